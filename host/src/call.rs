@@ -1,0 +1,40 @@
+//! Calls: their arguments, their outcome, and the ledger that runs each of them once.
+
+mod arguments;
+mod ledger;
+mod outcome;
+
+pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
+pub use ledger::{Ledger, Limits, Refused};
+pub use outcome::{Outcome, State};
+
+use std::collections::BTreeMap;
+
+use crate::id::{CallId, ChatId};
+
+/// One call of one tool, as a caller asks for it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The chat that the call belongs to.
+    pub chat: ChatId,
+    /// The caller's name of the call.
+    pub id: CallId,
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Arguments,
+    /// What the caller says about itself, such as `locale` or `client`.
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl Request {
+    /// Returns what makes two requests of one id the same request: the tool and the canonical arguments.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        // The length keeps the two apart: no tool name can reach into the arguments.
+        hasher.update(&(self.tool.len() as u64).to_le_bytes());
+        hasher.update(self.tool.as_bytes());
+        hasher.update(self.arguments.digest());
+        *hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,233 @@
+//! The arguments of a call: one JSON object, bounded and unambiguous before any plugin sees it.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// The longest text of arguments, in bytes.
+pub const MAX_ARGUMENTS: usize = 1 << 20;
+
+/// The deepest nesting of arguments; the object itself is the first level.
+pub const MAX_DEPTH: usize = 64;
+
+/// The text of one JSON object without duplicate keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    text: String,
+    digest: [u8; 32],
+}
+
+/// A text that cannot be the arguments of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidArguments {
+    /// It is too long.
+    #[error("the arguments have {0} bytes, the most is {MAX_ARGUMENTS}")]
+    TooLarge(usize),
+    /// It is no JSON, nests too deeply, or has a duplicate key.
+    #[error("the arguments are not valid JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no object.
+    #[error("the arguments must be a JSON object, not {0}")]
+    NotAnObject(&'static str),
+}
+
+impl Arguments {
+    /// Checks the text of one JSON object.
+    ///
+    /// # Errors
+    ///
+    /// If the text is longer than [`MAX_ARGUMENTS`], nests deeper than [`MAX_DEPTH`], has an object with a duplicate key,
+    /// or is no JSON object.
+    pub fn parse(text: &str) -> Result<Self, InvalidArguments> {
+        if text.len() > MAX_ARGUMENTS {
+            return Err(InvalidArguments::TooLarge(text.len()));
+        }
+        let not_json = |error: serde_json::Error| InvalidArguments::NotJson(error.to_string());
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let value = Strict { depth: 0 }
+            .deserialize(&mut deserializer)
+            .map_err(not_json)?;
+        deserializer.end().map_err(not_json)?;
+        let kind = match &value {
+            Value::Object(_) => {
+                let canonical = serde_json_canonicalizer::to_vec(&value).map_err(not_json)?;
+                return Ok(Self {
+                    text: text.to_owned(),
+                    digest: *blake3::hash(&canonical).as_bytes(),
+                });
+            }
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+        };
+        Err(InvalidArguments::NotAnObject(kind))
+    }
+
+    /// Returns the text as the caller wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the BLAKE3 hash of the canonical form (RFC 8785): equal for equal arguments, however they were written.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+}
+
+/// Reads any JSON value, but refuses duplicate keys and deep nesting, which parsers disagree about.
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn deeper<E: serde::de::Error>(&self) -> Result<Self, E> {
+        if self.depth >= MAX_DEPTH {
+            return Err(E::custom(format_args!(
+                "it nests deeper than {MAX_DEPTH} levels"
+            )));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        let depth = self.deeper::<A::Error>()?.depth;
+        while let Some(value) = access.next_element_seed(Self { depth })? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut seen = HashSet::new();
+        let mut values = serde_json::Map::new();
+        let depth = self.deeper::<A::Error>()?.depth;
+        while let Some(key) = access.next_key::<String>()? {
+            if !seen.insert(key.clone()) {
+                return Err(A::Error::custom(format_args!(
+                    "the key {key:?} occurs twice"
+                )));
+            }
+            values.insert(key, access.next_value_seed(Self { depth })?);
+        }
+        Ok(values.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn keeps_the_text_and_compares_the_meaning() {
+        let a = Arguments::parse(r#"{"a":1,"b":[true,null,"x"],"c":1e2}"#).unwrap();
+        let b =
+            Arguments::parse("{ \"c\": 100, \"b\" : [true,null,\"\\u0078\"], \"a\":1.0 }").unwrap();
+        assert_eq!(a.as_str(), r#"{"a":1,"b":[true,null,"x"],"c":1e2}"#);
+        assert_eq!(a.digest(), b.digest());
+        assert_ne!(a.digest(), Arguments::parse(r#"{"a":1}"#).unwrap().digest());
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let error = |text: &str| Arguments::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            error("[]"),
+            "the arguments must be a JSON object, not an array"
+        );
+        assert_eq!(
+            error("null"),
+            "the arguments must be a JSON object, not null"
+        );
+        assert!(error(r#"{"a":1,"a":2}"#).contains(r#"the key "a" occurs twice"#));
+        assert!(error(r#"{"x":{"a":1,"\u0061":2}}"#).contains("occurs twice"));
+        assert!(error("{").starts_with("the arguments are not valid JSON: "));
+        assert!(error("{} {}").contains("trailing characters"));
+        assert_eq!(
+            error(&" ".repeat(MAX_ARGUMENTS + 1)),
+            "the arguments have 1048577 bytes, the most is 1048576"
+        );
+    }
+
+    #[test]
+    fn bounds_the_depth_exactly() {
+        let nested = |levels: usize| {
+            format!(
+                "{{\"a\":{}{}}}",
+                "[".repeat(levels - 1),
+                "]".repeat(levels - 1)
+            )
+        };
+        assert!(Arguments::parse(&nested(MAX_DEPTH)).is_ok());
+        assert!(
+            Arguments::parse(&nested(MAX_DEPTH + 1))
+                .unwrap_err()
+                .to_string()
+                .contains("deeper than 64 levels")
+        );
+        assert!(Arguments::parse(&"[".repeat(200_000)).is_err());
+        assert!(Arguments::parse(&"{\"a\":".repeat(100_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC*") {
+            _ = Arguments::parse(&text);
+        }
+
+        #[test]
+        fn agrees_with_serde_json(keys in prop::collection::hash_set("[a-c]{0,3}", 0..5), number in any::<f64>()) {
+            let object: serde_json::Map<_, _> = keys.into_iter().map(|key| (key, Value::from(number))).collect();
+            let text = Value::Object(object).to_string();
+            prop_assert!(Arguments::parse(&text).is_ok());
+        }
+    }
+}

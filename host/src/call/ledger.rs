@@ -1,0 +1,530 @@
+//! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
+//!
+//! In memory for now: it does not survive the host.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Outcome, Request};
+use crate::id::{CallId, ChatId};
+use crate::tool::{ErrorKind, ToolError};
+
+/// How long outcomes are kept.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How long an outcome is kept after its end; 1 h by default.
+    pub keep: Duration,
+    /// How many of the last outcomes of a chat are kept beyond that; 256 by default.
+    pub keep_per_chat: usize,
+    /// How long the id of a call is remembered after its outcome is gone; 24 h by default.
+    pub fence: Duration,
+    /// How many such ids of a chat are remembered at most; 4,096 by default.
+    pub fences_per_chat: usize,
+    /// The most bytes that all outcomes together may hold, beyond which the oldest go first; 256 MiB by default.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let hour = Duration::from_secs(3600);
+        Self {
+            keep: hour,
+            keep_per_chat: 256,
+            fence: 24 * hour,
+            fences_per_chat: 4096,
+            bytes: 256 << 20,
+        }
+    }
+}
+
+/// Why a request with a known id gets no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The id was used for another tool or other arguments.
+    #[error("this call id was used with another tool or other arguments")]
+    InputMismatch,
+    /// The call has ended, and its outcome is no longer kept.
+    #[error("reply no longer kept")]
+    Gone,
+    /// There is no place for another call now. Nothing ran.
+    #[error("{0}")]
+    Busy(String),
+    /// The host is shutting down. Nothing ran.
+    #[error("the host is shutting down")]
+    Closed,
+}
+
+/// Remembers the calls of all chats and runs each of them once.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    limits: Limits,
+    calls: Arc<Mutex<Calls>>,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    entries: HashMap<Key, Record>,
+    bytes: usize,
+    swept: Option<Instant>,
+}
+
+type Key = (ChatId, CallId);
+
+/// What a waiting caller is told: nothing yet, or the outcome.
+type Told = Option<Arc<Outcome>>;
+
+#[derive(Debug)]
+enum Record {
+    Running {
+        digest: [u8; 32],
+        told: watch::Receiver<Told>,
+    },
+    Ended {
+        digest: [u8; 32],
+        outcome: Arc<Outcome>,
+        at: Instant,
+    },
+    Gone {
+        digest: [u8; 32],
+        at: Instant,
+    },
+}
+
+impl Ledger {
+    /// Makes an empty ledger.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            calls: Arc::default(),
+        }
+    }
+
+    /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
+    ///
+    /// `admit` is asked only for a new call. Its error refuses the call without a trace, so that a later repeat can run.
+    /// What it returns is run as a task of its own: callers may come and go. Should it panic, the call has failed.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refused`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub async fn run<F, R>(&self, request: &Request, admit: F) -> Result<Arc<Outcome>, Refused>
+    where
+        F: FnOnce() -> Result<R, Refused>,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        let mut told = match self.begin(request, admit)? {
+            Begun::Saved(outcome) => return Ok(outcome),
+            Begun::Running(told) => told,
+        };
+        match told.wait_for(Option::is_some).await {
+            Ok(told) => told.clone().ok_or(Refused::Closed),
+            // The task was dropped with its runtime.
+            Err(_) => Err(Refused::Closed),
+        }
+    }
+
+    fn begin<F, R>(&self, request: &Request, admit: F) -> Result<Begun, Refused>
+    where
+        F: FnOnce() -> Result<R, Refused>,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        let digest = request.digest();
+        let mut calls = lock(&self.calls);
+        calls.sweep(&self.limits);
+        let key = (request.chat.clone(), request.id.clone());
+        let vacant = match calls.entries.entry(key.clone()) {
+            Entry::Occupied(known) => return known.get().answer(&digest),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let execution = admit()?;
+        let (teller, told) = watch::channel(None);
+        vacant.insert(Record::Running {
+            digest,
+            told: told.clone(),
+        });
+        drop(calls);
+        let (ledger, limits, tool) = (
+            Arc::clone(&self.calls),
+            self.limits.clone(),
+            request.tool.clone(),
+        );
+        tokio::spawn(async move {
+            let id = key.1.clone();
+            // If this task is dropped with its runtime, the record must not claim for ever that the call runs.
+            let mut unfinished = Unfinished {
+                ledger,
+                key: Some(key),
+            };
+            let outcome = tokio::spawn(execution)
+                .await
+                .unwrap_or_else(|error| Outcome {
+                    id,
+                    tool,
+                    result: Err(ToolError::new(
+                        ErrorKind::Broken,
+                        format!("the host failed: {error}"),
+                    )),
+                    cancelled: false,
+                    processes: Vec::new(),
+                    duration: Duration::ZERO,
+                    queued: Duration::ZERO,
+                });
+            let outcome = Arc::new(outcome);
+            unfinished.finish(digest, &outcome, &limits);
+            teller.send_replace(Some(outcome));
+        });
+        Ok(Begun::Running(told))
+    }
+
+    /// Returns how many calls are known, and how many of them run.
+    pub fn counts(&self) -> (usize, usize) {
+        let calls = lock(&self.calls);
+        let running = calls
+            .entries
+            .values()
+            .filter(|record| matches!(record, Record::Running { .. }))
+            .count();
+        (calls.entries.len(), running)
+    }
+}
+
+#[derive(Debug)]
+enum Begun {
+    Saved(Arc<Outcome>),
+    Running(watch::Receiver<Told>),
+}
+
+impl Record {
+    fn answer(&self, asked: &[u8; 32]) -> Result<Begun, Refused> {
+        let (Self::Running { digest, .. } | Self::Ended { digest, .. } | Self::Gone { digest, .. }) =
+            self;
+        if digest != asked {
+            return Err(Refused::InputMismatch);
+        }
+        match self {
+            Self::Running { told, .. } => Ok(Begun::Running(told.clone())),
+            Self::Ended { outcome, .. } => Ok(Begun::Saved(Arc::clone(outcome))),
+            Self::Gone { .. } => Err(Refused::Gone),
+        }
+    }
+}
+
+/// The record of a call that has not ended, which is forgotten if its task is dropped.
+struct Unfinished {
+    ledger: Arc<Mutex<Calls>>,
+    key: Option<Key>,
+}
+
+impl Unfinished {
+    fn finish(&mut self, digest: [u8; 32], outcome: &Arc<Outcome>, limits: &Limits) {
+        let Some(key) = self.key.take() else { return };
+        let mut calls = lock(&self.ledger);
+        calls.bytes += outcome.size();
+        calls.entries.insert(
+            key,
+            Record::Ended {
+                digest,
+                outcome: Arc::clone(outcome),
+                at: Instant::now(),
+            },
+        );
+        if calls.bytes > limits.bytes {
+            calls.sweep(limits);
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            lock(&self.ledger).entries.remove(&key);
+        }
+    }
+}
+
+impl Calls {
+    /// Forgets outcomes that are too old or too many, and ids that are older still. Looks at most once a minute, unless
+    /// there are too many bytes.
+    fn sweep(&mut self, limits: &Limits) {
+        const EVERY: Duration = Duration::from_secs(60);
+        let crowded = self.bytes > limits.bytes;
+        if !crowded && self.swept.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        self.swept = Some(Instant::now());
+        // With room to spare, so that not every call from here on sweeps.
+        let most_bytes = if crowded {
+            limits.bytes / 4 * 3
+        } else {
+            limits.bytes
+        };
+        let mut past: Vec<_> = self
+            .entries
+            .iter()
+            .filter_map(|(key, record)| Some((record.ended()?, key)))
+            .collect();
+        // Newest first, so that the position within a chat says whether a call is among the last.
+        past.sort_by(|a, b| b.cmp(a));
+        let (mut positions, mut bytes) = (HashMap::<&ChatId, usize>::new(), 0);
+        let (mut gone, mut forgotten) = (Vec::new(), Vec::new());
+        for (at, key) in past {
+            let position = positions.entry(&key.0).or_default();
+            *position += 1;
+            let (age, size) = (at.elapsed(), self.entries.get(key).map_or(0, Record::size));
+            if age > limits.fence
+                || *position > limits.keep_per_chat.saturating_add(limits.fences_per_chat)
+            {
+                forgotten.push(key.clone());
+            } else if (age > limits.keep && *position > limits.keep_per_chat)
+                || bytes + size > most_bytes
+            {
+                gone.push(key.clone());
+            } else {
+                bytes += size;
+            }
+        }
+        self.bytes = bytes;
+        for key in forgotten {
+            self.entries.remove(&key);
+        }
+        for key in gone {
+            if let Some(record) = self.entries.get_mut(&key)
+                && let Record::Ended { digest, at, .. } = record
+            {
+                *record = Record::Gone {
+                    digest: *digest,
+                    at: *at,
+                };
+            }
+        }
+    }
+}
+
+impl Record {
+    fn ended(&self) -> Option<Instant> {
+        match self {
+            Self::Ended { at, .. } | Self::Gone { at, .. } => Some(*at),
+            Self::Running { .. } => None,
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Ended { outcome, .. } => outcome.size(),
+            Self::Running { .. } | Self::Gone { .. } => 0,
+        }
+    }
+}
+
+fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
+    calls.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::call::Arguments;
+    use crate::tool::{Content, Reply};
+
+    fn request(chat: &str, id: &str, arguments: &str) -> Request {
+        Request {
+            chat: chat.parse().unwrap(),
+            id: id.parse().unwrap(),
+            tool: "t".into(),
+            arguments: Arguments::parse(arguments).unwrap(),
+            attributes: Default::default(),
+        }
+    }
+
+    fn outcome(text: &str) -> Outcome {
+        let content = vec![Content::Text { text: text.into() }];
+        Outcome {
+            id: "call".parse().unwrap(),
+            tool: "t".into(),
+            result: Ok(Reply {
+                content,
+                is_error: false,
+            }),
+            cancelled: false,
+            processes: Vec::new(),
+            duration: Duration::ZERO,
+            queued: Duration::ZERO,
+        }
+    }
+
+    async fn run(
+        ledger: &Ledger,
+        request: &Request,
+        runs: &Arc<AtomicUsize>,
+    ) -> Result<String, Refused> {
+        let runs = Arc::clone(runs);
+        let execution = async move { outcome(&runs.fetch_add(1, Ordering::SeqCst).to_string()) };
+        let outcome = ledger.run(request, || Ok(execution)).await?;
+        match &outcome.result.as_ref().unwrap().content[0] {
+            Content::Text { text } => Ok(text.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_repeat_gets_the_saved_outcome() {
+        let (ledger, runs) = (Ledger::default(), Arc::default());
+        for _ in 0..3 {
+            assert_eq!(
+                run(&ledger, &request("a", "1", "{\"x\":1}"), &runs)
+                    .await
+                    .unwrap(),
+                "0"
+            );
+        }
+        assert_eq!(
+            run(&ledger, &request("a", "1", "{ \"x\": 1.0 }"), &runs)
+                .await
+                .unwrap(),
+            "0"
+        );
+        assert_eq!(
+            run(&ledger, &request("a", "1", "{\"x\":2}"), &runs).await,
+            Err(Refused::InputMismatch)
+        );
+        let other_tool = Request {
+            tool: "u".into(),
+            ..request("a", "1", "{\"x\":1}")
+        };
+        assert_eq!(
+            run(&ledger, &other_tool, &runs).await,
+            Err(Refused::InputMismatch)
+        );
+        assert_eq!(
+            run(&ledger, &request("a", "2", "{\"x\":1}"), &runs)
+                .await
+                .unwrap(),
+            "1"
+        );
+        assert_eq!(
+            run(&ledger, &request("b", "1", "{\"x\":2}"), &runs)
+                .await
+                .unwrap(),
+            "2"
+        );
+    }
+
+    #[tokio::test]
+    async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
+        let ledger = Ledger::default();
+        let request = request("a", "1", "{}");
+        let (go, gate) = oneshot::channel::<()>();
+        let first = ledger.run(&request, || {
+            Ok(async move {
+                gate.await.unwrap();
+                outcome("once")
+            })
+        });
+        let mut first = Box::pin(first);
+        assert!(futures_util::poll!(first.as_mut()).is_pending());
+        drop(first);
+        let again = || -> Result<std::future::Ready<Outcome>, Refused> { panic!("ran twice") };
+        let others = (0..10).map(|_| ledger.run(&request, again));
+        let mut others = Box::pin(futures_util::future::join_all(others));
+        assert!(futures_util::poll!(others.as_mut()).is_pending());
+        go.send(()).unwrap();
+        for outcome in others.await {
+            assert!(!outcome.unwrap().is_error());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_admission_leaves_no_trace() {
+        let (ledger, runs) = (Ledger::default(), Arc::default());
+        let request = request("a", "1", "{}");
+        let busy = Refused::Busy("busy".into());
+        let refused = ledger
+            .run(&request, || {
+                Err::<std::future::Ready<Outcome>, _>(busy.clone())
+            })
+            .await;
+        assert_eq!(refused.unwrap_err(), busy);
+        assert_eq!(run(&ledger, &request, &runs).await.unwrap(), "0");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_saved_as_a_failure() {
+        let ledger = Ledger::default();
+        let request = request("a", "1", "{}");
+        for _ in 0..2 {
+            let outcome = ledger
+                .run(&request, || Ok(async { panic!("boom") }))
+                .await
+                .unwrap();
+            assert_eq!(outcome.state(), crate::call::State::Failed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn outcomes_go_first_and_ids_later() {
+        let limits = Limits {
+            keep_per_chat: 1,
+            ..Limits::default()
+        };
+        let (ledger, runs) = (Ledger::new(limits), Arc::default());
+        run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
+        tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+        assert_eq!(
+            run(&ledger, &request("a", "1", "{}"), &runs).await,
+            Err(Refused::Gone)
+        );
+        assert_eq!(
+            run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap(),
+            "1"
+        );
+        tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+        assert_eq!(
+            run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap(),
+            "2"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_are_bounded() {
+        let (ledger, runs) = (
+            Ledger::new(Limits {
+                bytes: 4000,
+                ..Limits::default()
+            }),
+            Arc::default(),
+        );
+        for id in 0..20 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
+                .await
+                .unwrap();
+        }
+        assert_eq!(
+            run(&ledger, &request("a", "0", "{}"), &runs).await,
+            Err(Refused::Gone)
+        );
+        assert_eq!(
+            run(&ledger, &request("a", "19", "{}"), &runs)
+                .await
+                .unwrap(),
+            "19"
+        );
+        assert!(lock(&ledger.calls).bytes <= 4000);
+    }
+}

@@ -1,0 +1,163 @@
+//! How a call ended.
+
+use std::time::Duration;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::id::CallId;
+use crate::tool::{Content, ErrorKind, Reply, ToolError};
+
+/// The one result of a call. It never changes, so every repeat of the call gets the same bytes.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The caller's name of the call.
+    pub id: CallId,
+    /// The tool that was called.
+    pub tool: String,
+    /// What it replied, or why it did not.
+    pub result: Result<Reply, ToolError>,
+    /// Whether somebody cancelled the call; the result is then what it had by that time.
+    pub cancelled: bool,
+    /// The ids of the processes that the call started, in order.
+    pub processes: Vec<String>,
+    /// How long the call ran.
+    pub duration: Duration,
+    /// How long the call waited before it ran.
+    pub queued: Duration,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// The tool replied, or refused its arguments.
+    Finished,
+    /// The host ended the call: a limit, a trap, a reply that makes no sense.
+    Failed,
+    /// Somebody cancelled the call.
+    Cancelled,
+}
+
+impl Outcome {
+    /// Returns where the call stands.
+    pub fn state(&self) -> State {
+        match &self.result {
+            _ if self.cancelled => State::Cancelled,
+            Err(error) if matches!(error.kind, ErrorKind::Limit | ErrorKind::Broken) => {
+                State::Failed
+            }
+            _ => State::Finished,
+        }
+    }
+
+    /// Returns whether the caller should treat the content as a failure.
+    pub fn is_error(&self) -> bool {
+        self.result.as_ref().map_or(true, |reply| reply.is_error)
+    }
+
+    /// Returns about how many bytes the outcome holds.
+    pub fn size(&self) -> usize {
+        let parts = self.result.as_ref().map_or(&[][..], |reply| &reply.content);
+        let bytes = parts.iter().map(|part| match part {
+            Content::Text { text } => text.len(),
+            Content::Json { json } => json.get().len(),
+            Content::Image(blob) | Content::Audio(blob) => blob.data.len(),
+            Content::Document { uri, data, .. } => uri.len() + data.as_ref().map_or(0, Vec::len),
+        });
+        bytes.sum::<usize>() + self.processes.len() * 36 + 512
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let error_text;
+        let (content, structured) = match &self.result {
+            Ok(reply) => (reply.content.as_slice(), reply.structured()),
+            Err(error) => {
+                error_text = [Content::Text {
+                    text: error.message.clone(),
+                }];
+                (error_text.as_slice(), None)
+            }
+        };
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let mut fields = serializer.serialize_struct("Outcome", 10)?;
+        fields.serialize_field("id", self.id.as_str())?;
+        fields.serialize_field("tool", &self.tool)?;
+        fields.serialize_field("state", &self.state())?;
+        fields.serialize_field("is_error", &self.is_error())?;
+        fields.serialize_field("content", content)?;
+        match structured {
+            Some(structured) => fields.serialize_field("structured", structured)?,
+            None => fields.skip_field("structured")?,
+        }
+        match &self.result {
+            Ok(_) => fields.skip_field("error")?,
+            Err(error) => fields.serialize_field("error", error)?,
+        }
+        fields.serialize_field("processes", &self.processes)?;
+        fields.serialize_field("duration_ms", &milliseconds(self.duration))?;
+        fields.serialize_field("queued_ms", &milliseconds(self.queued))?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn outcome(result: Result<Reply, ToolError>) -> Outcome {
+        Outcome {
+            id: "call_1".parse().unwrap(),
+            tool: "execute".into(),
+            result,
+            cancelled: false,
+            processes: vec!["p".into()],
+            duration: Duration::from_micros(812_900),
+            queued: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_reply_serializes_as_documented() {
+        let json = serde_json::value::RawValue::from_string(r#"{"success":true}"#.into()).unwrap();
+        let reply = Reply {
+            content: vec![Content::Json { json }],
+            is_error: false,
+        };
+        assert_eq!(
+            serde_json::to_value(outcome(Ok(reply))).unwrap(),
+            json!({
+                "id": "call_1", "tool": "execute", "state": "finished", "is_error": false,
+                "content": [{ "type": "json", "json": { "success": true } }], "structured": { "success": true },
+                "processes": ["p"], "duration_ms": 812, "queued_ms": 0,
+            })
+        );
+    }
+
+    #[test]
+    fn an_error_says_so_in_its_content() {
+        let error = ToolError::new(ErrorKind::InvalidArguments, "command is required");
+        assert_eq!(
+            serde_json::to_value(outcome(Err(error))).unwrap(),
+            json!({
+                "id": "call_1", "tool": "execute", "state": "finished", "is_error": true,
+                "content": [{ "type": "text", "text": "command is required" }],
+                "error": { "kind": "invalid_arguments", "message": "command is required" },
+                "processes": ["p"], "duration_ms": 812, "queued_ms": 0,
+            })
+        );
+        assert_eq!(
+            outcome(Err(ToolError::new(ErrorKind::Limit, "x"))).state(),
+            State::Failed
+        );
+        let cancelled = Outcome {
+            cancelled: true,
+            ..outcome(Err(ToolError::new(ErrorKind::Cancelled, "x")))
+        };
+        assert_eq!(cancelled.state(), State::Cancelled);
+    }
+}

@@ -1,0 +1,143 @@
+//! What a plugin may import: one file per WIT interface, each a few lines of conversion from the contract to the domain.
+//!
+//! Everything is in the scope of one call ([`Scope`]): a plugin cannot name another chat. Nothing here can panic, whatever
+//! a guest passes; a bad handle is a trap, everything else an error that the guest can read.
+
+pub(crate) mod bindings;
+mod context;
+mod log;
+mod processes;
+mod progress;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wasmtime::component::{HasData, Linker, ResourceTable};
+
+use crate::call::Request;
+use crate::workspace::Workspace;
+use bindings::toolhost::plugin as wit;
+
+pub(crate) use log::LineLog;
+
+/// The imports of the contract that need a grant, and what grants them.
+pub(crate) const GRANTED: [(&str, &str); 2] = [("processes", "processes"), ("files", "files")];
+
+/// What an operator lets a plugin import. Nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Whether the plugin may run commands in the workspace of the calling chat.
+    pub processes: bool,
+}
+
+/// Settings and secrets that the operator gave a plugin.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// Values that may be shown.
+    pub settings: BTreeMap<String, String>,
+    /// Values that may not.
+    pub secrets: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secrets: Vec<_> = self.secrets.keys().collect();
+        formatter
+            .debug_struct("Settings")
+            .field("settings", &self.settings)
+            .field("secrets", &secrets)
+            .finish()
+    }
+}
+
+/// What the capabilities know about who asks.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    /// The running call; `None` while the host asks for the tools.
+    pub(crate) call: Option<Call>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) log: LineLog,
+}
+
+/// The call in whose scope a plugin runs.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) request: Arc<Request>,
+    pub(crate) workspace: Arc<dyn Workspace>,
+    /// When the host ends the call.
+    pub(crate) deadline: Instant,
+    /// The longest that one wait may take, if the operator bounds it.
+    pub(crate) max_wait: Option<Duration>,
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) started: Started,
+}
+
+/// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Started {
+    processes: Arc<Mutex<Vec<StartedProcess>>>,
+    starting: TaskTracker,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StartedProcess {
+    pub(crate) id: String,
+    pub(crate) background: bool,
+}
+
+impl Started {
+    fn push(&self, process: StartedProcess) {
+        self.processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(process);
+    }
+
+    /// Waits until every start under way is known, and returns all of them in order.
+    pub(crate) async fn all(&self) -> Vec<StartedProcess> {
+        self.starting.close();
+        self.starting.wait().await;
+        self.processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// What the generated traits are implemented on: the scope, and the handles of the guest.
+pub(crate) struct View<'a> {
+    pub(crate) scope: &'a mut Scope,
+    pub(crate) table: &'a mut ResourceTable,
+}
+
+/// A store's data that has a scope.
+pub(crate) trait ScopeView: Send {
+    fn view(&mut self) -> View<'_>;
+}
+
+struct Capabilities;
+
+impl HasData for Capabilities {
+    type Data<'a> = View<'a>;
+}
+
+/// Links the capabilities that every plugin has, and those that this one was granted.
+pub(crate) fn add_to_linker<T: ScopeView + 'static>(
+    linker: &mut Linker<T>,
+    grants: &Grants,
+) -> wasmtime::Result<()> {
+    wit::context::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    wit::settings::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    wit::log::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    wit::progress::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    if grants.processes {
+        wit::processes::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! `toolhost:plugin/log`, and the one way by which anything that a guest writes reaches the operator's log.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::Level;
+use wasmtime::Result;
+
+use super::View;
+use super::wit::log::{Host, Level as WitLevel};
+
+/// The longest single line, in bytes; a longer one is cut.
+const MAX_LINE: usize = 8 * 1024;
+
+/// Writes the lines of one call to the log, up to a limit for all of them together.
+///
+/// Clones share the limit: the contract's log, standard output and standard error are one account.
+#[derive(Clone, Debug)]
+pub(crate) struct LineLog {
+    plugin: Arc<str>,
+    call: Arc<str>,
+    account: Arc<Mutex<Account>>,
+}
+
+#[derive(Debug)]
+struct Account {
+    left: usize,
+    left_out: u64,
+}
+
+impl LineLog {
+    /// Makes a log for one call of a plugin that may take `limit` bytes; `call` is empty while there is none.
+    pub(crate) fn new(plugin: Arc<str>, call: Arc<str>, limit: usize) -> Self {
+        Self {
+            plugin,
+            call,
+            account: Arc::new(Mutex::new(Account {
+                left: limit,
+                left_out: 0,
+            })),
+        }
+    }
+
+    /// Writes one line, with control characters escaped. What exceeds the limit is counted, not written.
+    pub(crate) fn line(&self, level: Level, text: &str) {
+        let text = text
+            .get(..text.floor_char_boundary(MAX_LINE))
+            .unwrap_or(text);
+        let fits = {
+            let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+            // An empty line costs something too: a million of them would fill a log as well.
+            let cost = text.len() + 1;
+            let fits = cost <= account.left;
+            if fits {
+                account.left -= cost;
+            } else {
+                account.left = 0;
+                account.left_out += cost as u64;
+            }
+            fits
+        };
+        if !fits {
+            return;
+        }
+        let text: String = text.chars().flat_map(escape).collect();
+        let (plugin, call) = (&*self.plugin, &*self.call);
+        match level {
+            Level::ERROR => tracing::error!(target: "toolhost::guest", plugin, call, "{text}"),
+            Level::WARN => tracing::warn!(target: "toolhost::guest", plugin, call, "{text}"),
+            Level::INFO => tracing::info!(target: "toolhost::guest", plugin, call, "{text}"),
+            _ => tracing::debug!(target: "toolhost::guest", plugin, call, "{text}"),
+        }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.left_out > 0 {
+            let bytes = self.left_out;
+            tracing::warn!(target: "toolhost::guest", bytes, "a plugin logged more than a call may; the rest was left out");
+        }
+    }
+}
+
+/// A tab is fine in a log; what moves a cursor, hides text or starts a new line is not.
+fn escape(c: char) -> impl Iterator<Item = char> {
+    let dangerous = (c.is_control() && c != '\t')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let (plain, escaped) = if dangerous {
+        (None, Some(c.escape_unicode()))
+    } else {
+        (Some(c), None)
+    };
+    plain.into_iter().chain(escaped.into_iter().flatten())
+}
+
+impl Host for View<'_> {
+    async fn log(&mut self, level: WitLevel, message: String) -> Result<()> {
+        let level = match level {
+            WitLevel::Debug => Level::DEBUG,
+            WitLevel::Info => Level::INFO,
+            WitLevel::Warn => Level::WARN,
+            WitLevel::Error => Level::ERROR,
+        };
+        self.scope.log.line(level, &message);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_line_acts_on_a_terminal() {
+        let escaped = |text: &str| text.chars().flat_map(escape).collect::<String>();
+        assert_eq!(escaped("a\tb ä"), "a\tb ä");
+        assert_eq!(escaped("a\nb\u{1b}[2J"), "a\\u{a}b\\u{1b}[2J");
+        assert_eq!(escaped("\u{202e}x"), "\\u{202e}x");
+    }
+
+    #[test]
+    fn the_limit_is_for_all_clones_together() {
+        let log = LineLog::new("p".into(), "c".into(), 10);
+        let other = log.clone();
+        log.line(Level::INFO, "12345");
+        other.line(Level::INFO, "123");
+        other.line(Level::INFO, "");
+        let account = log.account.lock().unwrap();
+        assert_eq!((account.left, account.left_out), (0, 1));
+    }
+}

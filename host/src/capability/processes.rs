@@ -1,0 +1,349 @@
+//! `toolhost:plugin/processes`: shell commands in the scope of the calling chat.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+use wasmtime::Result;
+use wasmtime::component::Resource;
+
+use super::wit::processes as wit;
+use super::{Call, Scope, StartedProcess, View};
+use crate::process::{self, Command};
+
+/// The most bytes of one `read`.
+const MAX_READ: u32 = 4 << 20;
+
+/// The most entries of one `list-processes`.
+const MAX_LIST: u32 = 1000;
+
+/// What a wait leaves of the call's time, so that the guest can still reply.
+const TIME_TO_REPLY: Duration = Duration::from_secs(1);
+
+/// What a handle of a guest stands for: a name, nothing more.
+#[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated code re-exports it")]
+pub struct Process {
+    id: String,
+}
+
+/// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
+fn call(scope: &Scope) -> std::result::Result<&Call, wit::Error> {
+    let outside = || wit::Error::Denied("processes can be used only while a tool is called".into());
+    scope.call.as_ref().ok_or_else(outside)
+}
+
+impl wit::Host for View<'_> {
+    async fn start(
+        &mut self,
+        options: wit::StartOptions,
+    ) -> Result<std::result::Result<Resource<Process>, wit::Error>> {
+        let call = match call(self.scope) {
+            Ok(call) => call,
+            Err(error) => return Ok(Err(error)),
+        };
+        if call.cancelled.is_cancelled() {
+            return Ok(Err(wit::Error::Failed("the call was cancelled".into())));
+        }
+        let background = options.background;
+        let command = Command {
+            command: options.command,
+            workdir: options.workdir.map(Into::into),
+            env: options.env,
+            background,
+            stdin: options.stdin,
+        };
+        let (workspace, request, started) = (
+            call.workspace.clone(),
+            call.request.clone(),
+            call.started.clone(),
+        );
+        // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
+        let start = started.clone().starting.spawn(async move {
+            let id = workspace.start(&request.chat, command).await?;
+            started.push(StartedProcess {
+                id: id.clone(),
+                background,
+            });
+            Ok::<_, process::Error>(id)
+        });
+        match start.await? {
+            Ok(id) => Ok(Ok(self.table.push(Process { id })?)),
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    async fn open(
+        &mut self,
+        id: String,
+    ) -> Result<std::result::Result<Resource<Process>, wit::Error>> {
+        let call = match call(self.scope) {
+            Ok(call) => call,
+            Err(error) => return Ok(Err(error)),
+        };
+        match call.workspace.open(&call.request.chat, &id).await {
+            Ok(()) => Ok(Ok(self.table.push(Process { id })?)),
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    async fn list_processes(
+        &mut self,
+        running_only: bool,
+        max: u32,
+    ) -> Result<std::result::Result<(Vec<wit::Info>, u32), wit::Error>> {
+        let call = call(self.scope);
+        let listed = async {
+            let call = call?;
+            let max = max.min(MAX_LIST) as usize;
+            let (infos, total) = call
+                .workspace
+                .list(&call.request.chat, running_only, max)
+                .await?;
+            Ok((
+                infos.into_iter().map(Into::into).collect(),
+                u32::try_from(total).unwrap_or(u32::MAX),
+            ))
+        };
+        Ok(listed.await)
+    }
+}
+
+impl wit::HostProcess for View<'_> {
+    async fn id(&mut self, process: Resource<Process>) -> Result<String> {
+        Ok(self.table.get(&process)?.id.clone())
+    }
+
+    async fn wait(
+        &mut self,
+        process: Resource<Process>,
+        options: wit::WaitOptions,
+    ) -> Result<std::result::Result<wit::Waited, wit::Error>> {
+        let id = self.table.get(&process)?.id.as_str();
+        let call = call(self.scope);
+        let waited = async {
+            let call = call?;
+            let chat = &call.request.chat;
+            let asked = Duration::from_millis(options.timeout_ms);
+            let left = call
+                .deadline
+                .saturating_duration_since(Instant::now())
+                .saturating_sub(TIME_TO_REPLY);
+            let timeout = asked.min(left).min(call.max_wait.unwrap_or(Duration::MAX));
+            let since = options.since;
+            let wait = process::WaitOptions {
+                timeout,
+                since,
+                until: options.until,
+                output: options.output,
+            };
+            let waited = tokio::select! {
+                biased;
+                waited = call.workspace.wait(chat, id, wait) => waited?,
+                () = call.cancelled.cancelled() => {
+                    let look = process::WaitOptions::default();
+                    let now = call.workspace.wait(chat, id, look).await?;
+                    return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });
+                }
+            };
+            let clamped = waited.wake == process::Wake::TimedOut && timeout < asked;
+            let waited = wit::Waited::from(waited);
+            Ok(if clamped {
+                wit::Waited {
+                    wake: wit::Wake::Clamped,
+                    ..waited
+                }
+            } else {
+                waited
+            })
+        };
+        Ok(waited.await)
+    }
+
+    async fn snapshot(
+        &mut self,
+        process: Resource<Process>,
+    ) -> Result<std::result::Result<wit::Snapshot, wit::Error>> {
+        let id = self.table.get(&process)?.id.as_str();
+        let call = call(self.scope);
+        let snapshot = async {
+            let call = call?;
+            Ok(call
+                .workspace
+                .snapshot(&call.request.chat, id)
+                .await?
+                .into())
+        };
+        Ok(snapshot.await)
+    }
+
+    async fn read(
+        &mut self,
+        process: Resource<Process>,
+        since: u64,
+        max: u32,
+    ) -> Result<std::result::Result<wit::Chunk, wit::Error>> {
+        let id = self.table.get(&process)?.id.as_str();
+        let call = call(self.scope);
+        let max = max.min(MAX_READ) as usize;
+        let chunk = async {
+            let call = call?;
+            Ok(call
+                .workspace
+                .read(&call.request.chat, id, since, max)
+                .await?
+                .into())
+        };
+        Ok(chunk.await)
+    }
+
+    async fn signal(
+        &mut self,
+        process: Resource<Process>,
+        signal: wit::Signal,
+        grace_ms: Option<u64>,
+    ) -> Result<std::result::Result<wit::State, wit::Error>> {
+        let id = self.table.get(&process)?.id.as_str();
+        let call = call(self.scope);
+        let grace = grace_ms.map(Duration::from_millis);
+        let state = async {
+            let call = call?;
+            Ok(call
+                .workspace
+                .signal(&call.request.chat, id, signal.into(), grace)
+                .await?
+                .into())
+        };
+        Ok(state.await)
+    }
+
+    async fn drop(&mut self, process: Resource<Process>) -> Result<()> {
+        self.table.delete(process)?;
+        Ok(())
+    }
+}
+
+impl From<process::Error> for wit::Error {
+    fn from(error: process::Error) -> Self {
+        use process::Error;
+        let text = error.to_string();
+        match error {
+            Error::NotFound(_) => Self::NotFound,
+            Error::Invalid(_) => Self::Invalid(text),
+            Error::Workdir { .. } => Self::Workdir(text),
+            Error::Limit(_) => Self::Limit(text),
+            Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
+            Error::UnknownOutcome(_) => Self::UnknownOutcome(text),
+            Error::Failed(_) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<wit::Signal> for process::Signal {
+    fn from(signal: wit::Signal) -> Self {
+        match signal {
+            wit::Signal::Interrupt => Self::Interrupt,
+            wit::Signal::Terminate => Self::Terminate,
+            wit::Signal::Kill => Self::Kill,
+            wit::Signal::Hangup => Self::Hangup,
+            wit::Signal::Quit => Self::Quit,
+            wit::Signal::User1 => Self::User1,
+            wit::Signal::User2 => Self::User2,
+        }
+    }
+}
+
+impl From<process::State> for wit::State {
+    fn from(state: process::State) -> Self {
+        match state {
+            process::State::Running => Self::Running,
+            process::State::Lingering(status) => Self::Lingering(status.into()),
+            process::State::Exited(status) => Self::Exited(status.into()),
+            process::State::Lost(text) => Self::Lost(text),
+        }
+    }
+}
+
+impl From<process::ExitStatus> for wit::ExitStatus {
+    fn from(status: process::ExitStatus) -> Self {
+        let cause = match status.cause {
+            process::Cause::Itself => wit::Cause::Itself,
+            process::Cause::Signalled => wit::Cause::Signalled,
+            process::Cause::OutputLimit => wit::Cause::OutputLimit,
+            process::Cause::OutOfMemory => wit::Cause::OutOfMemory,
+            process::Cause::Shutdown => wit::Cause::Shutdown,
+        };
+        Self {
+            code: status.code,
+            signal: status.signal,
+            cause,
+        }
+    }
+}
+
+impl From<process::Waited> for wit::Waited {
+    fn from(waited: process::Waited) -> Self {
+        let wake = match waited.wake {
+            process::Wake::Ended => wit::Wake::Ended,
+            process::Wake::Matched => wit::Wake::Matched,
+            process::Wake::Output => wit::Wake::Output,
+            process::Wake::TimedOut => wit::Wake::TimedOut,
+        };
+        Self {
+            wake,
+            state: waited.state.into(),
+            total: waited.total,
+            match_end: waited.match_end,
+        }
+    }
+}
+
+impl From<process::Snapshot> for wit::Snapshot {
+    fn from(snapshot: process::Snapshot) -> Self {
+        let survivors = snapshot.survivors.into_iter();
+        Self {
+            state: snapshot.state.into(),
+            total: snapshot.total,
+            head: snapshot.head,
+            tail: snapshot.tail,
+            survivors: survivors
+                .map(|process| wit::Survivor {
+                    pid: process.pid,
+                    command: process.command,
+                })
+                .collect(),
+            saved: wit::Saved::None,
+        }
+    }
+}
+
+impl From<process::Chunk> for wit::Chunk {
+    fn from(chunk: process::Chunk) -> Self {
+        Self {
+            offset: chunk.offset,
+            data: chunk.data,
+            total: chunk.total,
+            end: chunk.end,
+        }
+    }
+}
+
+impl From<process::Info> for wit::Info {
+    fn from(info: process::Info) -> Self {
+        Self {
+            id: info.id,
+            command: info.command,
+            workdir: info.workdir.to_string_lossy().into_owned(),
+            background: info.background,
+            state: info.state.into(),
+            started_ms: milliseconds(info.started),
+            exited_ms: info.exited.map(milliseconds),
+            last_output_ms: info.last_output.map(milliseconds),
+            total: info.total,
+        }
+    }
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,17 @@
+//! `toolhost:plugin/settings`: what the operator gave this plugin.
+
+use wasmtime::Result;
+
+use super::View;
+use super::wit::settings::Host;
+
+impl Host for View<'_> {
+    async fn get(&mut self, key: String) -> Result<Option<String>> {
+        Ok(self.scope.settings.settings.get(&key).cloned())
+    }
+
+    async fn secret(&mut self, name: String) -> Result<Result<String, String>> {
+        let secret = self.scope.settings.secrets.get(&name).cloned();
+        Ok(secret.ok_or_else(|| format!("the operator gave this plugin no secret named {name:?}")))
+    }
+}

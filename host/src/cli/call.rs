@@ -1,0 +1,152 @@
+//! `toolhost call`.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Common, print, remote, serve};
+use crate::call::{Arguments, MAX_ARGUMENTS, Request};
+use crate::host::{CallError, Host};
+use crate::id::{CallId, ChatId};
+use crate::process::Info;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The name of the tool
+    tool: String,
+    /// The arguments as one JSON object; `-` reads them from standard input
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+    /// The chat that the call belongs to
+    #[arg(long, value_name = "ID", default_value = "cli", value_parser = str::parse::<ChatId>)]
+    chat: ChatId,
+    /// The id of the call; a server answers a repeated id with the saved reply [default: a random one]
+    #[arg(long, value_name = "ID", value_parser = str::parse::<CallId>)]
+    call: Option<CallId>,
+    /// Call through a running server, such as http://127.0.0.1:7411; processes then stay
+    #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
+    server: Option<String>,
+    /// A file with the token of the server [default: the variable TOOLHOST_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
+    let text = if options.arguments == "-" {
+        read_stdin()?
+    } else {
+        options.arguments
+    };
+    let request = Request {
+        chat: options.chat,
+        id: options.call.unwrap_or_else(CallId::random),
+        tool: options.tool,
+        arguments: Arguments::parse(&text)?,
+        attributes: [("client".into(), "toolhost".into())].into(),
+    };
+    let (outcome, ended) = match options.server {
+        Some(url) => (
+            remote::Server::new(&url, options.token_file.as_deref())?
+                .call(&request)
+                .await?,
+            Vec::new(),
+        ),
+        None => here(common, request).await?,
+    };
+    let is_error = outcome
+        .get("is_error")
+        .and_then(Value::as_bool)
+        .unwrap_or(true);
+    print(&reply(&outcome, &ended).to_string())?;
+    Ok(if is_error {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
+async fn here(common: &Common, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
+    let host = common.host()?.start().await?;
+    let called = tokio::select! {
+        called = host.call(request.clone()) => called,
+        () = serve::signalled() => {
+            // The call is cancelled and replies with what it has.
+            let ended = end(&host).await?;
+            return match host.call(request).await {
+                Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
+                Err(error) => Err(error.into()),
+            };
+        }
+    };
+    let ended = end(&host).await?;
+    match called {
+        Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
+        Err(error @ CallError::UnknownTool { .. }) => bail!(error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends what still runs, and says so if that takes a while.
+async fn end(host: &Host) -> anyhow::Result<Vec<Info>> {
+    let mut ending = std::pin::pin!(host.shutdown());
+    let ended = match tokio::time::timeout(Duration::from_secs(1), &mut ending).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            writeln!(std::io::stderr(), "toolhost: waiting for processes to end")?;
+            ending.await
+        }
+    };
+    for info in &ended {
+        let command = info.command.escape_debug();
+        writeln!(
+            std::io::stderr(),
+            "toolhost: ended process {} ({command}) with the call; use `toolhost serve` and --server to keep processes",
+            info.id
+        )?;
+    }
+    Ok(ended)
+}
+
+/// Returns what is printed of an outcome: one part bare, several as `content`, a tool error as `error`.
+fn reply(outcome: &Value, ended: &[Info]) -> Value {
+    let mut reply = match (
+        outcome.get("error"),
+        outcome.get("content").and_then(Value::as_array),
+    ) {
+        (Some(error), _) => json!({ "error": error }),
+        (None, Some(parts)) => match parts.as_slice() {
+            [part] if part.get("type") == Some(&json!("json")) => {
+                part.get("json").cloned().unwrap_or_default()
+            }
+            parts => json!({ "content": parts }),
+        },
+        (None, None) => outcome.clone(),
+    };
+    if let Value::Object(fields) = &mut reply
+        && !ended.is_empty()
+    {
+        let ended = ended
+            .iter()
+            .map(|info| json!({ "id": info.id, "command": info.command }))
+            .collect::<Vec<_>>();
+        fields.insert("ended_processes".into(), ended.into());
+    }
+    reply
+}
+
+fn read_stdin() -> anyhow::Result<String> {
+    let mut text = String::new();
+    let most = MAX_ARGUMENTS as u64 + 1;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_string(&mut text)
+        .context("cannot read the arguments")?;
+    Ok(text)
+}

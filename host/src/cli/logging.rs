@@ -1,0 +1,34 @@
+//! Log output, always to standard error.
+
+use std::io::{self, IsTerminal};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Starts logging for this process.
+pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
+    let filter: EnvFilter = filter
+        .parse()
+        .with_context(|| format!("{filter:?} is no log filter"))?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    let started = match format {
+        LogFormat::Text => {
+            let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            builder.with_ansi(colours).with_target(false).try_init()
+        }
+        LogFormat::Json => builder.json().try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+}

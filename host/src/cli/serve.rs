@@ -1,0 +1,98 @@
+//! `toolhost serve`.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Common, token};
+use crate::server::{self, Access};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The address to listen on; port 0 takes any free one
+    #[arg(
+        long,
+        value_name = "ADDR",
+        default_value = "127.0.0.1:7411",
+        env = "TOOLHOST_LISTEN"
+    )]
+    listen: SocketAddr,
+    /// A file with the bearer token [default: the variable TOOLHOST_TOKEN, or else a new token]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A name besides localhost and the address itself by which clients may reach the server; can be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "TOOLHOST_ALLOW_HOST",
+        value_delimiter = ','
+    )]
+    allow_host: Vec<String>,
+    /// An origin, such as https://chat.example.com, whose web pages may use the server; can be repeated
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "TOOLHOST_ALLOW_ORIGIN",
+        value_delimiter = ','
+    )]
+    allow_origin: Vec<String>,
+}
+
+pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
+    // From here on a signal ends the server in order, also while it starts.
+    let stop = signalled();
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", options.listen))?;
+    let address = listener.local_addr()?;
+    if !address.ip().is_loopback() {
+        tracing::warn!(%address, "tokens and replies are not encrypted on the way: put a TLS proxy in front");
+    }
+    let token = token::of_server(
+        options.token_file.as_deref(),
+        common.state_dir(),
+        address.port(),
+    )?;
+    let host = common.host()?.start().await?;
+    let access = Access {
+        token,
+        hosts: options.allow_host,
+        origins: options.allow_origin,
+    };
+    writeln!(std::io::stderr(), "listening on http://{address}")?;
+    let ended = server::serve(listener, host, access, stop).await?;
+    tracing::info!(
+        processes = ended.len(),
+        "stopped, and ended what was still running"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.
+pub(super) fn signalled() -> impl Future<Output = ()> {
+    let signals = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ]
+    .map(signal);
+    async move {
+        let mut arrivals = Vec::new();
+        for signal in signals {
+            match signal {
+                Ok(mut signal) => arrivals.push(Box::pin(async move { signal.recv().await })),
+                Err(error) => tracing::warn!(%error, "a signal cannot be handled"),
+            }
+        }
+        if arrivals.is_empty() {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(arrivals).await;
+    }
+}

@@ -1,0 +1,153 @@
+//! Names that callers choose: chats and calls. Both are checked once, where they come in.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest chat id, in bytes.
+pub const MAX_CHAT_ID: usize = 128;
+
+/// The longest call id, in bytes.
+pub const MAX_CALL_ID: usize = 256;
+
+/// The conversation that a call belongs to, and the scope of its processes.
+///
+/// `[A-Za-z0-9._:-]`, 1 to 128 bytes, and neither `.` nor `..`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChatId(String);
+
+/// The caller's name of a call, unique within its chat.
+///
+/// Visible ASCII without `/`, 1 to 256 bytes, and neither `.` nor `..`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(String);
+
+/// A text that is no valid id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidId {
+    /// The text is no valid chat id.
+    #[error(
+        "a chat id is 1 to {MAX_CHAT_ID} characters of A-Z a-z 0-9 . _ : - and neither \".\" nor \"..\""
+    )]
+    Chat,
+    /// The text is no valid call id.
+    #[error(
+        "a call id is 1 to {MAX_CALL_ID} visible ASCII characters without \"/\" and neither \".\" nor \"..\""
+    )]
+    Call,
+}
+
+impl ChatId {
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl CallId {
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns a new id for a call that its caller did not name.
+    pub fn random() -> Self {
+        Self(format!("call_{}", uuid::Uuid::new_v4().simple()))
+    }
+}
+
+impl FromStr for ChatId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        if is_plain(text, MAX_CHAT_ID) && text.bytes().all(allowed) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::Chat)
+        }
+    }
+}
+
+impl FromStr for CallId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        if is_plain(text, MAX_CALL_ID)
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'/')
+        {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::Call)
+        }
+    }
+}
+
+/// `.` and `..` are refused because ids end up in paths of URLs, where clients resolve them away.
+fn is_plain(text: &str, max: usize) -> bool {
+    !text.is_empty() && text.len() <= max && text != "." && text != ".."
+}
+
+impl fmt::Display for ChatId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_the_ids_that_chat_servers_use() {
+        for id in ["support-42", "a", "0b0c:1.2_3", &"x".repeat(128)] {
+            assert_eq!(id.parse::<ChatId>().unwrap().as_str(), id);
+        }
+        for id in [
+            "call_7Qx",
+            "toolu_01A09q90qw90lq917835lq9",
+            "chatcmpl-tool-1!~",
+            &"x".repeat(256),
+        ] {
+            assert_eq!(id.parse::<CallId>().unwrap().as_str(), id);
+        }
+        CallId::random().as_str().parse::<CallId>().unwrap();
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for id in [
+            "",
+            ".",
+            "..",
+            "a b",
+            "a/b",
+            "ä",
+            "a\n",
+            "a\0",
+            &"x".repeat(129),
+        ] {
+            assert_eq!(id.parse::<ChatId>(), Err(InvalidId::Chat), "{id:?}");
+        }
+        for id in [
+            "",
+            ".",
+            "..",
+            "a b",
+            "a/b",
+            "ä",
+            "a\u{7f}",
+            "a\t",
+            &"x".repeat(257),
+        ] {
+            assert_eq!(id.parse::<CallId>(), Err(InvalidId::Call), "{id:?}");
+        }
+    }
+}

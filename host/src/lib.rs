@@ -1,0 +1,54 @@
+//! Toolhost runs the tools of chat servers inside WebAssembly.
+//!
+//! A tool's logic is a component behind a WIT contract. Touching the machine is a capability that the component must
+//! import, and that the host scopes to one chat and one workspace.
+//!
+//! A host in a program of one's own:
+//!
+//! ```
+//! use toolhost::{Arguments, CallId, Host, Request};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let workspace = tempfile::tempdir()?;
+//! let host = Host::builder(workspace.path()).start().await?;
+//! let request = Request {
+//!     chat: "support-42".parse()?,
+//!     id: "call_7Qx".parse()?,
+//!     tool: "execute".into(),
+//!     arguments: Arguments::parse(r#"{"command": "echo hello"}"#)?,
+//!     attributes: Default::default(),
+//! };
+//! let outcome = host.call(request).await?;
+//! let reply = outcome.result.as_ref().map_err(|error| error.to_string())?;
+//! let result: serde_json::Value = serde_json::from_str(reply.structured().expect("execute replies with JSON").get())?;
+//! assert_eq!(result["output"], "hello\n");
+//! host.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Dependencies point one way: [`server`] and the command line use [`Host`], which puts together [`plugin`], `capability`,
+//! [`workspace`] and [`process`]. ARCHITECTURE.md has the map.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+pub mod call;
+mod capability;
+pub mod cli;
+mod host;
+pub mod id;
+pub mod plugin;
+pub mod process;
+pub mod server;
+pub mod state_dir;
+pub mod tool;
+pub mod workspace;
+
+pub use call::{Arguments, Outcome, Request};
+pub use capability::{Grants, Settings};
+pub use host::{Builder, CallError, Host, StartError};
+pub use id::{CallId, ChatId};
+pub use plugin::Options;
+pub use tool::{Definition, Format, Reply};

@@ -1,0 +1,7 @@
+//! The command line: arguments, logging, exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    toolhost::cli::main()
+}

@@ -1,0 +1,296 @@
+//! Compiled code on disk, keyed by what it was compiled from and by what compiled it.
+//!
+//! Loading compiled code is running it: wasmtime cannot tell good code from bad. So every file carries a keyed hash, the
+//! key never leaves the state directory, and a file is read into memory before it is checked, so that nobody changes it in
+//! between. What that cannot stop is a command that runs as the same user and reads the key; SECURITY.md says so.
+
+use std::hash::{Hash, Hasher};
+use std::io;
+
+use wasmtime::component::Component;
+
+use crate::state_dir::{StateDir, StateDirError};
+
+/// The name of the key in the state directory.
+const KEY: &str = "cache.key";
+
+/// The bytes of the key, and of a keyed hash.
+const KEY_SIZE: usize = 32;
+
+/// The largest file that is read. Python's component is the largest known, with 35 MB.
+const MAX_FILE: u64 = 1 << 30;
+
+/// How many files are kept; beyond that the oldest go.
+const MAX_FILES: usize = 64;
+
+/// Compiled code in the state directory.
+#[derive(Debug)]
+pub struct CodeCache {
+    directory: StateDir,
+    key: [u8; KEY_SIZE],
+}
+
+/// Why there is no cache.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] StateDirError),
+    /// The key cannot be read or made.
+    #[error("the key of the code cache cannot be used: {0}")]
+    Key(#[from] io::Error),
+}
+
+impl CodeCache {
+    /// Opens the cache in a state directory. Several hosts may use it at once.
+    ///
+    /// # Errors
+    ///
+    /// If the directory or the key in it cannot be used.
+    pub fn open(state: &StateDir) -> Result<Self, CacheError> {
+        let directory = state.subdirectory("cache")?;
+        Ok(Self {
+            directory,
+            key: key(state)?,
+        })
+    }
+
+    /// Returns the name under which the code of a component for an engine is kept.
+    pub(super) fn name(engine: &wasmtime::Engine, component: &[u8]) -> String {
+        let mut hasher = KeyHasher(blake3::Hasher::new());
+        hasher.0.update(blake3::hash(component).as_bytes());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        format!("{}.cwasm", hasher.0.finalize().to_hex())
+    }
+
+    /// Returns the component that is kept under this name, if it is there and its hash is right.
+    pub(super) fn load(&self, engine: &wasmtime::Engine, name: &str) -> Option<Component> {
+        let file = match self.directory.read(name, MAX_FILE) {
+            Ok(file) => file?,
+            Err(error) => {
+                tracing::warn!(name, %error, "a file of the code cache is ignored");
+                return None;
+            }
+        };
+        let (hash, code) = file.split_first_chunk::<KEY_SIZE>()?;
+        // The comparison of two `blake3::Hash` takes constant time.
+        if self.authenticate(name, code) != blake3::Hash::from_bytes(*hash) {
+            tracing::warn!(name, "a file of the code cache is not ours, and is ignored");
+            return None;
+        }
+        let component = deserialize(engine, code);
+        component
+            .inspect_err(
+                |error| tracing::warn!(name, %error, "a file of the code cache is of no use"),
+            )
+            .ok()
+    }
+
+    /// Keeps a component under this name. That it cannot be kept is logged, and nothing worse: it is compiled again.
+    pub(super) fn store(&self, component: &Component, name: &str) {
+        let stored = component
+            .serialize()
+            .map_err(io::Error::other)
+            .and_then(|code| {
+                let hash = self.authenticate(name, &code);
+                self.directory
+                    .write(name, &[hash.as_bytes(), code.as_slice()].concat())
+            });
+        if let Err(error) = stored.and_then(|()| self.prune()) {
+            tracing::warn!(name, %error, "compiled code could not be kept");
+        }
+    }
+
+    /// The name is part of the hash, so that a file under another's name is noticed.
+    fn authenticate(&self, name: &str, code: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(name.as_bytes());
+        hasher.update(&[0]);
+        hasher.update(code);
+        hasher.finalize()
+    }
+
+    fn prune(&self) -> io::Result<()> {
+        let mut names = self.directory.names()?;
+        names.sort_by_key(|(_, changed)| std::cmp::Reverse(*changed));
+        names
+            .iter()
+            .skip(MAX_FILES)
+            .try_for_each(|(name, _)| self.directory.remove(name))
+    }
+}
+
+/// Loads code that was authenticated.
+#[expect(
+    unsafe_code,
+    reason = "wasmtime cannot check compiled code; the caller has authenticated it as written by us"
+)]
+fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are those that `Component::serialize` gave this user's Toolhost: they carry a hash under a key
+    // that is kept where only this user can read and write. wasmtime itself checks version and configuration.
+    unsafe { Component::deserialize(engine, code) }
+}
+
+/// Reads the key, or makes one. A file that is no key is replaced: what was hashed with another is compiled again.
+fn key(state: &StateDir) -> io::Result<[u8; KEY_SIZE]> {
+    let read = || {
+        state
+            .read(KEY, KEY_SIZE as u64)
+            .ok()
+            .flatten()
+            .and_then(|key| key.try_into().ok())
+    };
+    if let Some(key) = read() {
+        return Ok(key);
+    }
+    let mut key = [0; KEY_SIZE];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    if state.create(KEY, &key)? {
+        return Ok(key);
+    }
+    // Another host was faster, or the file is no key.
+    if let Some(key) = read() {
+        return Ok(key);
+    }
+    state.write(KEY, &key)?;
+    Ok(key)
+}
+
+/// Feeds what is hashed into BLAKE3: the standard hasher may change between builds, and collides too easily.
+struct KeyHasher(blake3::Hasher);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let hash = self.0.finalize();
+        u64::from_le_bytes(hash.as_bytes().first_chunk().copied().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest component.
+    const EMPTY: &str = "(component)";
+
+    struct Setup {
+        base: tempfile::TempDir,
+        engine: wasmtime::Engine,
+        cache: CodeCache,
+        name: String,
+    }
+
+    fn setup() -> Setup {
+        let base = tempfile::tempdir().unwrap();
+        let engine = wasmtime::Engine::default();
+        let cache = CodeCache::open(&StateDir::open(&base.path().join("state")).unwrap()).unwrap();
+        let bytes = wat::parse_str(EMPTY).unwrap();
+        let name = CodeCache::name(&engine, &bytes);
+        cache.store(&Component::new(&engine, &bytes).unwrap(), &name);
+        Setup {
+            base,
+            engine,
+            cache,
+            name,
+        }
+    }
+
+    #[test]
+    fn gives_back_what_was_stored_also_to_the_next_host() {
+        let Setup {
+            base,
+            engine,
+            cache,
+            name,
+        } = setup();
+        assert!(cache.load(&engine, &name).is_some());
+        let again = CodeCache::open(&StateDir::open(&base.path().join("state")).unwrap()).unwrap();
+        assert!(again.load(&engine, &name).is_some());
+        assert!(cache.load(&engine, "other.cwasm").is_none());
+    }
+
+    #[test]
+    fn trusts_no_file_that_it_did_not_write() {
+        let Setup {
+            base,
+            engine,
+            cache,
+            name,
+        } = setup();
+        let path = base.path().join("state/cache").join(&name);
+        let good = std::fs::read(&path).unwrap();
+        let ignored = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            cache.load(&engine, &name).is_none()
+        };
+        for at in [0, 31, 32, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            assert!(ignored(&bad), "byte {at}");
+        }
+        for len in [0, 31, 32, good.len() - 1] {
+            assert!(ignored(&good[..len]), "{len} bytes");
+        }
+        let forged = [blake3::hash(&good[32..]).as_bytes(), &good[32..]].concat();
+        assert!(ignored(&forged), "a hash without the key");
+        assert!(!ignored(&good));
+        std::fs::copy(&path, path.with_file_name("other.cwasm")).unwrap();
+        assert!(
+            cache.load(&engine, "other.cwasm").is_none(),
+            "a file under another name"
+        );
+    }
+
+    #[test]
+    fn a_lost_key_makes_the_old_files_worthless() {
+        let Setup {
+            base, engine, name, ..
+        } = setup();
+        let state = base.path().join("state");
+        for key in [
+            None,
+            Some("short"),
+            Some("thirty-two bytes, but not the key"),
+        ] {
+            match key {
+                None => std::fs::remove_file(state.join(KEY)).unwrap(),
+                Some(text) => std::fs::write(state.join(KEY), text).unwrap(),
+            }
+            let cache = CodeCache::open(&StateDir::open(&state).unwrap()).unwrap();
+            assert!(cache.load(&engine, &name).is_none(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn other_code_and_other_engines_have_other_names() {
+        let engine = wasmtime::Engine::default();
+        let other =
+            wasmtime::Engine::new(wasmtime::Config::new().epoch_interruption(true)).unwrap();
+        let names = [
+            CodeCache::name(&engine, b"a"),
+            CodeCache::name(&engine, b"b"),
+            CodeCache::name(&other, b"a"),
+        ];
+        assert_eq!(CodeCache::name(&engine, b"a"), names[0]);
+        assert!(names[0] != names[1] && names[0] != names[2]);
+    }
+
+    #[test]
+    fn keeps_a_bounded_number_of_files() {
+        let Setup {
+            base: _base, cache, ..
+        } = setup();
+        for index in 0..MAX_FILES + 5 {
+            cache
+                .directory
+                .write(&format!("{index}.cwasm"), b"x")
+                .unwrap();
+        }
+        cache.prune().unwrap();
+        assert_eq!(cache.directory.names().unwrap().len(), MAX_FILES);
+    }
+}

@@ -1,0 +1,173 @@
+//! The engine: how code is compiled, where instances live, and the threads on which guests run.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::Semaphore;
+use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::ticker::Ticker;
+use super::{CodeCache, Limits};
+
+/// The most calls of all plugins at the same time. More are refused as busy.
+pub(super) const CONCURRENT_CALLS: usize = 256;
+
+/// The stack of a guest, in bytes.
+pub(super) const WASM_STACK: usize = 512 << 10;
+
+/// Instances beyond the calls: one for each load that asks for the tools.
+const LOADS: u32 = 16;
+
+/// Core instances of one call. A Python component has up to 38.
+const CORE_INSTANCES_PER_CALL: u32 = 64;
+
+/// Memories of one call, and tables of one call. Known components have one and two.
+const MEMORIES_PER_CALL: u32 = 4;
+const TABLES_PER_CALL: u32 = 8;
+
+/// Compiles and runs plugins. Clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) wasm: wasmtime::Engine,
+    pub(super) pooling: bool,
+    pub(super) ticker: Arc<Ticker>,
+    pub(super) cache: Option<CodeCache>,
+    /// One compilation at a time: each uses every core and up to 350 MiB.
+    pub(super) compiling: Semaphore,
+    pub(super) calls: Arc<Semaphore>,
+    /// What a call needs to run on once it is no longer light; see `meter`.
+    pub(super) heavy: Arc<Semaphore>,
+    guests: Handle,
+    /// Only taken when the engine ends.
+    runtime: Option<Runtime>,
+}
+
+/// Why there is no engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime cannot work here.
+    #[error("wasmtime cannot work here: {0:#}")]
+    Wasm(wasmtime::Error),
+    /// The threads for the guests cannot be started.
+    #[error("the threads for plugins cannot be started: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+impl Engine {
+    /// Makes an engine; with a cache it compiles each component once and not at every start.
+    ///
+    /// # Errors
+    ///
+    /// If this machine cannot run compiled WebAssembly, or no thread can be started.
+    pub fn new(cache: Option<CodeCache>) -> Result<Self, EngineError> {
+        let (wasm, pooling) = wasm_engine().map_err(EngineError::Wasm)?;
+        let ticker = Ticker::start(wasm.weak())?;
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let heavy = cores.saturating_sub(1).max(1);
+        let guests = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(heavy + 1)
+            .thread_name("toolhost-guest")
+            .enable_all()
+            .build()?;
+        let inner = Inner {
+            wasm,
+            pooling,
+            ticker,
+            cache,
+            compiling: Semaphore::new(1),
+            calls: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
+            heavy: Arc::new(Semaphore::new(heavy)),
+            guests: guests.handle().clone(),
+            runtime: Some(guests),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Returns whether instances come from a pool. They do not where the address space is limited.
+    pub fn is_pooling(&self) -> bool {
+        self.inner.pooling
+    }
+
+    /// Returns the runtime on whose threads guests run, apart from everything else: a guest that computes blocks no
+    /// listener and no reader of output.
+    pub(super) fn guests(&self) -> &Handle {
+        &self.inner.guests
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A runtime may not be dropped from within another one; its threads end by themselves.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Engine")
+            .field("pooling", &self.inner.pooling)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the engine with a pool of instances, or without one where the address space is too small for it.
+fn wasm_engine() -> wasmtime::Result<(wasmtime::Engine, bool)> {
+    let pooled = wasmtime::Engine::new(config().allocation_strategy(pool()));
+    match pooled {
+        Ok(engine) => Ok((engine, true)),
+        Err(error) => {
+            tracing::info!(
+                error = format!("{error:#}"),
+                "no pool of instances, as the address space is limited"
+            );
+            let mut config = config();
+            config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+            // Just what a guest may use, rather than the 4 GiB that make bounds checks free.
+            config
+                .memory_reservation(0)
+                .memory_guard_size(64 << 10)
+                .memory_reservation_for_growth(1 << 20);
+            Ok((wasmtime::Engine::new(&config)?, false))
+        }
+    }
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(WASM_STACK)
+        .concurrency_support(false);
+    config
+}
+
+fn pool() -> InstanceAllocationStrategy {
+    let calls = u32::try_from(CONCURRENT_CALLS).unwrap_or(u32::MAX) + LOADS;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls * CORE_INSTANCES_PER_CALL)
+        .max_core_instances_per_component(CORE_INSTANCES_PER_CALL)
+        .total_memories(calls * MEMORIES_PER_CALL)
+        .max_memories_per_component(MEMORIES_PER_CALL)
+        .max_memories_per_module(MEMORIES_PER_CALL)
+        .total_tables(calls * TABLES_PER_CALL)
+        .max_tables_per_component(TABLES_PER_CALL)
+        .max_tables_per_module(TABLES_PER_CALL)
+        .table_elements(Limits::default().table_elements)
+        .total_stacks(calls)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(4 << 20);
+    InstanceAllocationStrategy::Pooling(pool)
+}

@@ -1,0 +1,196 @@
+//! What a plugin may use. Everything has a limit, and every limit has a default.
+
+use std::time::Duration;
+
+use wasmtime::ResourceLimiter;
+
+/// What one plugin may use, per call unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Linear memory in bytes, summed over all memories of the call; 64 MiB.
+    pub memory: usize,
+    /// Table elements, summed over all tables of the call; 100,000.
+    pub table_elements: usize,
+    /// Live handles of resources; 1,000.
+    pub handles: usize,
+    /// CPU time of the guest and of the host calls that it makes, without waits; 2 s.
+    pub guest_time: Duration,
+    /// Wall-clock time of a call whose tool names no longer one; 10 min.
+    pub deadline: Duration,
+    /// Wall-clock time of any call, whatever its tool says; 1 h.
+    pub max_deadline: Duration,
+    /// What a cancelled call gets to reply with what it has; 2 s.
+    pub cancel_grace: Duration,
+    /// Bytes of a reply; 1 MiB.
+    pub reply: usize,
+    /// Bytes of log lines; 64 KiB.
+    pub log: usize,
+    /// Bytes that one crossing from the guest to the host may carry; 8 MiB.
+    pub host_call_data: usize,
+    /// Calls of the plugin at the same time; 64. More are refused as busy.
+    pub concurrent_calls: usize,
+    /// Bytes of the component; 64 MiB.
+    pub component: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 64 << 20,
+            table_elements: 100_000,
+            handles: 1_000,
+            guest_time: Duration::from_secs(2),
+            deadline: Duration::from_secs(10 * 60),
+            max_deadline: Duration::from_secs(60 * 60),
+            cancel_grace: Duration::from_secs(2),
+            reply: 1 << 20,
+            log: 64 << 10,
+            host_call_data: 8 << 20,
+            concurrent_calls: 64,
+            component: 64 << 20,
+        }
+    }
+}
+
+/// Keeps the memories and tables of one store within the limits, summed.
+///
+/// wasmtime's own `StoreLimits` counts each memory alone, so a component with ten memories would get ten times the limit.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    memory: Account,
+    tables: Account,
+}
+
+/// Something that is taken in steps and has a limit.
+#[derive(Debug)]
+struct Account {
+    used: usize,
+    limit: usize,
+    refused: bool,
+}
+
+impl Limiter {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let account = |limit| Account {
+            used: 0,
+            limit,
+            refused: false,
+        };
+        Self {
+            memory: account(limits.memory),
+            tables: account(limits.table_elements),
+        }
+    }
+
+    /// Returns what was refused, for an error message: a guest that is refused memory mostly traps soon after.
+    pub(super) fn refusal(&self) -> Option<String> {
+        if self.memory.refused {
+            Some(format!(
+                "memory limit of {} reached",
+                bytes(self.memory.limit)
+            ))
+        } else if self.tables.refused {
+            Some(format!(
+                "limit of {} table elements reached",
+                self.tables.limit
+            ))
+        } else {
+            None
+        }
+    }
+
+    /// Returns how many bytes of memory are in use. Nothing shrinks, so it is also the most.
+    pub(super) fn memory(&self) -> usize {
+        self.memory.used
+    }
+}
+
+impl Account {
+    /// Takes what a growth needs, unless it exceeds the limit or what the guest itself, or the pool, allows at most.
+    fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
+        let used = self.used.saturating_add(desired.saturating_sub(current));
+        if used > self.limit {
+            self.refused = true;
+            return false;
+        }
+        // wasmtime would refuse it as well, but only after it was counted.
+        let fits = maximum.is_none_or(|maximum| desired <= maximum);
+        if fits {
+            self.used = used;
+        }
+        fits
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.memory.grow(current, desired, maximum))
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.tables.grow(current, desired, maximum))
+    }
+}
+
+/// Returns a number of bytes for people: `64 MiB`, `100 bytes`.
+pub(super) fn bytes(count: usize) -> String {
+    match count {
+        0 => "0 bytes".into(),
+        _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
+        _ if count.is_multiple_of(1 << 10) => format!("{} KiB", count >> 10),
+        _ => format!("{count} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_are_summed() {
+        let mut limiter = Limiter::new(&Limits {
+            memory: 100,
+            ..Limits::default()
+        });
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(limiter.memory_growing(0, 40, None).unwrap());
+        assert_eq!(limiter.refusal(), None);
+        assert!(!limiter.memory_growing(40, 41, None).unwrap());
+        assert_eq!(
+            limiter.refusal().unwrap(),
+            "memory limit of 100 bytes reached"
+        );
+        assert_eq!(limiter.memory(), 100);
+    }
+
+    #[test]
+    fn a_guests_own_maximum_is_no_limit_of_ours() {
+        let mut limiter = Limiter::new(&Limits::default());
+        assert!(!limiter.memory_growing(0, 2, Some(1)).unwrap());
+        assert!(!limiter.table_growing(0, 2, Some(1)).unwrap());
+        assert_eq!(limiter.refusal(), None);
+        assert!(!limiter.table_growing(0, usize::MAX, None).unwrap());
+        assert_eq!(
+            limiter.refusal().unwrap(),
+            "limit of 100000 table elements reached"
+        );
+    }
+
+    #[test]
+    fn sizes_read_well() {
+        assert_eq!(
+            [bytes(64 << 20), bytes(1 << 10), bytes(1000), bytes(0)],
+            ["64 MiB", "1 KiB", "1000 bytes", "0 bytes"]
+        );
+    }
+}

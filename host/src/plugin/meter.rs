@@ -1,0 +1,151 @@
+//! Guest time: how much CPU a call may use, and how calls that use much of it share the processors.
+//!
+//! A guest and the host calls that it makes run only while somebody polls the future of its call. So the CPU time that the
+//! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and
+//! a thread that the kernel stops for others is not charged for that. The design's `call_hook` sees only the borders
+//! between guest and host, and not that a fiber was suspended between two of them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::ticker::Ticker;
+
+/// The guest time that a call gets before it has to share. Nearly every call stays below.
+const LIGHT: Duration = Duration::from_millis(10);
+
+/// The guest time of one call.
+#[derive(Debug)]
+pub(super) struct Meter {
+    /// In nanoseconds, without the poll under way.
+    used: AtomicU64,
+    /// The CPU time of the polling thread when the poll under way began, in nanoseconds.
+    began: AtomicU64,
+    budget: Duration,
+}
+
+/// The guest used up its budget.
+#[derive(Debug, thiserror::Error)]
+#[error("guest time limit of {} ms reached", .0.as_millis())]
+pub(super) struct GuestTimeExceeded(pub(super) Duration);
+
+impl Meter {
+    pub(super) fn new(budget: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicU64::new(0),
+            began: AtomicU64::new(0),
+            budget,
+        })
+    }
+
+    /// Returns the guest time up to the last end of a poll.
+    pub(super) fn used(&self) -> Duration {
+        Duration::from_nanos(self.used.load(Ordering::Relaxed))
+    }
+
+    /// Fails if the budget is used up. Called from within the poll, on its thread.
+    pub(super) fn check(&self) -> Result<(), GuestTimeExceeded> {
+        let in_this_poll = thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
+        if self.used() + Duration::from_nanos(in_this_poll) > self.budget {
+            return Err(GuestTimeExceeded(self.budget));
+        }
+        Ok(())
+    }
+
+    fn begin(&self) {
+        self.began.store(thread_time(), Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        let time = thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
+        self.used.fetch_add(time, Ordering::Relaxed);
+    }
+}
+
+/// The CPU time of this thread in nanoseconds.
+fn thread_time() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .map(Duration::from)
+        .unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A call whose polls are measured, and which needs a permit to run on once it is no longer light.
+///
+/// There is one permit less than there are threads, so that light calls always find a free one. A permit is given back
+/// whenever the call yields or waits, and permits are handed out in the order of asking: heavy calls take turns.
+pub(super) struct Metered<F> {
+    call: Pin<Box<F>>,
+    meter: Arc<Meter>,
+    ticker: Arc<Ticker>,
+    permits: Arc<Semaphore>,
+    asking: Option<Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>>,
+}
+
+impl<F> Metered<F> {
+    pub(super) fn new(
+        call: F,
+        meter: Arc<Meter>,
+        ticker: Arc<Ticker>,
+        permits: Arc<Semaphore>,
+    ) -> Self {
+        Self {
+            call: Box::pin(call),
+            meter,
+            ticker,
+            permits,
+            asking: None,
+        }
+    }
+}
+
+impl<F: Future> Future for Metered<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.get_mut();
+        let _permit = if this.meter.used() > LIGHT {
+            let permits = &this.permits;
+            let asking = this.asking.get_or_insert_with(|| {
+                let permits = Arc::clone(permits);
+                Box::pin(async move { permits.acquire_owned().await.ok() })
+            });
+            let permit = ready!(asking.as_mut().poll(context));
+            this.asking = None;
+            permit
+        } else {
+            None
+        };
+        let _ticking = this.ticker.tick();
+        this.meter.begin();
+        let result = this.call.as_mut().poll(context);
+        this.meter.end();
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_polls_are_charged() {
+        let meter = Meter::new(Duration::from_millis(20));
+        meter.begin();
+        while meter.check().is_ok() {
+            std::hint::spin_loop();
+        }
+        meter.end();
+        assert!(meter.used() >= Duration::from_millis(20));
+        assert_eq!(
+            meter.check().unwrap_err().to_string(),
+            "guest time limit of 20 ms reached"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! From the contract's reply to the domain's, with its size checked.
+
+use serde_json::value::RawValue;
+
+use super::failure::Failure;
+use super::limits::bytes;
+use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::tool::{Blob, Content, ErrorKind, Reply, ToolError};
+
+/// Takes over a reply of at most `limit` bytes whose JSON parts are JSON.
+pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, ToolError> {
+    // Each part costs something, so that a million empty ones do not come for free.
+    const PART: usize = 64;
+    let size: usize = reply.content.iter().map(|part| PART + size(part)).sum();
+    if size > limit {
+        let text = format!("its reply has {size} bytes, the most is {}", bytes(limit));
+        return Err(Failure::Limit(text).into());
+    }
+    let content = reply
+        .content
+        .into_iter()
+        .map(convert)
+        .collect::<Result<_, Failure>>()?;
+    Ok(Reply {
+        content,
+        is_error: reply.is_error,
+    })
+}
+
+fn size(part: &wit::Content) -> usize {
+    match part {
+        wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
+        wit::Content::Image(blob) | wit::Content::Audio(blob) => {
+            blob.media_type.len() + blob.data.len()
+        }
+        wit::Content::Document(document) => {
+            let data = document.data.as_ref().map_or(0, Vec::len);
+            document.uri.len() + document.media_type.as_ref().map_or(0, String::len) + data
+        }
+    }
+}
+
+fn convert(part: wit::Content) -> Result<Content, Failure> {
+    Ok(match part {
+        wit::Content::Text(text) => Content::Text { text },
+        wit::Content::Json(text) => {
+            let not_json =
+                |error| Failure::Broken(format!("it replied with JSON that is not valid: {error}"));
+            Content::Json {
+                json: RawValue::from_string(text).map_err(not_json)?,
+            }
+        }
+        wit::Content::Image(blob) => Content::Image(blob.into()),
+        wit::Content::Audio(blob) => Content::Audio(blob.into()),
+        wit::Content::Document(wit::Document {
+            uri,
+            media_type,
+            data,
+        }) => Content::Document {
+            uri,
+            media_type,
+            data,
+        },
+    })
+}
+
+impl From<wit::Blob> for Blob {
+    fn from(blob: wit::Blob) -> Self {
+        Self {
+            media_type: blob.media_type,
+            data: blob.data,
+        }
+    }
+}
+
+impl From<wit::ToolError> for ToolError {
+    fn from(error: wit::ToolError) -> Self {
+        /// A text for a model is short; a longer one is cut.
+        const MAX_MESSAGE: usize = 32 << 10;
+        let (kind, mut message) = match error {
+            wit::ToolError::UnknownTool(text) => (ErrorKind::UnknownTool, text),
+            wit::ToolError::InvalidArguments(text) => (ErrorKind::InvalidArguments, text),
+            wit::ToolError::Denied(text) => (ErrorKind::Denied, text),
+            wit::ToolError::Unavailable(text) => (ErrorKind::Unavailable, text),
+            wit::ToolError::Failed(text) => (ErrorKind::Failed, text),
+        };
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        Self { kind, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(content: Vec<wit::Content>) -> wit::Reply {
+        wit::Reply {
+            content,
+            is_error: false,
+            extra: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_size_of_all_parts_counts() {
+        let text = |len: usize| wit::Content::Text("x".repeat(len));
+        assert!(check(reply(vec![text(100), text(100)]), 400).is_ok());
+        let error = check(reply(vec![text(200), text(100)]), 400).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tool was stopped: its reply has 428 bytes, the most is 400 bytes"
+        );
+        assert!(check(reply((0..100).map(|_| text(0)).collect()), 400).is_err());
+    }
+
+    #[test]
+    fn a_json_part_must_be_json() {
+        let json = |text: &str| check(reply(vec![wit::Content::Json(text.into())]), 1000);
+        assert_eq!(
+            json(r#"{"a":1}"#).unwrap().structured().unwrap().get(),
+            r#"{"a":1}"#
+        );
+        for bad in ["", "{", "{} x", "nope"] {
+            let error = json(bad).unwrap_err();
+            assert!(
+                error.kind == ErrorKind::Broken && error.message.contains("not valid"),
+                "{error}"
+            );
+        }
+    }
+}

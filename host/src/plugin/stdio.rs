@@ -1,0 +1,130 @@
+//! Standard output and error of a guest: line by line to the operator's log, never to a stream that speaks a protocol.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::AsyncWrite;
+use tracing::Level;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use crate::capability::LineLog;
+
+/// How much of an unfinished line is held before it is written as it is.
+const MAX_PARTIAL: usize = 4096;
+
+/// What `check_write` lets a guest write at once.
+const PERMIT: usize = 64 * 1024;
+
+/// One of the two streams of a guest.
+#[derive(Clone, Debug)]
+pub(super) struct GuestOutput {
+    log: LineLog,
+    level: Level,
+}
+
+/// An open handle to the stream, with the line that it has not finished.
+#[derive(Debug)]
+struct Lines {
+    output: GuestOutput,
+    partial: Vec<u8>,
+}
+
+impl GuestOutput {
+    pub(super) fn new(log: LineLog, level: Level) -> Self {
+        Self { log, level }
+    }
+
+    fn open(&self) -> Lines {
+        Lines {
+            output: self.clone(),
+            partial: Vec::new(),
+        }
+    }
+}
+
+impl Lines {
+    fn push(&mut self, mut bytes: &[u8]) {
+        while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = bytes.split_at(at);
+            self.partial.extend_from_slice(line);
+            self.finish();
+            bytes = rest.get(1..).unwrap_or_default();
+        }
+        self.partial.extend_from_slice(bytes);
+        if self.partial.len() > MAX_PARTIAL {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        let line = std::mem::take(&mut self.partial);
+        self.output
+            .log
+            .line(self.output.level, &String::from_utf8_lossy(&line));
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if !self.partial.is_empty() {
+            self.finish();
+        }
+    }
+}
+
+impl IsTerminal for GuestOutput {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for GuestOutput {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.open())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.open())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Lines {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Lines {
+    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        self.push(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PERMIT)
+    }
+}
+
+impl AsyncWrite for Lines {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().push(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

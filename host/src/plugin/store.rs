@@ -1,0 +1,95 @@
+//! The store of one call. [`make`] is the only place that makes one, and it sets every limit.
+
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use super::engine::Engine;
+use super::limits::{Limiter, Limits};
+use super::meter::Meter;
+use super::stdio::GuestOutput;
+use crate::capability::{Scope, ScopeView, View};
+
+/// The most random bytes of one request.
+const MAX_RANDOM: u64 = 64 << 10;
+
+/// What a store holds: the scope of the call, and WASI with nothing in it.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) scope: Scope,
+    pub(super) limiter: Limiter,
+    wasi: WasiContext,
+    table: ResourceTable,
+}
+
+struct WasiContext(WasiCtx);
+
+impl std::fmt::Debug for WasiContext {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("WasiContext")
+    }
+}
+
+/// Makes a store with every limit set: memory, tables, handles, guest time, data of host calls, stack (by the engine), log
+/// (by the scope). Deadline and reply size are the caller's, who holds the clock and the reply.
+pub(super) fn make(
+    engine: &Engine,
+    limits: &Limits,
+    scope: Scope,
+    meter: Arc<Meter>,
+) -> Store<State> {
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(limits.handles);
+    let wasi = WasiContext(wasi(&scope));
+    let state = State {
+        limiter: Limiter::new(limits),
+        scope,
+        wasi,
+        table,
+    };
+    let mut store = Store::new(&engine.inner.wasm, state);
+    store.limiter(|state| &mut state.limiter);
+    store.set_hostcall_fuel(limits.host_call_data);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        meter.check()?;
+        // Plain `Yield` wakes itself at once, which starves timers and sockets of the same thread.
+        Ok(UpdateDeadline::YieldCustom(
+            1,
+            Box::pin(tokio::task::yield_now()),
+        ))
+    });
+    store
+}
+
+/// No files, no network, no environment, no arguments, no input; output goes to the log.
+fn wasi(scope: &Scope) -> WasiCtx {
+    WasiCtxBuilder::new()
+        .stdout(GuestOutput::new(scope.log.clone(), tracing::Level::INFO))
+        .stderr(GuestOutput::new(scope.log.clone(), tracing::Level::WARN))
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(MAX_RANDOM)
+        .build()
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi.0,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl ScopeView for State {
+    fn view(&mut self) -> View<'_> {
+        View {
+            scope: &mut self.scope,
+            table: &mut self.table,
+        }
+    }
+}

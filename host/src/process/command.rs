@@ -1,0 +1,178 @@
+//! What to run: a command that was checked before anything is spawned.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Error;
+
+/// The longest command, in bytes. Linux takes 131,072 bytes in one argument, with its final NUL.
+pub const MAX_COMMAND: usize = 131_071;
+
+/// A command to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The text for `sh -c`.
+    pub command: String,
+    /// The directory to run in, absolute or relative to the workspace directory; `None`: the workspace directory.
+    pub workdir: Option<PathBuf>,
+    /// Variables that are set over those that the host builds.
+    pub env: Vec<(String, String)>,
+    /// Whether the caller means to leave it running.
+    pub background: bool,
+    /// Bytes for standard input; `None`: the null device.
+    pub stdin: Option<Vec<u8>>,
+}
+
+impl Command {
+    /// Checks what can be checked without touching the machine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if the command is empty, too long or contains NUL, or if a variable cannot be set.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.command.is_empty() {
+            return Err(Error::Invalid("command is required".into()));
+        }
+        if self.command.len() > MAX_COMMAND {
+            let text = format!(
+                "the command has {} bytes, the most is {MAX_COMMAND}: put it into a file",
+                self.command.len()
+            );
+            return Err(Error::Invalid(text));
+        }
+        if let Some(offset) = self.command.find('\0') {
+            return Err(Error::Invalid(format!(
+                "the command contains a NUL byte at offset {offset}"
+            )));
+        }
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(Error::Invalid(format!(
+                    "the environment variable {name:?} cannot be set"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves the directory to run in against the workspace directory, and checks it.
+    ///
+    /// It is checked first because a missing directory and a missing shell are the same error of the operating system.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Workdir`] if it does not exist, is not a directory, or cannot be entered; the text names the nearest parent
+    /// that does exist.
+    pub fn resolve_workdir(&self, workspace: &Path) -> Result<PathBuf, Error> {
+        let path = match &self.workdir {
+            Some(path) if path.as_os_str().as_encoded_bytes().contains(&0) => {
+                return Err(Error::Invalid("workdir contains a NUL byte".into()));
+            }
+            Some(path) if !path.as_os_str().is_empty() => normalize(&workspace.join(path)),
+            _ => workspace.to_path_buf(),
+        };
+        let problem = match std::fs::metadata(&path) {
+            Ok(metadata) if !metadata.is_dir() => "is not a directory",
+            Ok(_) => match nix::unistd::access(&path, nix::unistd::AccessFlags::X_OK) {
+                Ok(()) => return Ok(path),
+                Err(_) => "is not accessible",
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                "is not accessible"
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => "is not a directory",
+            Err(_) => "does not exist",
+        };
+        let parent = path.ancestors().skip(1).find(|parent| parent.is_dir());
+        let hint = parent.map(|parent| {
+            format!(
+                "; the nearest directory that exists is {}",
+                parent.display()
+            )
+        });
+        Err(Error::Workdir {
+            path,
+            problem,
+            hint: hint.unwrap_or_default(),
+        })
+    }
+}
+
+/// Removes `.` components. `..` stays: only the kernel can resolve it rightly where there are links.
+fn normalize(path: &Path) -> PathBuf {
+    path.components()
+        .filter(|component| !matches!(component, Component::CurDir))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> Command {
+        Command {
+            command: text.into(),
+            ..Command::default()
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_run() {
+        assert_eq!(
+            command("").check().unwrap_err().to_string(),
+            "command is required"
+        );
+        assert_eq!(
+            command("a\0b").check().unwrap_err().to_string(),
+            "the command contains a NUL byte at offset 1"
+        );
+        assert!(command(&"x".repeat(MAX_COMMAND + 1)).check().is_err());
+        assert_eq!(command(&"x".repeat(MAX_COMMAND)).check(), Ok(()));
+        for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "\0")] {
+            let command = Command {
+                env: vec![(name.into(), value.into())],
+                ..command("true")
+            };
+            assert!(command.check().is_err(), "{name:?}={value:?}");
+        }
+    }
+
+    #[test]
+    fn resolves_the_workdir_against_the_workspace() {
+        let workspace = tempfile::tempdir().unwrap();
+        std::fs::create_dir(workspace.path().join("sub")).unwrap();
+        std::fs::write(workspace.path().join("file"), "").unwrap();
+        let resolve = |workdir: Option<&str>| {
+            Command {
+                workdir: workdir.map(PathBuf::from),
+                ..command("true")
+            }
+            .resolve_workdir(workspace.path())
+        };
+        assert_eq!(resolve(None).unwrap(), workspace.path());
+        assert_eq!(resolve(Some("")).unwrap(), workspace.path());
+        assert_eq!(
+            resolve(Some("./sub")).unwrap(),
+            workspace.path().join("sub")
+        );
+        assert_eq!(resolve(Some("/")).unwrap(), Path::new("/"));
+        let missing = resolve(Some("sub/a/b")).unwrap_err().to_string();
+        let expected = format!(
+            "workdir does not exist: {0}/sub/a/b; the nearest directory that exists is {0}/sub",
+            workspace.path().display()
+        );
+        assert_eq!(missing, expected);
+        assert!(
+            resolve(Some("file"))
+                .unwrap_err()
+                .to_string()
+                .starts_with("workdir is not a directory: ")
+        );
+        assert!(
+            resolve(Some("file/x"))
+                .unwrap_err()
+                .to_string()
+                .starts_with("workdir is not a directory: ")
+        );
+        assert!(resolve(Some("a\0")).is_err());
+    }
+}

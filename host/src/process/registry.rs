@@ -1,0 +1,421 @@
+//! All processes of a host, by chat.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join_all;
+use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::group::{Group, Spawn, find_shell};
+use super::running::{Process, Progress};
+use super::{Cause, Command, Environment, Error, Info, Signal, State, lifecycle};
+use crate::id::ChatId;
+
+/// How often ended processes are looked through.
+const FORGET_EVERY: Duration = Duration::from_secs(30);
+
+/// What a chat may use, and how long things are kept.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The most processes of one chat that run or linger at once; 32 by default.
+    pub live_per_chat: usize,
+    /// The most ended processes of one chat that stay readable; 256 by default.
+    pub ended_per_chat: usize,
+    /// How long an ended process stays readable; 5 minutes by default.
+    pub retention: Duration,
+    /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
+    pub output: u64,
+    /// What a terminated process gets before it is killed, unless the caller says otherwise; 5 s by default.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            live_per_chat: 32,
+            ended_per_chat: 256,
+            retention: Duration::from_secs(5 * 60),
+            output: 5 << 30,
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Starts processes and remembers them, each in the scope of one chat.
+#[derive(Debug)]
+pub struct Registry {
+    workspace: PathBuf,
+    environment: Environment,
+    limits: Limits,
+    /// Where the tasks of the processes run, whichever runtime asks for one.
+    runtime: Handle,
+    chats: Mutex<Chats>,
+}
+
+#[derive(Debug, Default)]
+struct Chats {
+    closed: bool,
+    /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
+    /// another of the same name was made.
+    made: u64,
+    by_id: HashMap<ChatId, Chat>,
+}
+
+#[derive(Debug, Default)]
+struct Chat {
+    number: u64,
+    /// In the order of their start.
+    processes: Vec<Arc<Process>>,
+    /// Starts that were let in and are not in the list yet.
+    starting: usize,
+}
+
+impl Registry {
+    /// Makes a registry whose commands run in this directory, which must be absolute.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
+    pub fn new(workspace: PathBuf, environment: Environment, limits: Limits) -> Arc<Self> {
+        let chats = Mutex::new(Chats::default());
+        let runtime = Handle::current();
+        let registry = Arc::new(Self {
+            workspace,
+            environment,
+            limits,
+            runtime,
+            chats,
+        });
+        registry
+            .runtime
+            .spawn(forget_regularly(Arc::downgrade(&registry)));
+        registry
+    }
+
+    /// Returns the directory in which commands run by default.
+    pub fn workspace(&self) -> &std::path::Path {
+        &self.workspace
+    }
+
+    /// Starts a command for a chat.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was started if it fails: [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the
+    /// chat has too many live processes, [`Error::Closed`] during shutdown, [`Error::Failed`] if the system refused.
+    pub async fn start(
+        self: &Arc<Self>,
+        chat: &ChatId,
+        command: Command,
+    ) -> Result<Arc<Process>, Error> {
+        command.check()?;
+        let slot = self.admit(chat)?;
+        let registry = Arc::clone(self);
+        let task = async move {
+            let runtime = Handle::current();
+            // Looking at directories and starting a program can block for as long as a file system likes.
+            let spawned = runtime
+                .spawn_blocking(move || registry.spawn(slot, &command))
+                .await;
+            spawned.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+        };
+        // A task of the registry's own runtime, so that a caller who is dropped meanwhile cannot tear a start in half.
+        let started = self.runtime.spawn(task).await;
+        started.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    fn spawn(self: &Arc<Self>, mut slot: Slot, command: &Command) -> Result<Arc<Process>, Error> {
+        let workdir = command.resolve_workdir(&self.workspace)?;
+        let path = self.environment.get("PATH").unwrap_or_default();
+        let shell = find_shell(path).ok_or_else(|| {
+            Error::Failed(
+                "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
+            )
+        })?;
+        let env = self.environment.of_command(&command.env, &slot.chat);
+        let stdin = command.stdin.as_deref();
+        let spawn = Spawn {
+            shell: &shell,
+            command: &command.command,
+            workdir: &workdir,
+            env: &env,
+            stdin,
+        };
+        let (group, output) =
+            Group::spawn(&spawn).map_err(|error| Error::Failed(error.to_string()))?;
+        let process = Arc::new(Process {
+            id: uuid::Uuid::new_v4().to_string(),
+            command: command.command.clone(),
+            workdir,
+            background: command.background,
+            started: SystemTime::now(),
+            group,
+            progress: Mutex::new(Progress::default()),
+            changed: watch::Sender::new(()),
+        });
+        let _runtime = self.runtime.enter();
+        match pipe::Receiver::from_owned_fd(output.into()) {
+            Ok(output) => {
+                self.runtime.spawn(lifecycle::supervise(
+                    Arc::clone(&process),
+                    output,
+                    self.limits.output,
+                ));
+            }
+            Err(error) => {
+                _ = process.send(Signal::Kill, Cause::Shutdown);
+                return Err(Error::Failed(format!("cannot read its output: {error}")));
+            }
+        }
+        if slot.register(Arc::clone(&process)) {
+            Ok(process)
+        } else {
+            // The registry was closed, or the chat ended, while this started.
+            _ = process.send(Signal::Kill, Cause::Shutdown);
+            Err(Error::Closed)
+        }
+    }
+
+    /// Takes a place for one more process of a chat.
+    fn admit(self: &Arc<Self>, chat: &ChatId) -> Result<Slot, Error> {
+        let mut chats = self.chats();
+        if chats.closed {
+            return Err(Error::Closed);
+        }
+        let entry = chats.entry(chat);
+        entry.forget(&self.limits);
+        let live: Vec<_> = entry
+            .processes
+            .iter()
+            .filter(|process| process.state().is_live())
+            .collect();
+        if live.len() + entry.starting >= self.limits.live_per_chat {
+            return Err(Error::Limit(refusal(&live, self.limits.live_per_chat)));
+        }
+        entry.starting += 1;
+        Ok(Slot {
+            registry: Arc::clone(self),
+            chat: chat.clone(),
+            number: entry.number,
+            taken: true,
+        })
+    }
+
+    /// Returns the process of this chat that has this id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], also for a process of another chat.
+    pub fn get(&self, chat: &ChatId, id: &str) -> Result<Arc<Process>, Error> {
+        let chats = self.chats();
+        let mut processes = chats
+            .by_id
+            .get(chat)
+            .into_iter()
+            .flat_map(|chat| &chat.processes);
+        processes
+            .find(|process| process.id() == id)
+            .cloned()
+            .ok_or_else(|| Error::NotFound(id.to_owned()))
+    }
+
+    /// Returns at most `max` processes of a chat and how many there are: live ones first, then newest first.
+    pub fn list(&self, chat: &ChatId, running_only: bool, max: usize) -> (Vec<Info>, usize) {
+        let processes = {
+            let mut chats = self.chats();
+            let Some(entry) = chats.by_id.get_mut(chat) else {
+                return (Vec::new(), 0);
+            };
+            entry.forget(&self.limits);
+            entry.processes.clone()
+        };
+        let mut infos: Vec<_> = processes
+            .iter()
+            .rev()
+            .map(|process| process.info())
+            .collect();
+        infos.retain(|info| !running_only || info.state.is_live());
+        // Stable, so that the order of starts decides among equals.
+        infos.sort_by_key(|info| !info.state.is_live());
+        let total = infos.len();
+        infos.truncate(max);
+        (infos, total)
+    }
+
+    /// Sends a signal to everything that a process started; see [`Signal::Terminate`] for the grace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], or [`Error::Failed`] if the system refused. An ended process is no error.
+    pub fn signal(
+        &self,
+        chat: &ChatId,
+        id: &str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> Result<State, Error> {
+        let process = self.get(chat, id)?;
+        let _runtime = self.runtime.enter();
+        lifecycle::signal(&process, signal, grace.unwrap_or(self.limits.grace))
+    }
+
+    /// Ends every process of a chat and forgets the chat. Returns what was still live.
+    pub async fn end_chat(&self, chat: &ChatId) -> Vec<Info> {
+        let entry = self.chats().by_id.remove(chat);
+        let processes = entry.map(|chat| chat.processes).unwrap_or_default();
+        self.end_all(processes).await
+    }
+
+    /// Refuses new processes and ends all that are live. Returns those.
+    pub async fn shutdown(&self) -> Vec<Info> {
+        let processes = {
+            let mut chats = self.chats();
+            chats.closed = true;
+            chats
+                .by_id
+                .drain()
+                .flat_map(|(_, chat)| chat.processes)
+                .collect()
+        };
+        self.end_all(processes).await
+    }
+
+    async fn end_all(&self, processes: Vec<Arc<Process>>) -> Vec<Info> {
+        let live: Vec<_> = processes
+            .into_iter()
+            .filter(|process| process.state().is_live())
+            .collect();
+        let infos = live.iter().map(|process| process.info()).collect();
+        join_all(
+            live.iter()
+                .map(|process| lifecycle::end(process, self.limits.grace, Cause::Shutdown)),
+        )
+        .await;
+        infos
+    }
+
+    fn chats(&self) -> MutexGuard<'_, Chats> {
+        self.chats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Frees what ended processes hold, also of chats that nobody asks about any more.
+async fn forget_regularly(registry: Weak<Registry>) {
+    loop {
+        tokio::time::sleep(FORGET_EVERY).await;
+        let Some(registry) = registry.upgrade() else {
+            return;
+        };
+        let mut chats = registry.chats();
+        chats.by_id.retain(|_, chat| {
+            chat.forget(&registry.limits);
+            chat.starting > 0 || !chat.processes.is_empty()
+        });
+    }
+}
+
+impl Chats {
+    fn entry(&mut self, id: &ChatId) -> &mut Chat {
+        let made = &mut self.made;
+        self.by_id.entry(id.clone()).or_insert_with(|| {
+            *made += 1;
+            Chat {
+                number: *made,
+                ..Chat::default()
+            }
+        })
+    }
+
+    fn same(&mut self, id: &ChatId, number: u64) -> Option<&mut Chat> {
+        self.by_id.get_mut(id).filter(|chat| chat.number == number)
+    }
+}
+
+impl Chat {
+    /// Drops ended processes that are too old or too many.
+    fn forget(&mut self, limits: &Limits) {
+        let ended = |process: &Process| {
+            let progress = process.progress();
+            matches!(progress.state(), State::Exited(_))
+                .then_some(progress.exited)
+                .flatten()
+        };
+        self.processes.retain(|process| {
+            ended(process).is_none_or(|(_, at)| at.elapsed() <= limits.retention)
+        });
+        let mut excess = self
+            .processes
+            .iter()
+            .filter(|process| ended(process).is_some())
+            .count()
+            .saturating_sub(limits.ended_per_chat);
+        self.processes.retain(|process| {
+            let drop = excess > 0 && ended(process).is_some();
+            excess -= usize::from(drop);
+            !drop
+        });
+    }
+}
+
+/// A place for a process that is being started; given back unless the process takes it.
+struct Slot {
+    registry: Arc<Registry>,
+    chat: ChatId,
+    number: u64,
+    taken: bool,
+}
+
+impl Slot {
+    /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
+    fn register(&mut self, process: Arc<Process>) -> bool {
+        let mut chats = self.registry.chats();
+        self.taken = false;
+        match chats.same(&self.chat, self.number) {
+            Some(chat) => {
+                chat.starting -= 1;
+                chat.processes.push(process);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if self.taken
+            && let Some(chat) = self.registry.chats().same(&self.chat, self.number)
+        {
+            chat.starting -= 1;
+        }
+    }
+}
+
+fn refusal(live: &[&Arc<Process>], limit: usize) -> String {
+    let list: Vec<_> = live
+        .iter()
+        .map(|process| format!("{} ({})", process.id(), shorten(process.command())))
+        .collect();
+    format!(
+        "this chat has {limit} live processes, which is the most: end one first. They are: {}",
+        list.join(", ")
+    )
+}
+
+fn shorten(command: &str) -> String {
+    const MOST: usize = 40;
+    let line: String = command
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MOST + 1)
+        .collect();
+    if line.chars().count() > MOST {
+        format!("{}…", line.chars().take(MOST).collect::<String>())
+    } else {
+        line
+    }
+}

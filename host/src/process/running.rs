@@ -1,0 +1,361 @@
+//! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use regex::bytes::{Regex, RegexBuilder};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::group::{Exit, Group};
+use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor};
+
+/// The most memory that a compiled expression of [`WaitOptions::until`] may take, in bytes.
+const MAX_EXPRESSION: usize = 1 << 20;
+
+/// The longest text of such an expression, in bytes.
+const MAX_EXPRESSION_TEXT: usize = 4096;
+
+/// One command with everything that it started.
+#[derive(Debug)]
+pub struct Process {
+    pub(super) id: String,
+    pub(super) command: String,
+    pub(super) workdir: PathBuf,
+    pub(super) background: bool,
+    pub(super) started: SystemTime,
+    pub(super) group: Group,
+    pub(super) progress: Mutex<Progress>,
+    /// Told after every change of `progress`.
+    pub(super) changed: watch::Sender<()>,
+}
+
+/// What changes while a process runs.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    pub(super) capture: Capture,
+    /// How the shell ended, once it did.
+    pub(super) exit: Option<Exit>,
+    /// Whether the output of the ended shell was drained: from then on it has finished for everyone.
+    pub(super) drained: bool,
+    /// Whether something outlives the shell.
+    pub(super) lingering: bool,
+    /// Whether the end of the output was read.
+    pub(super) output_ended: bool,
+    pub(super) exited: Option<(SystemTime, Instant)>,
+    pub(super) last_output: Option<SystemTime>,
+    /// The signals that were sent through this host, as a set of bits, and on whose behalf.
+    pub(super) sent: u64,
+    pub(super) sent_for: Option<Cause>,
+}
+
+/// What to wait for, besides the end.
+#[derive(Clone, Debug, Default)]
+pub struct WaitOptions {
+    /// The longest wait; zero looks and returns at once.
+    pub timeout: Duration,
+    /// The cursor from which `until` searches, and with which `output` compares.
+    pub since: u64,
+    /// A regular expression over bytes that ends the wait when it matches what is in memory from `since` on.
+    pub until: Option<String>,
+    /// Whether any byte past `since` ends the wait.
+    pub output: bool,
+}
+
+/// Why a wait returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The shell has exited and its output was drained.
+    Ended,
+    /// The expression matched.
+    Matched,
+    /// There is output past the cursor.
+    Output,
+    /// The timeout is over.
+    TimedOut,
+}
+
+/// What a wait saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// Why it returned.
+    pub wake: Wake,
+    /// The state at that moment.
+    pub state: State,
+    /// How many bytes were written so far.
+    pub total: u64,
+    /// The cursor just past the match.
+    pub match_end: Option<u64>,
+}
+
+/// State and bounded output of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Where the process stands.
+    pub state: State,
+    /// How many bytes were written so far.
+    pub total: u64,
+    /// The first bytes.
+    pub head: Vec<u8>,
+    /// The last bytes that are not in the head.
+    pub tail: Vec<u8>,
+    /// What outlives the shell; empty while the shell runs.
+    pub survivors: Vec<Survivor>,
+}
+
+/// One process in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Its id.
+    pub id: String,
+    /// The command as it was started.
+    pub command: String,
+    /// The absolute directory in which it was started.
+    pub workdir: PathBuf,
+    /// Whether it was started as a background process.
+    pub background: bool,
+    /// Where it stands.
+    pub state: State,
+    /// When it was started.
+    pub started: SystemTime,
+    /// When the shell exited.
+    pub exited: Option<SystemTime>,
+    /// When it last wrote.
+    pub last_output: Option<SystemTime>,
+    /// How many bytes were written so far.
+    pub total: u64,
+}
+
+impl Process {
+    /// Returns the id, unique in this host.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the command as it was started.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Returns the absolute directory in which it was started.
+    pub fn workdir(&self) -> &Path {
+        &self.workdir
+    }
+
+    /// Returns where it stands.
+    pub fn state(&self) -> State {
+        self.progress().state()
+    }
+
+    /// Waits until the shell has exited and its output was drained, or for what the options name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if [`WaitOptions::until`] is no valid expression, or too large a one.
+    pub async fn wait(&self, options: &WaitOptions) -> Result<Waited, Error> {
+        let until = options.until.as_deref().map(expression).transpose()?;
+        // Subscribed before the first look, so that no change between look and wait is missed.
+        let mut changed = self.changed.subscribe();
+        let deadline = Instant::now().checked_add(options.timeout);
+        loop {
+            changed.mark_unchanged();
+            if let Some(waited) = self.progress().look(options, until.as_ref()) {
+                return Ok(waited);
+            }
+            let timed_out = match deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline, changed.changed())
+                    .await
+                    .is_err(),
+                None => changed.changed().await.is_err(),
+            };
+            if timed_out {
+                let progress = self.progress();
+                let last_look = progress.look(options, until.as_ref());
+                return Ok(last_look.unwrap_or_else(|| progress.waited(Wake::TimedOut, None)));
+            }
+        }
+    }
+
+    /// Returns state and bounded output of this moment.
+    pub fn snapshot(&self) -> Snapshot {
+        let (state, total, head, tail) = {
+            let progress = self.progress();
+            let capture = &progress.capture;
+            (
+                progress.state(),
+                capture.total(),
+                capture.head(),
+                capture.tail(),
+            )
+        };
+        let survivors = match state {
+            State::Lingering(_) => self
+                .group
+                .members()
+                .iter()
+                .map(|member| member.describe())
+                .collect(),
+            _ => Vec::new(),
+        };
+        Snapshot {
+            state,
+            total,
+            head,
+            tail,
+            survivors,
+        }
+    }
+
+    /// Returns at most `max` bytes of output from the cursor `since` on, as far as memory has them.
+    pub fn read(&self, since: u64, max: usize) -> Chunk {
+        let progress = self.progress();
+        let chunk = progress.capture.read(since, max);
+        let at_end = chunk.offset + chunk.data.len() as u64 == chunk.total;
+        Chunk {
+            end: at_end && progress.output_ended,
+            ..chunk
+        }
+    }
+
+    /// Returns what a list shows of it.
+    pub fn info(&self) -> Info {
+        let progress = self.progress();
+        Info {
+            id: self.id.clone(),
+            command: self.command.clone(),
+            workdir: self.workdir.clone(),
+            background: self.background,
+            state: progress.state(),
+            started: self.started,
+            exited: progress.exited.map(|(time, _)| time),
+            last_output: progress.last_output,
+            total: progress.capture.total(),
+        }
+    }
+
+    /// Sends one signal to the whole group and returns the state after that.
+    pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
+        let mut progress = self.progress();
+        if matches!(progress.state(), State::Exited(_)) {
+            return Ok(progress.state());
+        }
+        let raw = nix_signal(signal);
+        progress.sent |= 1 << raw as u32;
+        progress.sent_for.get_or_insert(cause);
+        self.group
+            .signal(raw)
+            .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
+        if signal == Signal::Terminate {
+            // A stopped process would not see the signal before somebody lets it go on.
+            _ = self.group.signal(nix::sys::signal::Signal::SIGCONT);
+        }
+        Ok(progress.state())
+    }
+
+    pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the progress and tells everyone who waits.
+    pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress());
+        self.changed.send_replace(());
+    }
+}
+
+impl Progress {
+    pub(super) fn state(&self) -> State {
+        match self.exit.filter(|_| self.drained) {
+            None => State::Running,
+            Some(exit) if self.lingering => State::Lingering(self.status(exit)),
+            Some(exit) => State::Exited(self.status(exit)),
+        }
+    }
+
+    fn status(&self, exit: Exit) -> ExitStatus {
+        let sent = |signal: nix::sys::signal::Signal| self.sent & (1 << signal as u32) != 0;
+        let caused = match exit {
+            Exit::Signal(signal) => sent(signal),
+            // A handler of SIGTERM that cleans up and exits by itself was still asked to.
+            Exit::Code(_) => sent(nix::sys::signal::Signal::SIGTERM),
+        };
+        let cause = self.sent_for.filter(|_| caused).unwrap_or(Cause::Itself);
+        match exit {
+            Exit::Code(code) => ExitStatus {
+                code: Some(code),
+                signal: None,
+                cause,
+            },
+            Exit::Signal(signal) => ExitStatus {
+                code: None,
+                signal: Some(signal.as_str().to_owned()),
+                cause,
+            },
+        }
+    }
+
+    /// Returns why a wait is over, if it is.
+    fn look(&self, options: &WaitOptions, until: Option<&Regex>) -> Option<Waited> {
+        if let Some(end) = until.and_then(|until| self.find(until, options.since)) {
+            return Some(self.waited(Wake::Matched, Some(end)));
+        }
+        if self.exit.is_some() && self.drained {
+            return Some(self.waited(Wake::Ended, None));
+        }
+        if options.output && self.capture.total() > options.since {
+            return Some(self.waited(Wake::Output, None));
+        }
+        None
+    }
+
+    /// Returns the cursor past the first match. Both windows are searched, a match across the gap is none.
+    fn find(&self, until: &Regex, since: u64) -> Option<u64> {
+        let mut cursor = since;
+        loop {
+            let chunk = self.capture.read(cursor, usize::MAX);
+            if let Some(found) = until.find(&chunk.data) {
+                return Some(chunk.offset + found.end() as u64);
+            }
+            if chunk.data.is_empty() {
+                return None;
+            }
+            cursor = chunk.offset + chunk.data.len() as u64;
+        }
+    }
+
+    fn waited(&self, wake: Wake, match_end: Option<u64>) -> Waited {
+        Waited {
+            wake,
+            state: self.state(),
+            total: self.capture.total(),
+            match_end,
+        }
+    }
+}
+
+fn expression(text: &str) -> Result<Regex, Error> {
+    if text.len() > MAX_EXPRESSION_TEXT {
+        return Err(Error::Invalid(format!(
+            "the expression is longer than {MAX_EXPRESSION_TEXT} bytes"
+        )));
+    }
+    let built = RegexBuilder::new(text)
+        .size_limit(MAX_EXPRESSION)
+        .dfa_size_limit(MAX_EXPRESSION)
+        .build();
+    built.map_err(|error| Error::Invalid(format!("the expression is not valid: {error}")))
+}
+
+fn nix_signal(signal: Signal) -> nix::sys::signal::Signal {
+    use nix::sys::signal::Signal as Raw;
+    match signal {
+        Signal::Interrupt => Raw::SIGINT,
+        Signal::Terminate => Raw::SIGTERM,
+        Signal::Kill => Raw::SIGKILL,
+        Signal::Hangup => Raw::SIGHUP,
+        Signal::Quit => Raw::SIGQUIT,
+        Signal::User1 => Raw::SIGUSR1,
+        Signal::User2 => Raw::SIGUSR2,
+    }
+}

@@ -1,0 +1,117 @@
+//! Who is left of a process group, read from `/proc`.
+
+use std::fs;
+
+/// The longest command line that is shown, in bytes.
+const MAX_COMMAND_LINE: usize = 256;
+
+/// A process that outlives the shell that started it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its process id.
+    pub pid: u32,
+    /// Its command line, with control characters replaced, cut at 256 bytes.
+    pub command: String,
+}
+
+/// A living member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) pid: i32,
+}
+
+impl Member {
+    /// Returns the member with its command line.
+    pub(super) fn describe(&self) -> Survivor {
+        Survivor {
+            pid: self.pid.unsigned_abs(),
+            command: command_line(self.pid),
+        }
+    }
+}
+
+/// Returns the living members of a group whose leader was started by this host and is gone or about to be.
+///
+/// A group of this number that has a living leader is somebody else's: the number was handed out again.
+pub(super) fn members(group: i32) -> Vec<Member> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let members: Vec<_> = pids
+        .filter(|pid| is_member(*pid, group))
+        .map(|pid| Member { pid })
+        .collect();
+    if members.iter().any(|member| member.pid == group) {
+        Vec::new()
+    } else {
+        members
+    }
+}
+
+/// Returns whether this process lives and is in this group.
+pub(super) fn is_member(pid: i32, group: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.ok().and_then(|stat| group_of_living(&stat)) == Some(group)
+}
+
+/// Returns the process group in a line of `/proc/<pid>/stat`, unless the process is dead.
+///
+/// The second field is a name that may contain anything, so fields are counted from its closing parenthesis on.
+fn group_of_living(stat: &str) -> Option<i32> {
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut fields = after_name.split(' ');
+    if matches!(fields.next()?, "Z" | "X" | "x") {
+        return None;
+    }
+    fields.nth(1)?.parse().ok()
+}
+
+fn command_line(pid: i32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = if line.is_empty() {
+        fs::read(format!("/proc/{pid}/comm")).unwrap_or_default()
+    } else {
+        line
+    };
+    printable(&line)
+}
+
+/// Arguments are separated by NUL. They are written by whoever started the process: nothing in them may act on a terminal.
+fn printable(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(['\0', '\n']).replace('\0', " ");
+    let mut text: String = text
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.len() > MAX_COMMAND_LINE {
+        text.truncate(text.floor_char_boundary(MAX_COMMAND_LINE - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_group_behind_any_name() {
+        assert_eq!(group_of_living("7 (sh) S 1 42 42 0 -1"), Some(42));
+        assert_eq!(group_of_living("7 (a) b) R 9 (x) S 1 42 42"), Some(42));
+        assert_eq!(group_of_living("7 (sh) Z 1 42 42 0 -1"), None);
+        assert_eq!(group_of_living("7 (sh"), None);
+        assert_eq!(group_of_living(""), None);
+    }
+
+    #[test]
+    fn command_lines_are_harmless_and_short() {
+        assert_eq!(printable(b"sleep\x0060\0"), "sleep 60");
+        assert_eq!(printable(b"a\x1b[2Jb\n"), "a\u{fffd}[2Jb");
+        let long = printable("ä".repeat(500).as_bytes());
+        assert!(long.len() <= MAX_COMMAND_LINE && long.ends_with('…'));
+    }
+}

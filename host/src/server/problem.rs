@@ -1,0 +1,148 @@
+//! Errors as problem documents (RFC 9457), and the one place that maps failures to status codes.
+
+use axum::extract::Request;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::call::{InvalidArguments, Refused};
+use crate::host::CallError;
+use crate::id::InvalidId;
+use crate::process;
+
+/// What a refused client asks again after, in seconds.
+const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("1");
+
+/// An error response.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    /// A word for programs, which stays the same while the detail may change.
+    code: &'static str,
+    detail: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn broken_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("Error");
+        let body = json!({
+            "type": "about:blank", "title": title, "status": self.status.as_u16(), "code": self.code, "detail": self.detail,
+        });
+        let mut response = (self.status, body.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(RETRY_AFTER, RETRY_AFTER_BUSY);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(
+                axum::http::header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer"),
+            );
+        }
+        response
+    }
+}
+
+impl From<InvalidId> for Problem {
+    fn from(error: InvalidId) -> Self {
+        Self::broken_request(error.to_string())
+    }
+}
+
+impl From<InvalidArguments> for Problem {
+    fn from(error: InvalidArguments) -> Self {
+        match error {
+            InvalidArguments::TooLarge(_) => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                error.to_string(),
+            ),
+            _ => Self::broken_request(error.to_string()),
+        }
+    }
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        let (status, code) = match &error {
+            CallError::UnknownTool { .. } => (StatusCode::NOT_FOUND, "unknown_tool"),
+            CallError::Refused(Refused::InputMismatch) => (StatusCode::CONFLICT, "input_mismatch"),
+            CallError::Refused(Refused::Gone) => (StatusCode::GONE, "gone"),
+            CallError::Refused(Refused::Busy(_)) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            CallError::Refused(Refused::Closed) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "shutting_down")
+            }
+        };
+        Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<process::Error> for Problem {
+    fn from(error: process::Error) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "workspace_unavailable",
+            error.to_string(),
+        )
+    }
+}
+
+pub(super) async fn no_route(request: Request) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("there is nothing at {}", request.uri().path()),
+    )
+}
+
+pub(super) async fn no_method(request: Request) -> Problem {
+    let detail = format!(
+        "{} is not possible at {}",
+        request.method(),
+        request.uri().path()
+    );
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+}
+
+/// Gives the errors of the framework, which are plain text, the same form as ours.
+pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let plain = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !plain || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    const MAX_DETAIL: usize = 4096;
+    let detail = axum::body::to_bytes(response.into_body(), MAX_DETAIL)
+        .await
+        .unwrap_or_default();
+    let code = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        _ if status.is_client_error() => "broken_request",
+        _ => "internal",
+    };
+    Problem::new(status, code, String::from_utf8_lossy(&detail)).into_response()
+}

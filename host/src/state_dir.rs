@@ -1,0 +1,356 @@
+//! The state directory: the one place where Toolhost keeps files of its own.
+//!
+//! It belongs to the user that runs Toolhost and to nobody else. Everything below it is opened relative to a descriptor of
+//! it, and no symbolic link is followed, so that nobody can put something else in its place.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
+use nix::unistd::geteuid;
+
+/// An open directory that only its owner, who runs this, can use.
+#[derive(Debug)]
+pub struct StateDir {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+/// Why a directory cannot hold state.
+#[derive(Debug, thiserror::Error)]
+pub enum StateDirError {
+    /// The system refused.
+    #[error("the state directory {path} cannot be used: {source}", path = path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Somebody else owns it.
+    #[error("the state directory {path} belongs to user {owner}, not to user {user}: name another with --state-dir", path = path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Who runs this.
+        user: u32,
+    },
+    /// Others may write to it, so anything in it may be theirs.
+    #[error("others may write to the state directory {path} (mode {mode:o}): empty it and run `chmod 700` on it, or name another with --state-dir", path = path.display())]
+    Shared {
+        /// The directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+impl StateDir {
+    /// Returns `$XDG_STATE_HOME/toolhost`, or `~/.local/state/toolhost`; `None` if neither variable is an absolute path.
+    pub fn default_path() -> Option<PathBuf> {
+        let variable = |name| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let base = variable("XDG_STATE_HOME")
+            .or_else(|| variable("HOME").map(|home| home.join(".local/state")));
+        base.map(|base| base.join("toolhost"))
+    }
+
+    /// Opens the directory, making it with mode 0700 if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If it is a symbolic link or no directory, belongs to somebody else, or can be written by others. A directory that
+    /// others can merely read is closed to them.
+    pub fn open(path: &Path) -> Result<Self, StateDirError> {
+        let io = |source| StateDirError::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        if let Err(error) = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            return Err(io(error));
+        }
+        let directory =
+            nix::fcntl::open(path, DIRECTORY, Mode::empty()).map_err(|errno| io(errno.into()))?;
+        Self::check(directory, path.to_path_buf())
+    }
+
+    /// Opens a directory in this one, making it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`StateDir::open`].
+    pub fn subdirectory(&self, name: &str) -> Result<Self, StateDirError> {
+        let path = self.path.join(name);
+        let io = |errno: Errno| StateDirError::Io {
+            path: path.clone(),
+            source: errno.into(),
+        };
+        match mkdirat(&self.directory, name, Mode::S_IRWXU) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(io(errno)),
+        }
+        let directory = openat(&self.directory, name, DIRECTORY, Mode::empty()).map_err(io)?;
+        Self::check(directory, path)
+    }
+
+    fn check(directory: OwnedFd, path: PathBuf) -> Result<Self, StateDirError> {
+        let io = |errno: Errno, path: &Path| StateDirError::Io {
+            path: path.to_path_buf(),
+            source: errno.into(),
+        };
+        let stat = fstat(&directory).map_err(|errno| io(errno, &path))?;
+        let user = geteuid().as_raw();
+        if stat.st_uid != user {
+            return Err(StateDirError::Foreign {
+                path,
+                owner: stat.st_uid,
+                user,
+            });
+        }
+        let mode = stat.st_mode & 0o7777;
+        if mode & 0o022 != 0 {
+            return Err(StateDirError::Shared { path, mode });
+        }
+        if mode & 0o077 != 0 {
+            fchmod(&directory, Mode::S_IRWXU).map_err(|errno| io(errno, &path))?;
+        }
+        Ok(Self { path, directory })
+    }
+
+    /// Returns the path by which the directory was opened. For messages: files are opened with [`StateDir::read`].
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads a regular file of at most `max` bytes that belongs to this user; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it is a link, no regular file, larger, somebody else's, writable by others, or cannot be read.
+    pub fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
+        // O_NONBLOCK: a FIFO in the place of the file must not stop us.
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = match openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(descriptor) => File::from(descriptor),
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let stat = fstat(&file)?;
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
+        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 || size > max
+        {
+            return Err(io::Error::other(format!(
+                "{name} is not a file that this user wrote"
+            )));
+        }
+        let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        io::Read::read_to_end(&mut io::Read::take(file, max), &mut data)?;
+        Ok(Some(data))
+    }
+
+    /// Writes a file with mode 0600 that is complete before it has its name. An older file of the name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, data: &[u8]) -> io::Result<()> {
+        let partial = self.write_partial(name, data)?;
+        let renamed =
+            nix::fcntl::renameat(&self.directory, partial.as_str(), &self.directory, name);
+        self.settle(&partial, renamed)
+    }
+
+    /// Writes a file as [`StateDir::write`] does, but only if there is none. Returns whether there was none.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn create(&self, name: &str, data: &[u8]) -> io::Result<bool> {
+        let partial = self.write_partial(name, data)?;
+        let directory = self.directory.as_fd();
+        let linked = nix::unistd::linkat(
+            directory,
+            partial.as_str(),
+            directory,
+            name,
+            nix::fcntl::AtFlags::empty(),
+        );
+        let existed = linked == Err(Errno::EEXIST);
+        self.remove(&partial)?;
+        if existed {
+            Ok(false)
+        } else {
+            linked.map(|()| true).map_err(io::Error::from)
+        }
+    }
+
+    fn write_partial(&self, name: &str, data: &[u8]) -> io::Result<String> {
+        let partial = format!(".{name}.{}", uuid::Uuid::new_v4().simple());
+        let flags =
+            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(
+            &self.directory,
+            partial.as_str(),
+            flags,
+            Mode::S_IRUSR | Mode::S_IWUSR,
+        )?);
+        match io::Write::write_all(&mut file, data) {
+            Ok(()) => Ok(partial),
+            Err(error) => {
+                _ = self.remove(&partial);
+                Err(error)
+            }
+        }
+    }
+
+    fn settle(&self, partial: &str, result: nix::Result<()>) -> io::Result<()> {
+        if result.is_err() {
+            _ = self.remove(partial);
+        }
+        Ok(result?)
+    }
+
+    /// Removes a file. That there is none is no error.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match nix::unistd::unlinkat(
+            &self.directory,
+            name,
+            nix::unistd::UnlinkatFlags::NoRemoveDir,
+        ) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Returns the names in the directory with the time of their last change, in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read.
+    pub fn names(&self) -> io::Result<Vec<(String, i64)>> {
+        let mut directory = nix::dir::Dir::openat(&self.directory, ".", DIRECTORY, Mode::empty())?;
+        let mut names = Vec::new();
+        for entry in directory.iter() {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            if name == "." || name == ".." {
+                continue;
+            }
+            if let Ok(stat) = nix::sys::stat::fstatat(
+                &self.directory,
+                name,
+                nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW,
+            ) {
+                names.push((name.to_owned(), stat.st_mtime));
+            }
+        }
+        Ok(names)
+    }
+}
+
+const DIRECTORY: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn makes_a_private_directory_and_files() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("a/b");
+        let state = StateDir::open(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        let sub = state.subdirectory("cache").unwrap();
+        sub.write("x", b"1").unwrap();
+        sub.write("x", b"22").unwrap();
+        assert_eq!(sub.read("x", 10).unwrap().unwrap(), b"22");
+        assert_eq!(mode(&path.join("cache/x")), 0o600);
+        assert!(sub.read("x", 1).is_err());
+        assert_eq!(sub.read("y", 1).unwrap(), None);
+        assert!(sub.create("k", b"1").unwrap());
+        assert!(!sub.create("k", b"2").unwrap());
+        assert_eq!(sub.read("k", 1).unwrap().unwrap(), b"1");
+        let mut names: Vec<_> = sub
+            .names()
+            .unwrap()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        names.sort();
+        assert_eq!(names, ["k", "x"]);
+    }
+
+    #[test]
+    fn refuses_what_others_could_have_made() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("state");
+        StateDir::open(&path).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        StateDir::open(&path).unwrap();
+        assert_eq!(mode(&path), 0o700, "a readable directory is closed");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+        let error = StateDir::open(&path).unwrap_err();
+        assert!(
+            matches!(error, StateDirError::Shared { mode: 0o777, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("chmod 700"));
+        let link = base.path().join("link");
+        symlink(base.path(), &link).unwrap();
+        assert!(matches!(
+            StateDir::open(&link).unwrap_err(),
+            StateDirError::Io { .. }
+        ));
+        std::fs::write(base.path().join("file"), "").unwrap();
+        assert!(StateDir::open(&base.path().join("file")).is_err());
+    }
+
+    #[test]
+    fn follows_no_links_to_files_and_waits_for_no_fifo() {
+        let base = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&base.path().join("state")).unwrap();
+        std::fs::write(base.path().join("target"), "secret").unwrap();
+        symlink(base.path().join("target"), state.path().join("link")).unwrap();
+        assert!(state.read("link", 100).is_err());
+        nix::unistd::mkfifo(&state.path().join("fifo"), Mode::S_IRWXU).unwrap();
+        assert!(state.read("fifo", 100).is_err());
+        std::fs::write(state.path().join("shared"), "x").unwrap();
+        std::fs::set_permissions(
+            state.path().join("shared"),
+            PermissionsExt::from_mode(0o666),
+        )
+        .unwrap();
+        assert!(state.read("shared", 100).is_err());
+    }
+}

@@ -1,0 +1,203 @@
+//! Tools and replies as callers see them, whatever made them. Knows no WIT and no HTTP.
+
+mod format;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use format::{Format, UnknownFormat};
+
+/// A tool as a language model sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Definition {
+    /// The name by which it is called.
+    pub name: String,
+    /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// JSON Schema (2020-12) of the arguments, an object schema.
+    pub input_schema: Value,
+    /// JSON Schema of the structured reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Promises about its effects.
+    pub hints: Hints,
+    /// The longest that one call may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_duration_ms: Option<u64>,
+    /// The plugin that offers it.
+    pub plugin: String,
+}
+
+/// Promises of a tool about its effects. What is not promised may happen, as in MCP's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Hints {
+    /// It changes nothing outside of itself.
+    pub read_only: bool,
+    /// It destroys nothing.
+    pub non_destructive: bool,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: bool,
+    /// It touches only a known, closed set of things.
+    pub closed_world: bool,
+}
+
+/// What a tool replied.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The parts, in the order in which a model should read them.
+    pub content: Vec<Content>,
+    /// Whether the tool ran and reports a failure.
+    pub is_error: bool,
+}
+
+/// One part of a reply.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Content {
+    /// Text for the model.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// The structured result.
+    Json {
+        /// One JSON value, as the tool wrote it.
+        json: Box<RawValue>,
+    },
+    /// An image.
+    Image(Blob),
+    /// A sound.
+    Audio(Blob),
+    /// A document, or a pointer to one.
+    Document {
+        /// Its address.
+        uri: String,
+        /// Its media type.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media_type: Option<String>,
+        /// Its bytes, in base64 when serialized.
+        #[serde(
+            skip_serializing_if = "Option::is_none",
+            serialize_with = "as_optional_base64"
+        )]
+        data: Option<Vec<u8>>,
+    },
+}
+
+/// Bytes with a type.
+#[derive(Clone, Debug, Serialize)]
+pub struct Blob {
+    /// The media type.
+    pub media_type: String,
+    /// The bytes, in base64 when serialized.
+    #[serde(serialize_with = "as_base64")]
+    pub data: Vec<u8>,
+}
+
+/// Why a call gave no reply. The message is for whoever called, often a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// What kind of failure it is.
+    pub kind: ErrorKind,
+    /// What happened, and what to do about it.
+    pub message: String,
+}
+
+/// The kinds of failure of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// There is no tool of this name.
+    UnknownTool,
+    /// The arguments are not what the tool takes.
+    InvalidArguments,
+    /// The tool needs something that it was not granted.
+    Denied,
+    /// Something that the tool needs cannot be reached now.
+    Unavailable,
+    /// The tool failed in another way.
+    Failed,
+    /// The call reached a limit of the host, and was ended.
+    Limit,
+    /// The plugin broke: it trapped, or its reply makes no sense.
+    Broken,
+    /// The call was cancelled.
+    Cancelled,
+}
+
+impl ToolError {
+    /// Makes an error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+impl Reply {
+    /// Returns the structured result: the first part that is JSON.
+    pub fn structured(&self) -> Option<&RawValue> {
+        self.content.iter().find_map(|part| match part {
+            Content::Json { json } => Some(json.as_ref()),
+            _ => None,
+        })
+    }
+}
+
+fn as_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&BASE64.encode(data))
+}
+
+fn as_optional_base64<S: Serializer>(
+    data: &Option<Vec<u8>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match data {
+        Some(data) => as_base64(data, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_serialize_with_their_type() {
+        let part = |content: Content| serde_json::to_string(&content).unwrap();
+        assert_eq!(
+            part(Content::Text { text: "a".into() }),
+            r#"{"type":"text","text":"a"}"#
+        );
+        let json = RawValue::from_string(r#"{"b":1,"a":2}"#.into()).unwrap();
+        assert_eq!(
+            part(Content::Json { json }),
+            r#"{"type":"json","json":{"b":1,"a":2}}"#
+        );
+        let blob = Blob {
+            media_type: "image/png".into(),
+            data: vec![1, 2, 3],
+        };
+        assert_eq!(
+            part(Content::Image(blob)),
+            r#"{"type":"image","media_type":"image/png","data":"AQID"}"#
+        );
+        let document = Content::Document {
+            uri: "file:///a".into(),
+            media_type: None,
+            data: Some(vec![0]),
+        };
+        assert_eq!(
+            part(document),
+            r#"{"type":"document","uri":"file:///a","data":"AA=="}"#
+        );
+    }
+}

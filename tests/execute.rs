@@ -1,0 +1,257 @@
+//! The four tools through their component, on real processes. What they decide is tested beside their code; here is what
+//! only the whole shows.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Setup, is_alive, request, until, until_dead};
+
+/// The fields of a reply that do not differ from run to run.
+fn stable(mut reply: Value) -> Value {
+    let fields = reply.as_object_mut().unwrap();
+    fields
+        .shift_remove("wall_duration_ms")
+        .expect("it is always there");
+    let id = fields
+        .get("background_process_id")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let text = reply.to_string();
+    serde_json::from_str(&id.map_or(text.clone(), |id| text.replace(&id, "ID"))).unwrap()
+}
+
+#[tokio::test]
+async fn replies() {
+    let setup = Setup::new().await;
+    let snapshot = async |name: &str, arguments: Value| {
+        insta::assert_json_snapshot!(name, stable(setup.call("execute", arguments).await));
+    };
+    snapshot("exited", json!({ "command": "echo hello; echo err >&2" })).await;
+    snapshot("exit_code", json!({ "command": "exit 3" })).await;
+    snapshot("killed", json!({ "command": "kill -9 $$" })).await;
+    snapshot(
+        "timed_out",
+        json!({ "command": "exec sleep 1000", "timeout": "200ms" }),
+    )
+    .await;
+    snapshot("trailing_ampersand", json!({ "command": "npm run dev &" })).await;
+    snapshot(
+        "missing_workdir",
+        json!({ "command": "true", "workdir": "/no/such/place" }),
+    )
+    .await;
+    setup.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_survivor_is_reported_and_can_be_signalled() {
+    let setup = Setup::new().await;
+    let reply = setup.execute("sleep 1000 & echo hi").await;
+    assert_eq!(
+        (&reply["success"], &reply["output"], &reply["exit_code"]),
+        (&json!(true), &json!("hi\n"), &json!(0))
+    );
+    assert_eq!(reply["status"], "lingering");
+    assert_eq!(reply["survivors"][0]["command"], "sleep 1000");
+    let pid = u32::try_from(reply["survivors"][0]["pid"].as_u64().unwrap()).unwrap();
+    assert!(is_alive(pid));
+    let id = &reply["background_process_id"];
+    let signalled = setup
+        .call(
+            "process_signal",
+            json!({ "process_id": id, "signal": "kill" }),
+        )
+        .await;
+    assert_eq!(signalled["success"], true);
+    until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn a_background_process_from_start_to_end() {
+    let setup = Setup::new().await;
+    let command = "echo started; echo $$ > pid; exec sleep 1000";
+    let started = setup
+        .call(
+            "execute",
+            json!({ "command": command, "run_in_background": true }),
+        )
+        .await;
+    let id = started["background_process_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let pid: u32 = setup.file("pid").await.trim().parse().unwrap();
+    let listed = setup.call("process_list", json!({})).await;
+    assert_eq!(
+        (&listed["total"], &listed["processes"][0]["id"]),
+        (&json!(1), &json!(id))
+    );
+    assert_eq!(listed["processes"][0]["running"], true);
+    let output = setup
+        .call(
+            "process_output",
+            json!({ "process_id": id, "wait_timeout": "0s" }),
+        )
+        .await;
+    assert_eq!(
+        (&output["success"], &output["running"], &output["output"]),
+        (&json!(true), &json!(true), &json!("started\n"))
+    );
+    let signal = json!({ "process_id": id, "signal": "terminate" });
+    let signalled = setup.call("process_signal", signal.clone()).await;
+    assert_eq!(
+        signalled["message"],
+        format!("signal \"terminate\" sent to process {id}")
+    );
+    let ended = setup
+        .call(
+            "process_output",
+            json!({ "process_id": id, "wait_timeout": "60s" }),
+        )
+        .await;
+    assert_eq!(
+        (&ended["exit_code"], &ended["signal"], &ended["cause"]),
+        (&json!(-1), &json!("SIGTERM"), &json!("signalled"))
+    );
+    assert!(!is_alive(pid));
+    let again = setup.call("process_signal", signal).await;
+    assert_eq!(
+        (&again["success"], &again["already_exited"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn other_chats_see_nothing() {
+    let setup = Setup::new().await;
+    let started = setup
+        .call(
+            "execute",
+            json!({ "command": "exec sleep 1000", "run_in_background": true }),
+        )
+        .await;
+    let id = &started["background_process_id"];
+    for (tool, arguments) in [
+        (
+            "process_output",
+            json!({ "process_id": id, "wait_timeout": "0s" }),
+        ),
+        (
+            "process_signal",
+            json!({ "process_id": id, "signal": "kill" }),
+        ),
+    ] {
+        let outcome = setup
+            .host
+            .call(request("other", tool, &arguments))
+            .await
+            .unwrap();
+        let shown = serde_json::to_value(outcome.as_ref()).unwrap().to_string();
+        assert!(
+            shown.contains("not found") && !shown.contains("sleep"),
+            "{shown}"
+        );
+    }
+    let listed = setup
+        .host
+        .call(request("other", "process_list", &json!({})))
+        .await
+        .unwrap();
+    let listed = serde_json::to_value(listed.as_ref()).unwrap();
+    assert_eq!(listed["structured"]["processes"], json!([]));
+    setup.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn argument_errors_carry_the_texts_of_the_reference() {
+    let setup = Setup::new().await;
+    for (tool, arguments, text) in [
+        ("execute", json!({}), "command is required"),
+        ("execute", json!({ "command": "" }), "command is required"),
+        (
+            "execute",
+            json!({ "command": "true", "timeout": "soon" }),
+            "invalid timeout \"soon\": ",
+        ),
+        (
+            "execute",
+            json!({ "command": "true", "colour": "red" }),
+            "colour",
+        ),
+        ("process_output", json!({}), "process_id is required"),
+        (
+            "process_output",
+            json!({ "process_id": "x", "wait_timeout": "1" }),
+            "invalid wait_timeout \"1\": ",
+        ),
+        (
+            "process_signal",
+            json!({ "process_id": "x", "signal": "SIGFOO" }),
+            "signal must be \"terminate\" or \"kill\"",
+        ),
+    ] {
+        let outcome = setup.outcome(tool, arguments.clone()).await;
+        let error = outcome
+            .result
+            .as_ref()
+            .expect_err("the arguments are wrong");
+        assert!(error.message.contains(text), "{tool} {arguments}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn long_output_is_cut_in_the_middle() {
+    let setup = Setup::new().await;
+    let reply = setup.execute("seq 1 100000").await;
+    let output = reply["output"].as_str().unwrap();
+    assert!(
+        output.len() <= 32 * 1024
+            && output.starts_with("1\n2\n")
+            && output.ends_with("\n99999\n100000\n")
+    );
+    let truncated = &reply["truncated"];
+    assert_eq!(truncated["original_bytes"], 588_895);
+    let omitted = truncated["omitted_bytes"].as_u64().unwrap();
+    assert!(output.contains(&format!("... [omitted {omitted} bytes] ...")));
+    assert_eq!(
+        truncated["retained_bytes"].as_u64().unwrap() + omitted,
+        588_895
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_call_replies_with_what_it_has_and_takes_its_process_with_it() {
+    let setup = Setup::new().await;
+    let command =
+        json!({ "command": "echo partial; echo $$ > pid; exec sleep 1000", "timeout": "1h" });
+    let request = request("chat", "execute", &command);
+    let mut running = Box::pin(setup.host.call(request));
+    assert!(futures_util::poll!(running.as_mut()).is_pending());
+    let pid: u32 = setup.file("pid").await.trim().parse().unwrap();
+    setup.host.shutdown().await;
+    let outcome = serde_json::to_value(running.await.unwrap().as_ref()).unwrap();
+    assert_eq!(outcome["state"], "cancelled");
+    assert_eq!(outcome["structured"]["output"], "partial\n");
+    assert_eq!(outcome["structured"]["cancelled"], true);
+    until("its process is gone", || (!is_alive(pid)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_wait_that_the_host_bounds_is_no_timeout() {
+    let setup = Setup::with(|builder| builder.max_wait(std::time::Duration::from_millis(50))).await;
+    let reply = setup
+        .call(
+            "execute",
+            json!({ "command": "exec sleep 1000", "timeout": "1h" }),
+        )
+        .await;
+    assert_eq!(
+        (&reply["status"], &reply["running"]),
+        (&json!("running"), &json!(true))
+    );
+    assert!(reply.get("timed_out").is_none(), "{reply}");
+    assert!(
+        reply["note"].as_str().unwrap().contains("process_output"),
+        "{reply}"
+    );
+    setup.host.shutdown().await;
+}

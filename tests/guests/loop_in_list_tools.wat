@@ -1,0 +1,6 @@
+;; Never says which tools it has.
+(module
+  (memory (export "memory") 1)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
+  (func (export "toolhost:plugin/tools@0.1.0#list-tools") (result i32) (loop $forever (br $forever)) unreachable)
+  (func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable))

@@ -1,0 +1,287 @@
+//! What the tests share: hosts in temporary workspaces, guests from their text, and a server on a free port.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use toolhost::plugin::Limits;
+use toolhost::server::{Access, Token, serve};
+use toolhost::{Arguments, Builder, CallError, CallId, Grants, Host, Options, Outcome, Request};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+/// The token of every test server.
+pub(crate) const TOKEN: &str = "a-token-for-tests";
+
+/// Nothing here takes as long; a test that waits for it hangs, and says so.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A state directory for all tests of this process, so that each component is compiled once.
+pub(crate) fn state_dir() -> &'static Path {
+    static STATE: OnceLock<TempDir> = OnceLock::new();
+    STATE.get_or_init(|| tempfile::tempdir().unwrap()).path()
+}
+
+/// A host with a workspace of its own.
+pub(crate) struct Setup {
+    pub(crate) host: Host,
+    pub(crate) workspace: TempDir,
+}
+
+impl Setup {
+    /// A host with the embedded tools.
+    pub(crate) async fn new() -> Self {
+        Self::with(|builder| builder).await
+    }
+
+    /// A host that was changed before its start.
+    pub(crate) async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
+        let workspace = tempfile::tempdir().unwrap();
+        let builder = Host::builder(workspace.path()).state_dir(state_dir().join("state"));
+        let host = change(builder).start().await.unwrap();
+        Self { host, workspace }
+    }
+
+    /// The workspace as commands see it.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.workspace.path().canonicalize().unwrap()
+    }
+
+    /// Calls a tool in the chat `chat`.
+    pub(crate) async fn outcome(&self, tool: &str, arguments: Value) -> Arc<Outcome> {
+        call(&self.host, request("chat", tool, &arguments))
+            .await
+            .unwrap()
+    }
+
+    /// Calls a tool and returns its structured reply.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let outcome = self.outcome(tool, arguments).await;
+        let reply = outcome
+            .result
+            .as_ref()
+            .unwrap_or_else(|error| panic!("{error:?}"));
+        serde_json::from_str(reply.structured().unwrap().get()).unwrap()
+    }
+
+    /// Runs a command in the foreground.
+    pub(crate) async fn execute(&self, command: &str) -> Value {
+        self.call("execute", json!({ "command": command })).await
+    }
+
+    /// Waits until a file of the workspace is there, and returns its text.
+    pub(crate) async fn file(&self, name: &str) -> String {
+        file(&self.root().join(name)).await
+    }
+}
+
+/// A request with a call id of its own.
+pub(crate) fn request(chat: &str, tool: &str, arguments: &Value) -> Request {
+    Request {
+        chat: chat.parse().unwrap(),
+        id: CallId::random(),
+        tool: tool.into(),
+        arguments: Arguments::parse(&arguments.to_string()).unwrap(),
+        attributes: Default::default(),
+    }
+}
+
+/// Calls, and fails the test if that takes for ever.
+pub(crate) async fn call(host: &Host, request: Request) -> Result<Arc<Outcome>, CallError> {
+    tokio::time::timeout(PATIENCE, host.call(request))
+        .await
+        .expect("the call hangs")
+}
+
+/// Waits until a file is there and ends with a line end, as `echo` leaves it, and returns its text.
+pub(crate) async fn file(path: &Path) -> String {
+    until(&format!("{} is written", path.display()), || {
+        std::fs::read_to_string(path)
+            .ok()
+            .filter(|text| text.ends_with('\n'))
+    })
+    .await
+}
+
+/// Waits for something that has no event to wait for, such as the end of somebody else's process.
+pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether a process is there and no zombie.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Waits until a process is gone.
+pub(crate) async fn until_dead(pid: u32) {
+    until(&format!("{pid} is gone"), || (!is_alive(pid)).then_some(())).await;
+}
+
+/// The bytes of the guest in `guests/<name>.wat`, as a component unless it is told otherwise.
+pub(crate) fn guest(name: &str) -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
+    let read = |file: String| std::fs::read_to_string(directory.join(file)).unwrap();
+    let text = read(format!("{name}.wat"));
+    let code = text
+        .lines()
+        .find(|line| !line.starts_with(";;"))
+        .unwrap_or_default();
+    if code.starts_with("(component") {
+        return wat::parse_str(text).unwrap();
+    }
+    let whole = code.starts_with("(module");
+    let text = if whole {
+        text
+    } else {
+        format!("(module {text}\n{})", read("prelude.wat".into()))
+    };
+    let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    if name == "core_module" {
+        return module;
+    }
+    let mut resolve = Resolve::default();
+    resolve.push_dir(directory.join("../../wit")).unwrap();
+    let package = resolve
+        .push_str("wasi.wit", &read("wasi.wit".into()))
+        .unwrap();
+    let world = resolve.select_world(&[package], Some("hostile")).unwrap();
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
+    let mut encoder = ComponentEncoder::default();
+    encoder
+        .module(&module)
+        .unwrap()
+        .encode()
+        .unwrap_or_else(|error| panic!("{name}: {error:?}"))
+}
+
+/// Options for a guest of this name, with every capability granted.
+pub(crate) fn options(name: &str) -> Options {
+    Options {
+        grants: Grants { processes: true },
+        ..Options::new(name)
+    }
+}
+
+/// Options with other limits.
+pub(crate) fn limited(name: &str, limits: Limits) -> Options {
+    Options {
+        limits,
+        ..options(name)
+    }
+}
+
+/// A server on a free port, ended with the test.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) client: reqwest::Client,
+    stop: Option<oneshot::Sender<()>>,
+    served: tokio::task::JoinHandle<Vec<toolhost::process::Info>>,
+}
+
+impl Server {
+    pub(crate) async fn start(host: Host) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let access = Access {
+            token: Token::new(TOKEN).unwrap(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        };
+        let served = tokio::spawn(async move {
+            serve(listener, host, access, async {
+                stopped.await.unwrap_or_default()
+            })
+            .await
+            .unwrap()
+        });
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(PATIENCE)
+            .build()
+            .unwrap();
+        Self {
+            url,
+            client,
+            stop: Some(stop),
+            served,
+        }
+    }
+
+    /// Begins a request with the right token.
+    pub(crate) fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        self.client
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(TOKEN)
+    }
+
+    /// Puts a call and returns status and body.
+    pub(crate) async fn put(&self, chat: &str, call: &str, body: Value) -> (u16, Value) {
+        let path = format!("/v1/chats/{chat}/calls/{call}");
+        let response = self
+            .request(reqwest::Method::PUT, &path)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    /// Ends the server as SIGTERM would, and returns the processes that were still live.
+    pub(crate) async fn stop(mut self) -> Vec<toolhost::process::Info> {
+        _ = self.stop.take().unwrap().send(());
+        tokio::time::timeout(PATIENCE, &mut self.served)
+            .await
+            .expect("the server does not stop")
+            .unwrap()
+    }
+}
+
+/// Runs something and returns what was logged meanwhile, at level debug and above, in this process.
+///
+/// Guests run on threads of their own, so the log of the whole process is captured; tests that need it take turns.
+pub(crate) async fn logged<T>(run: impl Future<Output = T>) -> String {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    static CAPTURED: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+    static SUBSCRIBED: OnceLock<()> = OnceLock::new();
+
+    struct Writer;
+
+    impl std::io::Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if let Some(captured) = CAPTURED.lock().unwrap().as_mut() {
+                captured.extend_from_slice(bytes);
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let _turn = TURN.lock().await;
+    SUBSCRIBED.get_or_init(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_ansi(false);
+        subscriber.with_writer(|| Writer).init();
+    });
+    *CAPTURED.lock().unwrap() = Some(Vec::new());
+    run.await;
+    let captured = CAPTURED.lock().unwrap().take().unwrap_or_default();
+    String::from_utf8(captured).unwrap()
+}
