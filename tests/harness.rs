@@ -7,11 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use toolhost::plugin::Limits;
 use toolhost::server::{Access, Token, serve};
-use toolhost::{Arguments, Builder, CallError, CallId, Grants, Host, Options, Outcome, Request};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 
 /// The token of every test server.
 pub(crate) const TOKEN: &str = "a-token-for-tests";
@@ -128,59 +125,6 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 /// Waits until a process is gone.
 pub(crate) async fn until_dead(pid: u32) {
     until(&format!("{pid} is gone"), || (!is_alive(pid)).then_some(())).await;
-}
-
-/// The bytes of the guest in `guests/<name>.wat`, as a component unless it is told otherwise.
-pub(crate) fn guest(name: &str) -> Vec<u8> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
-    let read = |file: String| std::fs::read_to_string(directory.join(file)).unwrap();
-    let text = read(format!("{name}.wat"));
-    let code = text
-        .lines()
-        .find(|line| !line.starts_with(";;"))
-        .unwrap_or_default();
-    if code.starts_with("(component") {
-        return wat::parse_str(text).unwrap();
-    }
-    let whole = code.starts_with("(module");
-    let text = if whole {
-        text
-    } else {
-        format!("(module {text}\n{})", read("prelude.wat".into()))
-    };
-    let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    if name == "core_module" {
-        return module;
-    }
-    let mut resolve = Resolve::default();
-    resolve.push_dir(directory.join("../../wit")).unwrap();
-    let package = resolve
-        .push_str("wasi.wit", &read("wasi.wit".into()))
-        .unwrap();
-    let world = resolve.select_world(&[package], Some("hostile")).unwrap();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
-    let mut encoder = ComponentEncoder::default();
-    encoder
-        .module(&module)
-        .unwrap()
-        .encode()
-        .unwrap_or_else(|error| panic!("{name}: {error:?}"))
-}
-
-/// Options for a guest of this name, with every capability granted.
-pub(crate) fn options(name: &str) -> Options {
-    Options {
-        grants: Grants { processes: true },
-        ..Options::new(name)
-    }
-}
-
-/// Options with other limits.
-pub(crate) fn limited(name: &str, limits: Limits) -> Options {
-    Options {
-        limits,
-        ..options(name)
-    }
 }
 
 /// A server on a free port, ended with the test.

@@ -1,5 +1,6 @@
 //! Everything that only the whole can show, in one binary so that wasmtime is linked once.
 
+mod guest;
 mod harness;
 
 /// The four tools through their component.

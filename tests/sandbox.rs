@@ -7,7 +7,8 @@ use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost::tool::{ErrorKind, ToolError};
 use toolhost::{Host, StartError};
 
-use crate::harness::{self, Setup, call, guest, limited, options, request};
+use crate::guest::{guest, limited, options};
+use crate::harness::{self, Setup, call, request};
 
 /// A host with these guests, and nothing else. The tool of the guest `x` is `x__t`, unless it is the only one.
 async fn host_of(guests: &[&str], limits: Limits) -> Setup {

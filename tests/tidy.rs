@@ -1,1 +1,237 @@
-//! Placeholder.
+//! The invariants of ARCHITECTURE.md, as far as the text of the tree shows them.
+
+use std::path::{Path, PathBuf};
+
+/// A source file, by its path from the root.
+struct Source {
+    path: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn collect(directory: &Path, sources: &mut Vec<Source>) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let path = path
+                .strip_prefix(root())
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            sources.push(Source { path, text });
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let mut sources = Vec::new();
+    for directory in ["host", "guest-tools", "tests"] {
+        collect(&root().join(directory), &mut sources);
+    }
+    assert!(sources.len() > 50);
+    sources
+}
+
+impl Source {
+    /// The code without its tests and comments.
+    fn code(&self) -> String {
+        let code = self
+            .text
+            .split("\n#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        let is_code = |line: &&str| !line.trim_start().starts_with("//");
+        code.lines().filter(is_code).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Asserts that none of these words is in the code of the files below a path, but for those that are excepted.
+fn absent(below: &str, except: &[&str], words: &[&str]) {
+    for source in sources() {
+        let file = source.path.as_str();
+        let within = file == format!("{below}.rs") || file.starts_with(&format!("{below}/"));
+        if !within || except.contains(&file) {
+            continue;
+        }
+        for word in words {
+            assert!(!source.code().contains(word), "{file} names {word}");
+        }
+    }
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let above_process = [
+        "crate::workspace",
+        "crate::capability",
+        "crate::plugin",
+        "crate::host",
+        "crate::server",
+        "crate::cli",
+    ];
+    absent("host/src/process", &[], &above_process);
+    absent("host/src/workspace", &[], &above_process[1..]);
+    absent("host/src/capability", &[], &above_process[2..]);
+    absent("host/src/plugin", &[], &above_process[3..]);
+    absent("host/src/host", &[], &above_process[4..]);
+    absent("host/src/server", &[], &above_process[5..]);
+    for leaf in ["call", "tool"] {
+        absent(&format!("host/src/{leaf}"), &[], &above_process);
+    }
+}
+
+#[test]
+fn the_domain_knows_no_wit_and_no_http() {
+    for domain in ["process", "workspace", "call", "tool", "id", "state_dir"] {
+        absent(
+            &format!("host/src/{domain}"),
+            &[],
+            &["wasmtime", "axum", "hyper", "bindings"],
+        );
+    }
+}
+
+#[test]
+fn the_server_knows_no_wasmtime() {
+    for outer in ["server", "cli"] {
+        absent(&format!("host/src/{outer}"), &[], &["wasmtime", "bindings"]);
+    }
+}
+
+#[test]
+fn bindings_are_generated_in_two_places_and_nothing_else_is_there() {
+    let bindings = [
+        "host/src/capability/bindings.rs",
+        "guest-tools/sdk/src/bindings.rs",
+    ];
+    for source in sources()
+        .iter()
+        .filter(|source| source.path != "tests/tidy.rs")
+    {
+        let code = source.code();
+        let generates = code.contains("bindgen!(") || code.contains("wit_bindgen::generate!");
+        assert_eq!(
+            generates,
+            bindings.contains(&source.path.as_str()),
+            "{}",
+            source.path
+        );
+        if generates {
+            assert!(
+                !code.contains("fn ") && !code.contains("impl "),
+                "{} has code of its own",
+                source.path
+            );
+        }
+    }
+}
+
+#[test]
+fn processes_are_started_and_signalled_in_one_place() {
+    let place = ["host/src/process/group.rs"];
+    absent(
+        "host/src",
+        &place,
+        &["Command::new", "killpg", "pidfd_send_signal", ".spawn()?"],
+    );
+}
+
+#[test]
+fn one_function_makes_stores() {
+    absent("host/src", &["host/src/plugin/store.rs"], &["Store::new"]);
+}
+
+#[test]
+fn guests_know_the_contract_and_no_host() {
+    for source in sources()
+        .iter()
+        .filter(|source| source.path.starts_with("guest-tools/"))
+    {
+        assert!(
+            !source.code().contains("use toolhost::"),
+            "{} names the host",
+            source.path
+        );
+    }
+    let manifest =
+        |krate: &str| std::fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap();
+    for guest in ["guest-tools/sdk", "guest-tools/shell", "guest-tools/view"] {
+        assert!(!manifest(guest).contains("wasmtime"), "{guest}");
+    }
+    assert!(
+        !manifest("host").contains("toolhost-shell"),
+        "the host has the bytes of a guest, not its code"
+    );
+}
+
+#[test]
+fn files_are_small_and_say_what_they_are_for() {
+    for source in sources() {
+        let file = &source.path;
+        assert!(
+            source.text.starts_with("//!"),
+            "{file} does not say what it is for"
+        );
+        assert!(!file.ends_with("/mod.rs"), "{file}");
+        let lines = source
+            .text
+            .split("\n#[cfg(test)]")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .count();
+        assert!(
+            lines <= 500 || file.starts_with("tests/"),
+            "{file} has {lines} lines before its tests"
+        );
+    }
+}
+
+#[test]
+fn every_guest_has_a_test() {
+    let tests = std::fs::read_to_string(root().join("tests/sandbox.rs")).unwrap();
+    for entry in std::fs::read_dir(root().join("tests/guests"))
+        .unwrap()
+        .flatten()
+    {
+        let path = entry.path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if path.extension().is_some_and(|extension| extension == "wat") && name != "prelude" {
+            assert!(
+                tests.contains(&format!("async fn {name}()")),
+                "{name}.wat has no test of its name in sandbox.rs"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_dependency_says_what_it_is_for() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = manifest
+        .split("[workspace.dependencies]")
+        .nth(1)
+        .unwrap()
+        .split("\n[")
+        .next()
+        .unwrap();
+    let mut explained = false;
+    for line in section.lines().filter(|line| !line.is_empty()) {
+        let comment = line.starts_with('#');
+        assert!(
+            comment || explained || line.starts_with("toolhost-"),
+            "{line}"
+        );
+        explained = comment;
+    }
+}

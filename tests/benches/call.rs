@@ -1,1 +1,173 @@
-fn main() {}
+//! What a call costs, next to what it would cost without Toolhost, in one run: `cargo bench`.
+//!
+//! The first part is criterion's. The second prints two tables that criterion cannot: pairs that are measured in turns, so
+//! that a machine that becomes slower does so for both, and calls beside guests that loop for ever.
+
+#[path = "../guest.rs"]
+mod guest;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use toolhost::plugin::Limits;
+use toolhost::{Arguments, CallId, Host, Request};
+
+use guest::{guest, limited};
+
+/// How many pairs are measured.
+const PAIRS: usize = 1000;
+
+fn request(tool: &str, arguments: &Value) -> Request {
+    Request {
+        chat: "bench".parse().expect("it is a chat id"),
+        id: CallId::random(),
+        tool: tool.into(),
+        arguments: Arguments::parse(&arguments.to_string()).expect("they are arguments"),
+        attributes: Default::default(),
+    }
+}
+
+async fn call(host: &Host, tool: &str, arguments: &Value) {
+    let outcome = host
+        .call(request(tool, arguments))
+        .await
+        .expect("the host takes the call");
+    assert!(!outcome.is_error(), "{outcome:?}");
+}
+
+/// What a program without Toolhost would do: spawn a shell, wait for it, and collect its output.
+fn spawn_directly() {
+    let output = Command::new("/bin/sh")
+        .args(["-c", "true"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell");
+    assert!(output.status.success());
+}
+
+fn criterion_part(runtime: &Runtime, host: &Host) {
+    let mut criterion = Criterion::default().configure_from_args();
+    let nothing = json!({});
+    let command = json!({ "command": "true" });
+    criterion.bench_function("instantiate and call a trivial tool", |bencher| {
+        bencher
+            .to_async(runtime)
+            .iter(|| call(host, "trivial__t", &nothing));
+    });
+    criterion.bench_function("execute true, end to end in process", |bencher| {
+        bencher
+            .to_async(runtime)
+            .iter(|| call(host, "execute", &command));
+    });
+    criterion.bench_function("spawn sh -c true directly", |bencher| {
+        bencher.iter(spawn_directly)
+    });
+    criterion.final_summary();
+}
+
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort();
+        sorted
+            .get((sorted.len() - 1) * percent / 100)
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+fn row(name: &str, times: &Times) {
+    println!(
+        "  {name:<44} p50 {:>9.1?}  p99 {:>9.1?}",
+        times.percentile(50),
+        times.percentile(99)
+    );
+}
+
+fn in_turns(runtime: &Runtime, host: &Host) {
+    let command = json!({ "command": "true" });
+    let (mut ours, mut theirs) = (Times(Vec::new()), Times(Vec::new()));
+    for _ in 0..PAIRS {
+        let begun = Instant::now();
+        runtime.block_on(call(host, "execute", &command));
+        ours.0.push(begun.elapsed());
+        let begun = Instant::now();
+        spawn_directly();
+        theirs.0.push(begun.elapsed());
+    }
+    println!("\n{PAIRS} pairs, measured in turns:");
+    row("execute true, end to end in process", &ours);
+    row("spawn sh -c true directly", &theirs);
+    let ratio = ours.percentile(50).as_secs_f64() / theirs.percentile(50).as_secs_f64();
+    println!("  ratio of the medians: {ratio:.2}");
+}
+
+/// Ten calls at a time, with this many guests that loop for ever beside them.
+fn beside_loops(runtime: &Runtime, loops: usize) {
+    let workspace = tempfile::tempdir().expect("there is a place for a workspace");
+    let limits = Limits {
+        guest_time: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let host = runtime.block_on(async {
+        let builder = Host::builder(workspace.path());
+        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
+        builder
+            .plugin(guest("endless_loop"), limited("looping", limits))
+            .start()
+            .await
+            .expect("the host starts")
+    });
+    for _ in 0..loops {
+        let host = host.clone();
+        runtime.spawn(async move { host.call(request("looping__t", &json!({}))).await });
+    }
+    println!("\nten calls at a time beside {loops} guests that loop for ever:");
+    for (tool, arguments) in [
+        ("trivial__t", json!({})),
+        ("execute", json!({ "command": "true" })),
+    ] {
+        let mut times = Times(Vec::new());
+        for _ in 0..50 {
+            let ten = (0..10).map(|_| async {
+                let begun = Instant::now();
+                call(&host, tool, &arguments).await;
+                begun.elapsed()
+            });
+            times.0.extend(runtime.block_on(join_all(ten)));
+        }
+        row(tool, &times);
+    }
+    runtime.block_on(host.shutdown());
+}
+
+fn main() {
+    let runtime = Runtime::new().expect("there are threads");
+    let workspace = tempfile::tempdir().expect("there is a place for a workspace");
+    let host = runtime.block_on(async {
+        let builder = Host::builder(workspace.path());
+        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
+        builder
+            .plugin(guest("trap"), limited("other", Limits::default()))
+            .start()
+            .await
+            .expect("the host starts")
+    });
+    criterion_part(&runtime, &host);
+    // `cargo test --benches` and `cargo bench -- --test` only want to see that it runs.
+    if std::env::args().any(|argument| argument == "--bench")
+        && !std::env::args().any(|argument| argument == "--test")
+    {
+        in_turns(&runtime, &host);
+        for loops in [0, 1, 3] {
+            beside_loops(&runtime, loops);
+        }
+    }
+    runtime.block_on(host.shutdown());
+}

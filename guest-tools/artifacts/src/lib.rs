@@ -1,0 +1,6 @@
+//! The guests as bytes. The build script builds them, so they always fit the sources and the contract beside them.
+
+/// The component of the tools `execute`, `process_output`, `process_list` and `process_signal`.
+///
+/// It needs the grant `processes`.
+pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));

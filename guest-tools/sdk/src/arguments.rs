@@ -1,0 +1,114 @@
+//! From the text of a call's arguments to typed ones, with errors that a model can act on.
+
+use serde::de::DeserializeOwned;
+
+use crate::ToolError;
+
+/// Reads the arguments of a call.
+///
+/// # Errors
+///
+/// [`ToolError::InvalidArguments`], which names the argument that does not fit.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ToolError> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let arguments = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = without_position(error.inner());
+        // The path of an argument that is missing is that of the object, `.`; of one that is unknown, its own name.
+        if path == "." || reason.contains(&format!("`{path}`")) {
+            ToolError::InvalidArguments(format!("invalid arguments: {reason}"))
+        } else {
+            ToolError::InvalidArguments(format!("invalid argument `{path}`: {reason}"))
+        }
+    })?;
+    json.end()
+        .map_err(|error| ToolError::InvalidArguments(format!("invalid arguments: {error}")))?;
+    Ok(arguments)
+}
+
+/// Returns what an error says, without the line and column: a model never sees its arguments as text.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    if !error.is_data() {
+        return text;
+    }
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position)
+        .map(str::to_owned)
+        .unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Arguments {
+        #[serde(alias = "dir")]
+        path: String,
+        depth: Option<u32>,
+        #[serde(default)]
+        edits: Vec<Edit>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Edit {
+        line: u32,
+    }
+
+    fn refusal(text: &str) -> String {
+        parse::<Arguments>(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_names_aliases_and_nulls() {
+        let expected = Arguments {
+            path: "a".into(),
+            depth: None,
+            edits: vec![],
+        };
+        assert_eq!(parse::<Arguments>(r#"{"path": "a"}"#), Ok(expected));
+        assert_eq!(
+            parse::<Arguments>(r#"{"dir": "a", "depth": null}"#)
+                .unwrap()
+                .path,
+            "a"
+        );
+    }
+
+    #[test]
+    fn names_what_does_not_fit() {
+        assert_eq!(refusal(""), "invalid arguments: missing field `path`");
+        assert_eq!(
+            refusal(r#"{"path": 5}"#),
+            "invalid argument `path`: invalid type: integer `5`, expected a string"
+        );
+        assert_eq!(
+            refusal(r#"{"path": "", "edits": [{"line": 1}, {"line": "x"}]}"#),
+            "invalid argument `edits[1].line`: invalid type: string \"x\", expected u32"
+        );
+        assert_eq!(
+            refusal(r#"{"path": "", "deep": 1}"#),
+            "invalid arguments: unknown field `deep`, expected one of `dir`, `path`, `depth`, `edits`"
+        );
+        assert!(
+            refusal("{").contains("EOF while parsing"),
+            "{}",
+            refusal("{")
+        );
+        assert!(
+            refusal("[]").contains("expected struct Arguments"),
+            "{}",
+            refusal("[]")
+        );
+        assert!(
+            refusal("{} {}").contains("missing field"),
+            "{}",
+            refusal("{} {}")
+        );
+    }
+}

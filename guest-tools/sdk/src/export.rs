@@ -1,0 +1,279 @@
+//! From a list of tools to the export of a component.
+
+use crate::bindings::exports::toolhost::plugin::tools as wit;
+use crate::{Call, Schema, Tool, ToolError, arguments};
+
+/// Offers tools: makes a component export `tools`, with these types that implement [`Tool`].
+///
+/// It is used once, in the crate whose type is `cdylib`. Off WebAssembly it only checks the names, so that the crate's
+/// tests run natively. A name that is not allowed, or that two tools share, fails to compile.
+///
+/// ```
+/// # struct Answer;
+/// # impl toolhost_sdk::Tool for Answer {
+/// #     const NAME: &'static str = "answer";
+/// #     const DESCRIPTION: &'static str = "Answers.";
+/// #     type Arguments = std::collections::BTreeMap<String, String>;
+/// #     fn call(_: &toolhost_sdk::Call, _: Self::Arguments) -> Result<toolhost_sdk::Reply, toolhost_sdk::ToolError> {
+/// #         Ok(toolhost_sdk::Reply::text("42"))
+/// #     }
+/// # }
+/// toolhost_sdk::export_tools!(Answer);
+/// # fn main() {}
+/// ```
+///
+/// ```compile_fail
+/// # struct Answer;
+/// # impl toolhost_sdk::Tool for Answer {
+/// #     const NAME: &'static str = "answer";
+/// #     const DESCRIPTION: &'static str = "Answers.";
+/// #     type Arguments = std::collections::BTreeMap<String, String>;
+/// #     fn call(_: &toolhost_sdk::Call, _: Self::Arguments) -> Result<toolhost_sdk::Reply, toolhost_sdk::ToolError> {
+/// #         Ok(toolhost_sdk::Reply::text("42"))
+/// #     }
+/// # }
+/// toolhost_sdk::export_tools!(Answer, Answer); // "two tools have the same name"
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_tools {
+    ($($tool:ty),+ $(,)?) => {
+        #[allow(
+            dead_code,
+            unsafe_code,
+            reason = "the exports of a component are unsafe functions, and there are none off WebAssembly"
+        )]
+        const _: () = {
+            const TOOLS: &[$crate::__private::Entry] = &[$($crate::__private::Entry::of::<$tool>()),+];
+            const _: () = $crate::__private::check(TOOLS);
+
+            #[cfg(target_family = "wasm")]
+            struct Plugin;
+
+            #[cfg(target_family = "wasm")]
+            impl $crate::__private::wit::Guest for Plugin {
+                fn list_tools()
+                -> ::core::result::Result<$crate::__private::Vec<$crate::__private::wit::Tool>, $crate::__private::String>
+                {
+                    $crate::__private::list_tools(TOOLS)
+                }
+
+                fn call_tool(
+                    call: $crate::__private::wit::Call,
+                ) -> ::core::result::Result<$crate::__private::wit::Reply, $crate::__private::wit::ToolError> {
+                    $crate::__private::call_tool(TOOLS, call)
+                }
+            }
+
+            #[cfg(target_family = "wasm")]
+            $crate::__private::bindings::export!(Plugin with_types_in $crate::__private::bindings);
+        };
+    };
+}
+
+/// What `export_tools!` keeps of a tool.
+#[derive(Debug)]
+pub struct Entry {
+    name: &'static str,
+    describe: fn() -> wit::Tool,
+    call: fn(&wit::Call) -> Result<wit::Reply, wit::ToolError>,
+}
+
+impl Entry {
+    /// Takes what is needed of a tool.
+    #[must_use]
+    pub const fn of<T: Tool>() -> Self {
+        Self {
+            name: T::NAME,
+            describe: describe::<T>,
+            call: call::<T>,
+        }
+    }
+}
+
+/// Answers `list-tools`.
+///
+/// # Errors
+///
+/// None so far.
+pub fn list_tools(tools: &[Entry]) -> Result<Vec<wit::Tool>, String> {
+    Ok(tools.iter().map(|tool| (tool.describe)()).collect())
+}
+
+/// Answers `call-tool`.
+///
+/// # Errors
+///
+/// Those of the tool, and that there is none of this name.
+pub fn call_tool(tools: &[Entry], call: wit::Call) -> Result<wit::Reply, wit::ToolError> {
+    match tools.iter().find(|tool| tool.name == call.tool) {
+        Some(tool) => (tool.call)(&call),
+        None => Err(wit::ToolError::UnknownTool(call.tool)),
+    }
+}
+
+fn describe<T: Tool>() -> wit::Tool {
+    let examples = T::EXAMPLES.iter().map(|example| wit::Example {
+        name: example.name.to_owned(),
+        arguments: example.arguments.to_owned(),
+        is_error: example.is_error,
+    });
+    wit::Tool {
+        name: T::NAME.to_owned(),
+        title: T::TITLE.map(str::to_owned),
+        description: T::DESCRIPTION.to_owned(),
+        input_schema: Schema::of_arguments::<T::Arguments>().value().to_string(),
+        output_schema: T::output_schema().map(|schema| schema.value().to_string()),
+        hints: T::HINTS.into(),
+        max_duration_ms: T::MAX_DURATION
+            .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        examples: examples.collect(),
+        extra: Vec::new(),
+    }
+}
+
+fn call<T: Tool>(call: &wit::Call) -> Result<wit::Reply, wit::ToolError> {
+    let run = |call: &wit::Call| {
+        let arguments = arguments::parse(&call.arguments)?;
+        T::call(&Call::new(call.id.as_str()), arguments)
+    };
+    run(call)
+        .map(Into::into)
+        .map_err(|error: ToolError| error.into())
+}
+
+/// Fails to compile unless every name is allowed and no two are the same.
+pub const fn check(mut tools: &[Entry]) {
+    while let Some((first, rest)) = tools.split_first() {
+        assert!(
+            is_name(first.name),
+            "a tool's name must match [a-z][a-z0-9_]* and have at most 31 bytes"
+        );
+        let mut others = rest;
+        while let Some((other, rest)) = others.split_first() {
+            assert!(
+                !equal(first.name, other.name),
+                "two tools have the same name"
+            );
+            others = rest;
+        }
+        tools = rest;
+    }
+}
+
+const fn is_name(name: &str) -> bool {
+    let Some((first, mut rest)) = name.as_bytes().split_first() else {
+        return false;
+    };
+    while let Some((byte, others)) = rest.split_first() {
+        if !matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_') {
+            return false;
+        }
+        rest = others;
+    }
+    first.is_ascii_lowercase() && name.len() <= 31
+}
+
+const fn equal(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
+    while let (Some((a, one_rest)), Some((b, other_rest))) =
+        (one.split_first(), other.split_first())
+    {
+        if *a != *b {
+            return false;
+        }
+        (one, other) = (one_rest, other_rest);
+    }
+    one.is_empty() && other.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::{Hints, Reply};
+
+    #[derive(Debug)]
+    struct Greet;
+
+    #[derive(Deserialize, schemars::JsonSchema)]
+    struct Arguments {
+        name: String,
+    }
+
+    impl Tool for Greet {
+        const NAME: &'static str = "greet";
+        const DESCRIPTION: &'static str = "Greets.";
+        const HINTS: Hints = Hints {
+            read_only: true,
+            closed_world: true,
+            ..Hints::NONE
+        };
+        const MAX_DURATION: Option<Duration> = Some(Duration::from_secs(5));
+        type Arguments = Arguments;
+
+        fn call(call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+            Ok(Reply::text(format!(
+                "{}: hello {}",
+                call.id, arguments.name
+            )))
+        }
+    }
+
+    fn call(tool: &str, arguments: &str) -> Result<wit::Reply, wit::ToolError> {
+        let call = wit::Call {
+            id: "c1".into(),
+            tool: tool.into(),
+            arguments: arguments.into(),
+        };
+        call_tool(&[Entry::of::<Greet>()], call)
+    }
+
+    #[test]
+    fn describes_tools() {
+        let tools = list_tools(&[Entry::of::<Greet>()]).unwrap();
+        assert_eq!(tools[0].name, "greet");
+        assert_eq!(
+            tools[0].hints,
+            wit::Hints::READ_ONLY | wit::Hints::CLOSED_WORLD
+        );
+        assert_eq!(tools[0].max_duration_ms, Some(5000));
+        assert_eq!(tools[0].output_schema, None);
+        assert!(
+            tools[0]
+                .input_schema
+                .starts_with(r#"{"type":"object","properties":{"name""#),
+            "{tools:?}"
+        );
+    }
+
+    #[test]
+    fn finds_the_tool_of_a_call() {
+        let reply = call("greet", r#"{"name": "Ada"}"#).unwrap();
+        assert_eq!(reply.content, [wit::Content::Text("c1: hello Ada".into())]);
+        assert_eq!(
+            call("shout", "{}"),
+            Err(wit::ToolError::UnknownTool("shout".into()))
+        );
+        let missing =
+            wit::ToolError::InvalidArguments("invalid arguments: missing field `name`".into());
+        assert_eq!(call("greet", "{}"), Err(missing));
+    }
+
+    #[test]
+    fn allows_only_names_that_every_provider_takes() {
+        assert!(is_name("read_file2") && is_name("a") && is_name(&"a".repeat(31)));
+        for name in ["", "_a", "1a", "Read", "a-b", "a.b", "ä", &"a".repeat(32)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn tells_names_apart() {
+        assert!(equal("read", "read"));
+        assert!(!equal("read", "reader") && !equal("reader", "read") && !equal("read", "rear"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Shell commands of the workspace.
+//!
+//! Write the logic of a tool against `&dyn` [`Processes`]: give it [`Host`] when it runs, and a
+//! [`FakeProcesses`](crate::testing::FakeProcesses) in tests. A plugin that never names [`Host`] does not import
+//! `processes`, and needs no grant for it.
+//!
+//! A cursor is an absolute byte offset into the output of a process, which is its standard output and standard error
+//! merged in the order in which they were written.
+
+mod host;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use crate::bindings::toolhost::plugin::processes::{
+    Cause, Chunk, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor, Waited, Wake,
+};
+pub use host::Host;
+
+/// The processes of the calling chat.
+pub trait Processes: fmt::Debug {
+    /// Starts a command. The process runs whether or not anyone waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The [`Error`] says why nothing was started, or for [`Error::UnknownOutcome`] that it may have been.
+    fn start(&self, options: StartOptions) -> Result<Box<dyn Process>, Error>;
+
+    /// Returns the process of this id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the chat has none.
+    fn open(&self, id: &str) -> Result<Box<dyn Process>, Error>;
+
+    /// Returns at most `max` processes and how many there are in all: those that run or linger first, and newest first
+    /// among these and among the ended ones. `running_only` leaves the ended ones out, of both.
+    ///
+    /// # Errors
+    ///
+    /// The processes cannot be reached.
+    fn list(&self, running_only: bool, max: u32) -> Result<(Vec<Info>, u32), Error>;
+}
+
+/// One process. Dropping it ends nothing.
+pub trait Process: fmt::Debug {
+    /// Returns the id, by which a later call can open the process.
+    fn id(&self) -> String;
+
+    /// Waits until the shell has exited and its output was drained, or until something else that the options name.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached, or [`WaitOptions::until`] is no regular expression.
+    fn wait(&self, options: &WaitOptions) -> Result<Waited, Error>;
+
+    /// Returns state and bounded output of this moment.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached.
+    fn snapshot(&self) -> Result<Snapshot, Error>;
+
+    /// Returns at most `max` bytes from the cursor `since` on. Reading changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached.
+    fn read(&self, since: u64, max: u32) -> Result<Chunk, Error>;
+
+    /// Sends a signal to everything that the command started, and returns the state after that without waiting for an
+    /// effect. [`Signal::Terminate`] becomes [`Signal::Kill`] for whatever is left after `grace`; `None`: the host's
+    /// default.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached. One that has ended is no error: its state says so.
+    fn signal(&self, signal: Signal, grace: Option<Duration>) -> Result<State, Error>;
+}
+
+/// What to run, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StartOptions {
+    /// The command, run as `sh -c command`. It must not be empty nor contain NUL.
+    pub command: String,
+    /// The directory to run in: absolute, or relative to the workspace directory; `None`: the workspace directory.
+    pub workdir: Option<String>,
+    /// Variables that are set last, over the environment that the host builds.
+    pub env: Vec<(String, String)>,
+    /// Whether the caller means to leave the process running. It decides whether a cancelled or failed call takes the
+    /// process with it.
+    pub background: bool,
+    /// Bytes for standard input, followed by end of file; `None`: the null device.
+    pub stdin: Option<Vec<u8>>,
+}
+
+/// What to wait for, besides the end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WaitOptions {
+    /// The longest wait. Zero looks and returns at once.
+    pub timeout: Duration,
+    /// The cursor from which `until` searches, and with which `output` compares.
+    pub since: u64,
+    /// A regular expression that ends the wait when it matches the output from `since` on; `None`: no search.
+    pub until: Option<String>,
+    /// Whether any byte past `since` ends the wait.
+    pub output: bool,
+}
+
+impl WaitOptions {
+    /// Waits for the end alone.
+    #[must_use]
+    pub fn at_most(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            ..Self::default()
+        }
+    }
+}
+
+/// Why an operation failed. The texts are for the model to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The plugin was not granted this.
+    Denied(String),
+    /// The chat has no process of this id.
+    NotFound,
+    /// An argument is not valid.
+    Invalid(String),
+    /// The working directory does not exist, is not a directory, or cannot be entered.
+    Workdir(String),
+    /// A limit of the chat is reached; the text says which, and what uses it up.
+    Limit(String),
+    /// The workspace cannot be reached. Nothing was done.
+    Unavailable(String),
+    /// The workspace stopped answering. It may have been done.
+    UnknownOutcome(String),
+    /// It failed in another way.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("process not found"),
+            Self::Denied(text)
+            | Self::Invalid(text)
+            | Self::Workdir(text)
+            | Self::Limit(text)
+            | Self::Unavailable(text)
+            | Self::UnknownOutcome(text)
+            | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,200 @@
+//! JSON Schemas (2020-12) from Rust types, in the plain form that model providers accept.
+
+use schemars::JsonSchema;
+use schemars::generate::{Contract, SchemaSettings};
+use serde_json::{Map, Value};
+
+/// The JSON Schema of a Rust type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema(Value);
+
+impl Schema {
+    /// Derives the schema of what a tool takes. It allows no other properties than those it names.
+    #[must_use]
+    pub fn of_arguments<T: JsonSchema>() -> Self {
+        let mut schema = generate::<T>(Contract::Deserialize);
+        if let Value::Object(object) = &mut schema {
+            // A tool has a description of its own. Models call tools without arguments with an empty object.
+            object.remove("description");
+            object.entry("type").or_insert_with(|| "object".into());
+            object
+                .entry("properties")
+                .or_insert_with(|| Map::new().into());
+            object.insert("additionalProperties".into(), false.into());
+        }
+        Self(schema)
+    }
+
+    /// Derives the schema of the JSON part that a tool replies.
+    #[must_use]
+    pub fn of_reply<T: JsonSchema>() -> Self {
+        Self(generate::<T>(Contract::Serialize))
+    }
+
+    /// Returns the schema as JSON.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+fn generate<T: JsonSchema>(contract: Contract) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+        settings.contract = contract;
+    });
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// Removes what says nothing to a model, and what some providers refuse.
+fn tidy(schema: &mut Value) {
+    let Value::Object(object) = schema else {
+        return;
+    };
+    object.remove("title");
+    // Names such as `uint32` are no formats of JSON Schema.
+    let rust_number = |format: &str| {
+        format.starts_with("int") || format.starts_with("uint") || format == "double"
+    };
+    if object
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(rust_number)
+    {
+        object.remove("format");
+    }
+    if let Some(Value::String(description)) = object.get_mut("description") {
+        *description = unwrap_lines(description);
+    }
+    let required = object.get("required").cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        for (name, property) in properties {
+            // An optional property may be left out, so that nobody has to be told that null is the same.
+            if !required
+                .as_array()
+                .is_some_and(|names| names.iter().any(|required| required == name))
+            {
+                without_null(property);
+            }
+            tidy(property);
+        }
+    }
+    for key in ["items", "additionalProperties"] {
+        object.get_mut(key).map(tidy);
+    }
+    for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
+        if let Some(Value::Array(schemas)) = object.get_mut(key) {
+            schemas.iter_mut().for_each(tidy);
+        }
+    }
+}
+
+/// Turns "this or null" into "this".
+fn without_null(schema: &mut Value) {
+    let Value::Object(object) = schema else {
+        return;
+    };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(variants)) = object.get_mut("anyOf") {
+        variants.retain(|variant| variant.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = variants.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+/// Joins the lines of a paragraph: a doc comment is wrapped for the source, not for the model.
+fn unwrap_lines(text: &str) -> String {
+    text.split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+
+    /// This is about the struct, and not for the model.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    struct Arguments {
+        /// Where to look. It is
+        /// required.
+        #[serde(default, alias = "dir")]
+        #[schemars(!default)]
+        path: String,
+        /// How deep.
+        depth: Option<u32>,
+        how: Option<How>,
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum How {
+        BreadthFirst,
+        DepthFirst,
+    }
+
+    #[test]
+    fn describes_arguments_plainly() {
+        assert_eq!(
+            *Schema::of_arguments::<Arguments>().value(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Where to look. It is required."},
+                    "depth": {"type": "integer", "minimum": 0, "description": "How deep."},
+                    "how": {"type": "string", "enum": ["breadth_first", "depth_first"]},
+                },
+                "required": ["path"],
+                "additionalProperties": false,
+            })
+        );
+    }
+
+    #[test]
+    fn describes_no_arguments_as_an_empty_object() {
+        #[derive(Deserialize, JsonSchema)]
+        struct Nothing {}
+
+        let expected = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        assert_eq!(*Schema::of_arguments::<Nothing>().value(), expected);
+    }
+
+    #[test]
+    fn describes_replies_with_what_is_always_there() {
+        #[derive(Serialize, JsonSchema)]
+        struct Found {
+            count: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            how: Option<How>,
+        }
+
+        let schema = Schema::of_reply::<Found>();
+        assert_eq!(schema.value()["required"], json!(["count"]));
+        assert_eq!(schema.value()["properties"]["how"]["type"], json!("string"));
+    }
+}

@@ -1,0 +1,26 @@
+//! A kit for native tests of a plugin: no component is built, and no process is started. It does not exist on
+//! WebAssembly.
+//!
+//! [`FakeProcesses`] stands in for [`processes::Host`](crate::processes::Host) and follows a script. [`Surroundings`]
+//! are what [`context`](crate::context), [`settings`](crate::settings), [`log`](crate::log) and
+//! [`progress`](crate::progress) see. [`call`] runs a tool the way the host does, from the text of its arguments.
+
+mod fake;
+mod process;
+mod surroundings;
+
+pub use fake::FakeProcesses;
+pub use process::FakeProcess;
+pub use surroundings::{Surroundings, surroundings};
+pub(crate) use surroundings::{context, log, progress, settings};
+
+use crate::{Call, Reply, Tool, ToolError, arguments};
+
+/// Calls a tool with the text of a JSON object.
+///
+/// # Errors
+///
+/// Those of the tool, and [`ToolError::InvalidArguments`] if the arguments do not fit.
+pub fn call<T: Tool>(arguments: &str) -> Result<Reply, ToolError> {
+    T::call(&Call::new("test"), arguments::parse(arguments)?)
+}

@@ -1,0 +1,165 @@
+//! What a plugin author implements: one type per tool.
+
+use std::fmt;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::exports::toolhost::plugin::tools as wit;
+use crate::{Reply, Schema, processes};
+
+/// A tool: a named function that a language model can call.
+///
+/// It is implemented by a type that needs no value, and offered by [`export_tools!`](crate::export_tools).
+pub trait Tool {
+    /// The name: `[a-z][a-z0-9_]*`, at most 31 bytes. Anything else fails to compile.
+    const NAME: &'static str;
+
+    /// What the tool does and when to use it, written for the model.
+    const DESCRIPTION: &'static str;
+
+    /// A name for people, in lists; `None`: the name itself.
+    const TITLE: Option<&'static str> = None;
+
+    /// What the tool promises about its effects.
+    const HINTS: Hints = Hints::NONE;
+
+    /// The longest that one call may take; `None`: the host's default. The operator's limit wins.
+    const MAX_DURATION: Option<Duration> = None;
+
+    /// Calls that show the tool at work.
+    const EXAMPLES: &'static [Example] = &[];
+
+    /// What the tool takes: a struct whose doc comments describe the arguments to the model.
+    ///
+    /// Put `#[serde(deny_unknown_fields)]` on it, so that an argument that does not exist is refused by name. To answer
+    /// with a text of your own when an argument is missing, mark its field `#[serde(default)]` and
+    /// `#[schemars(!default)]`: the schema still requires it, and [`call`](Tool::call) sees that it is empty.
+    type Arguments: DeserializeOwned + JsonSchema;
+
+    /// Returns the schema of the JSON part of a reply; `None` if the tool promises no such part.
+    fn output_schema() -> Option<Schema> {
+        None
+    }
+
+    /// Runs one call.
+    ///
+    /// # Errors
+    ///
+    /// A [`ToolError`] says that the call gave no reply. A failure that the tool itself reports, such as a command that
+    /// exits with 1, is a [`Reply`].
+    fn call(call: &Call, arguments: Self::Arguments) -> Result<Reply, ToolError>;
+}
+
+/// One call of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Call {
+    /// The caller's name of this call. A repeat of the call carries the same one.
+    pub id: String,
+}
+
+impl Call {
+    /// Names a call.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into() }
+    }
+}
+
+/// Promises about a tool. With none of them the worst is assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// The tool changes nothing outside of itself.
+    pub read_only: bool,
+    /// The tool may change things, but it never destroys any.
+    pub non_destructive: bool,
+    /// Calling the tool again with the same arguments changes nothing more.
+    pub idempotent: bool,
+    /// The tool touches only a known, closed set of things, not the world at large.
+    pub closed_world: bool,
+}
+
+impl Hints {
+    /// No promise, to be extended: `Hints { read_only: true, ..Hints::NONE }`.
+    pub const NONE: Self = Self {
+        read_only: false,
+        non_destructive: false,
+        idempotent: false,
+        closed_world: false,
+    };
+}
+
+impl From<Hints> for wit::Hints {
+    fn from(hints: Hints) -> Self {
+        let mut flags = Self::empty();
+        flags.set(Self::READ_ONLY, hints.read_only);
+        flags.set(Self::NON_DESTRUCTIVE, hints.non_destructive);
+        flags.set(Self::IDEMPOTENT, hints.idempotent);
+        flags.set(Self::CLOSED_WORLD, hints.closed_world);
+        flags
+    }
+}
+
+/// A call that shows a tool at work. A host's check of a plugin may run it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// What the example shows, in a few words.
+    pub name: &'static str,
+    /// The text of one JSON object that fits the tool's arguments.
+    pub arguments: &'static str,
+    /// Whether the reply is expected to report an error.
+    pub is_error: bool,
+}
+
+/// Why a call gave no reply. The text is shown to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolError {
+    /// The plugin offers no tool of this name.
+    UnknownTool(String),
+    /// The arguments are not what the tool takes.
+    InvalidArguments(String),
+    /// The tool needs something that it was not granted.
+    Denied(String),
+    /// Something that the tool needs cannot be reached now; trying again later may help.
+    Unavailable(String),
+    /// The tool failed in another way.
+    Failed(String),
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTool(name) => write!(f, "there is no tool \"{name}\""),
+            Self::InvalidArguments(text)
+            | Self::Denied(text)
+            | Self::Unavailable(text)
+            | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl From<processes::Error> for ToolError {
+    fn from(error: processes::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            processes::Error::Denied(_) => Self::Denied(text),
+            processes::Error::Unavailable(_) => Self::Unavailable(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+impl From<ToolError> for wit::ToolError {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::UnknownTool(name) => Self::UnknownTool(name),
+            ToolError::InvalidArguments(text) => Self::InvalidArguments(text),
+            ToolError::Denied(text) => Self::Denied(text),
+            ToolError::Unavailable(text) => Self::Unavailable(text),
+            ToolError::Failed(text) => Self::Failed(text),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Durations in Go's grammar: `300ms`, `1.5h`, `2h45m`, `-1s`.
+
+use std::time::Duration;
+
+/// The units, longest name first where one begins with another, and how many nanoseconds each has.
+const UNITS: [(&str, u128); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000), // U+00B5, the micro sign
+    ("μs", 1_000), // U+03BC, the Greek letter
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// What a text in Go's grammar says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// A duration greater than zero.
+    Positive(Duration),
+    /// Zero, or less.
+    NotPositive,
+}
+
+/// Reads a duration.
+///
+/// # Errors
+///
+/// A text that says what is wrong, to follow `invalid timeout "x": `.
+pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    // Zero alone needs no unit.
+    if rest == "0" {
+        return Ok(Parsed::NotPositive);
+    }
+    if rest.is_empty() {
+        return Err(not_a_duration());
+    }
+    let mut total: u128 = 0;
+    while !rest.is_empty() {
+        let (nanoseconds, after) = component(rest)?;
+        total = total.saturating_add(nanoseconds);
+        rest = after;
+    }
+    // As in Go, where a duration is a signed 64-bit number of nanoseconds.
+    match i64::try_from(total).map(i64::unsigned_abs) {
+        Err(_) => Err("it is too long".to_owned()),
+        Ok(nanoseconds) if nanoseconds > 0 && !negative => {
+            Ok(Parsed::Positive(Duration::from_nanos(nanoseconds)))
+        }
+        Ok(_) => Ok(Parsed::NotPositive),
+    }
+}
+
+/// Reads a number with its unit, and returns its nanoseconds and what follows.
+fn component(text: &str) -> Result<(u128, &str), String> {
+    let (whole, rest) = digits(text);
+    let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), digits);
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(not_a_duration());
+    }
+    let name_end = rest
+        .find(|c: char| c == '.' || c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(name_end);
+    if name.is_empty() {
+        return Err(format!("\"{text}\" has no unit; {}", not_a_duration()));
+    }
+    let unit = UNITS.iter().find(|(unit, _)| *unit == name);
+    let (_, unit) =
+        unit.ok_or_else(|| format!("\"{name}\" is not a unit (ns, us, ms, s, m or h)"))?;
+
+    let whole = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().unwrap_or(u128::MAX)
+    };
+    // More digits than these are less than a nanosecond of an hour.
+    let fraction: String = fraction.chars().take(15).collect();
+    let scale = 10_u128.pow(u32::try_from(fraction.len()).unwrap_or(0));
+    let fraction = fraction.parse().unwrap_or(0_u128) * unit / scale;
+    Ok((whole.saturating_mul(*unit).saturating_add(fraction), rest))
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    text.split_at(
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len()),
+    )
+}
+
+fn not_a_duration() -> String {
+    "a duration is written like 10s, 500ms or 1m30s".to_owned()
+}
+
+/// Writes a duration as Go does: `200ms`, `10s`, `1m30s`, `1h0m0s`.
+pub(crate) fn format(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos();
+    match nanoseconds {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanoseconds}ns"),
+        1_000..1_000_000 => format!("{}µs", decimal(nanoseconds, 3)),
+        1_000_000..1_000_000_000 => format!("{}ms", decimal(nanoseconds, 6)),
+        _ => {
+            let seconds = decimal(nanoseconds % 60_000_000_000, 9);
+            let minutes = duration.as_secs() / 60;
+            match (minutes / 60, minutes % 60) {
+                (0, 0) => format!("{seconds}s"),
+                (0, minutes) => format!("{minutes}m{seconds}s"),
+                (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
+}
+
+/// Writes a number divided by a power of ten, without zeros at the end.
+fn decimal(number: u128, digits: u32) -> String {
+    let scale = 10_u128.pow(digits);
+    let fraction = format!("{:0width$}", number % scale, width = digits as usize);
+    match fraction.trim_end_matches('0') {
+        "" => (number / scale).to_string(),
+        fraction => format!("{}.{fraction}", number / scale),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_go_durations() {
+        for (text, nanoseconds) in [
+            ("5s", 5_000_000_000),
+            ("30s", 30_000_000_000),
+            ("1478s", 1_478_000_000_000),
+            ("+5s", 5_000_000_000),
+            ("5.0s", 5_000_000_000),
+            ("5.6s", 5_600_000_000),
+            ("5.s", 5_000_000_000),
+            (".5s", 500_000_000),
+            ("1.004s", 1_004_000_000),
+            ("100.00100s", 100_001_000_000),
+            ("10ns", 10),
+            ("11us", 11_000),
+            ("12µs", 12_000),
+            ("12μs", 12_000),
+            ("300ms", 300_000_000),
+            ("14m", 840_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("3h30m", 12_600_000_000_000),
+            ("2h45m", 9_900_000_000_000),
+            ("10.5s4m", 250_500_000_000),
+            ("1h2m3s4ms5us6ns", 3_723_004_005_006),
+            ("9223372036854775807ns", i64::MAX.unsigned_abs()),
+            ("0.9223372036854775807h", 3_320_413_933_267),
+        ] {
+            assert_eq!(
+                parse(text),
+                Ok(Parsed::Positive(Duration::from_nanos(nanoseconds))),
+                "{text}"
+            );
+        }
+        for text in ["0", "+0", "-0", "0s", "0h0m", "-5s", "-1.5h", "0.4ns"] {
+            assert_eq!(parse(text), Ok(Parsed::NotPositive), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let form = "a duration is written like 10s, 500ms or 1m30s";
+        for text in [
+            "", "-", "+", "s", ".", ".s", "-.", "abc", " 5s", "5s ", "--5s",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(
+                error == form || error.contains("is not a unit"),
+                "{text}: {error}"
+            );
+        }
+        assert_eq!(
+            parse("10").unwrap_err(),
+            format!("\"10\" has no unit; {form}")
+        );
+        assert_eq!(
+            parse("1m30").unwrap_err(),
+            format!("\"30\" has no unit; {form}")
+        );
+        assert_eq!(
+            parse("10 s").unwrap_err(),
+            "\" s\" is not a unit (ns, us, ms, s, m or h)"
+        );
+        assert_eq!(
+            parse("3d").unwrap_err(),
+            "\"d\" is not a unit (ns, us, ms, s, m or h)"
+        );
+        for text in [
+            "9223372036854775808ns",
+            "2562048h",
+            "99999999999999999999999999999999999999999999h",
+        ] {
+            assert_eq!(parse(text).unwrap_err(), "it is too long");
+        }
+    }
+
+    #[test]
+    fn writes_durations_as_go_does() {
+        for (milliseconds, text) in [
+            (0, "0s"),
+            (1, "1ms"),
+            (200, "200ms"),
+            (1_100, "1.1s"),
+            (10_000, "10s"),
+            (90_000, "1m30s"),
+            (120_000, "2m0s"),
+            (60_500, "1m0.5s"),
+            (3_600_000, "1h0m0s"),
+            (3_723_004, "1h2m3.004s"),
+        ] {
+            assert_eq!(format(Duration::from_millis(milliseconds)), text);
+        }
+        assert_eq!(format(Duration::from_nanos(1)), "1ns");
+        assert_eq!(format(Duration::from_nanos(1_100)), "1.1µs");
+        assert_eq!(format(Duration::from_nanos(2_200_000)), "2.2ms");
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_writes(nanoseconds in 1..i64::MAX.unsigned_abs()) {
+            let duration = Duration::from_nanos(nanoseconds);
+            prop_assert_eq!(parse(&format(duration)), Ok(Parsed::Positive(duration)));
+        }
+
+        #[test]
+        fn never_panics(text in "[-+.0-9hmsnuµ ]{0,60}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `execute`: runs a command, and replies when it has ended or its timeout is over.
+
+mod foreground;
+
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolhost_sdk::processes::{Error, Host, Processes, StartOptions, State};
+use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError};
+
+use crate::duration::{self, Parsed};
+use crate::notes::{self, Notes};
+use crate::report::{Report, Status};
+use crate::{background, invalid, start_error};
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct Execute;
+
+/// What the model says.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The command. Runs under "sh -c" (POSIX).
+    #[serde(default)]
+    #[schemars(!default)]
+    command: String,
+    /// What this is for, as a short phrase that begins with a verb in -ing, such as "checking the test results". People
+    /// see it alongside the command, followed by how long it took, so do not repeat the command or give a duration.
+    /// Plain English, under 100 characters.
+    #[expect(dead_code, reason = "it is for people; the host passes it on")]
+    model_intent: Option<String>,
+    /// How long to wait for the command to end, such as "30s", "5m" or "1m30s". Default "10s", at most "1h". A command
+    /// that takes longer keeps running: the reply then has its output so far and a background_process_id.
+    timeout: Option<String>,
+    /// The directory to run in, absolute or relative to the workspace directory. Default: the workspace directory.
+    workdir: Option<String>,
+    /// Start the command and reply at once, without its output. For servers and watchers, or to do other work meanwhile;
+    /// for commands whose result you need, prefer foreground with a longer timeout. Use this parameter instead of shell
+    /// '&', which leaves an untracked process that process_output cannot read.
+    run_in_background: Option<bool>,
+}
+
+impl Tool for Execute {
+    const NAME: &'static str = "execute";
+    const TITLE: Option<&'static str> = Some("Run a command");
+    const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output and exit code. Runs \
+        under \"sh -c\" (POSIX), without a terminal and without standard input.\n\
+        The reply comes when the command ends, or when the timeout (default 10s) is over. At the timeout the command is \
+        not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
+        and process_signal.\n\
+        For commands whose result you need, such as builds and tests, prefer foreground with a longer timeout. Use \
+        run_in_background for servers and watchers, never shell '&'.\n\
+        Long output is shortened in the middle; its beginning and its end are always there.";
+    // An hour to wait, and time to start and to reply.
+    const MAX_DURATION: Option<Duration> = Some(MAX_TIMEOUT.saturating_add(Duration::from_mins(1)));
+    const EXAMPLES: &'static [Example] = &[Example {
+        name: "print a line",
+        arguments: r#"{"command": "echo hello"}"#,
+        is_error: false,
+    }];
+    type Arguments = Arguments;
+
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_reply::<Report>())
+    }
+
+    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        Reply::json(&run(&Host, arguments)?)
+    }
+}
+
+/// Runs one call.
+///
+/// # Errors
+///
+/// An argument is not valid. Everything else is reported.
+fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
+    if arguments.command.is_empty() {
+        return Err(invalid("command is required"));
+    }
+    let asked_for_background = arguments.run_in_background.unwrap_or(false);
+    let promoted = if asked_for_background {
+        None
+    } else {
+        background::promote(&arguments.command)
+    };
+    let is_promoted = promoted.is_some();
+    let in_background = asked_for_background || is_promoted;
+    // The timeout of a background command means nothing, whatever it is.
+    let timeout = if in_background {
+        Duration::ZERO
+    } else {
+        timeout(arguments.timeout.as_deref())?
+    };
+
+    let begin = Instant::now();
+    let command = promoted.unwrap_or(arguments.command);
+    let started = processes.start(StartOptions {
+        command: command.clone(),
+        workdir: arguments.workdir.filter(|workdir| !workdir.is_empty()),
+        background: in_background,
+        ..StartOptions::default()
+    });
+    let report = match started {
+        Err(error) => not_started(&error, in_background),
+        Ok(process) if in_background => started_in_background(&process.id(), is_promoted),
+        Ok(process) => {
+            let report = foreground::report(process.as_ref(), &command, timeout, begin);
+            Report {
+                wall_duration_ms: milliseconds(begin.elapsed()),
+                ..report
+            }
+        }
+    };
+    Ok(Report {
+        command: Some(command),
+        backgrounded: Some(in_background),
+        ..report
+    })
+}
+
+fn timeout(argument: Option<&str>) -> Result<Duration, ToolError> {
+    let Some(text) = argument else {
+        return Ok(DEFAULT_TIMEOUT);
+    };
+    match duration::parse(text) {
+        Ok(Parsed::Positive(timeout)) if timeout <= MAX_TIMEOUT => Ok(timeout),
+        Ok(_) => Err(invalid(format!(
+            "invalid timeout \"{text}\": it must be more than 0s and at most 1h"
+        ))),
+        Err(reason) => Err(invalid(format!("invalid timeout \"{text}\": {reason}"))),
+    }
+}
+
+fn not_started(error: &Error, in_background: bool) -> Report {
+    let what = if in_background {
+        "start background process"
+    } else {
+        "start process"
+    };
+    let report = Report::failed(format!("{what}: {}", start_error::describe(error)));
+    match error {
+        // Whether it runs, nobody knows.
+        Error::UnknownOutcome(_) => report,
+        _ => Report {
+            running: Some(false),
+            status: Some(Status::FailedToStart),
+            ..report
+        },
+    }
+}
+
+fn started_in_background(id: &str, is_promoted: bool) -> Report {
+    let mut notes = Notes::default();
+    if is_promoted {
+        notes.add(notes::promoted(id));
+    }
+    Report {
+        success: true,
+        background_process_id: Some(id.to_owned()),
+        note: notes.join(),
+        cursor: Some(0),
+        ..Report::of_state(&State::Running)
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

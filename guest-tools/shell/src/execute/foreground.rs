@@ -1,0 +1,110 @@
+//! A command that is waited for.
+
+use std::time::{Duration, Instant};
+
+use toolhost_sdk::processes::{Error, Process, State, WaitOptions, Waited, Wake};
+
+use crate::notes::{self, Notes};
+use crate::report::Report;
+use crate::{duration, file_dump, wait};
+
+/// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
+pub(crate) fn report(
+    process: &dyn Process,
+    command: &str,
+    timeout: Duration,
+    begin: Instant,
+) -> Report {
+    let id = process.id();
+    let waited = wait::wait(process, &WaitOptions::at_most(timeout), begin);
+    let snapshot = match process.snapshot() {
+        Ok(snapshot) => snapshot,
+        Err(error) => return without_output(&id, &waited, &error, timeout),
+    };
+    let mut notes = Notes::default();
+    let mut report = Report::of(&snapshot, &id, &mut notes);
+    if snapshot.state == State::Running {
+        report.background_process_id = Some(id.clone());
+        still_running(&mut report, &id, waited, (timeout, begin), &mut notes);
+    }
+    let mut report = report.with_output(&snapshot, &id, &mut notes);
+    if file_dump::is_file_dump(command) {
+        notes.add(notes::FILE_DUMP);
+    }
+    report.note = notes.join();
+    report
+}
+
+/// Says why the command is not waited for any longer.
+fn still_running(
+    report: &mut Report,
+    id: &str,
+    waited: Result<Waited, Error>,
+    (timeout, begin): (Duration, Instant),
+    notes: &mut Notes,
+) {
+    // All but one of these are failures.
+    report.exit_code = -1;
+    match waited.map(|waited| waited.wake) {
+        Ok(Wake::Clamped) => {
+            // From here on the command is like one that was started in the background.
+            (report.success, report.exit_code) = (true, 0);
+            notes.add(notes::clamped(id));
+        }
+        Ok(Wake::Cancelled) => {
+            report.cancelled = true;
+            report.error = Some("the call was cancelled while the command ran".to_owned());
+        }
+        Err(error) if begin.elapsed() < timeout => {
+            report.error = Some(format!(
+                "get process output: {error} (process still running, use process_output to check later)"
+            ));
+        }
+        Ok(_) | Err(_) => {
+            report.timed_out = true;
+            report.error = Some(format!(
+                "command timed out after {}",
+                duration::format(timeout)
+            ));
+            notes.add(notes::timed_out(id));
+        }
+    }
+}
+
+/// Reports a process whose output cannot be read, with what the wait said about it.
+fn without_output(
+    id: &str,
+    waited: &Result<Waited, Error>,
+    error: &Error,
+    timeout: Duration,
+) -> Report {
+    let mut report = Report {
+        exit_code: -1,
+        ..Report::default()
+    };
+    let mut reason = error;
+    match waited {
+        Ok(Waited {
+            wake: Wake::TimedOut,
+            ..
+        }) => report.timed_out = true,
+        Ok(Waited {
+            wake: Wake::Cancelled,
+            ..
+        }) => report.cancelled = true,
+        Ok(waited) if waited.state != State::Running => report = Report::of_state(&waited.state),
+        Ok(_) => {}
+        // The first error says more than the second.
+        Err(first) => reason = first,
+    }
+    report.error = Some(if report.timed_out {
+        format!(
+            "command timed out after {}; failed to get output: {reason}",
+            duration::format(timeout)
+        )
+    } else {
+        format!("get process output: {reason}; use process_output with ID {id} to retry")
+    });
+    report.background_process_id = Some(id.to_owned());
+    report
+}

@@ -1,0 +1,187 @@
+//! The reference's cases, and ours, with scripted processes.
+
+mod foreground;
+
+use insta::assert_snapshot;
+use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses};
+
+use super::*;
+use crate::notes;
+
+/// Runs `execute` with these arguments, and returns its reply with one field per line and without the time it took.
+fn reply(processes: &FakeProcesses, arguments: &str) -> String {
+    let mut report = run(processes, serde_json::from_str(arguments).unwrap()).unwrap();
+    report.wall_duration_ms = 0;
+    serde_json::to_string_pretty(&report).unwrap()
+}
+
+/// Runs a command in the foreground.
+fn run_command(processes: &FakeProcesses, command: &str) -> Report {
+    run(
+        processes,
+        Arguments {
+            command: command.to_owned(),
+            ..Arguments::default()
+        },
+    )
+    .unwrap()
+}
+
+fn one(process: FakeProcess) -> FakeProcesses {
+    FakeProcesses::new().starts(process)
+}
+
+fn refusal(arguments: &str) -> String {
+    testing::call::<Execute>(arguments).unwrap_err().to_string()
+}
+
+#[test]
+fn describes_itself_to_the_model() {
+    let schema = Schema::of_arguments::<Arguments>();
+    let schema = schema.value();
+    let shell = "Runs under \"sh -c\" (POSIX)";
+    assert!(Execute::DESCRIPTION.contains("Runs under \"sh -c\" (POSIX)"));
+    assert!(
+        schema["properties"]["command"]["description"]
+            .as_str()
+            .unwrap()
+            .contains(shell)
+    );
+    assert_eq!(schema["required"], serde_json::json!(["command"]));
+    assert_eq!(schema["additionalProperties"], false);
+    let intent = &schema["properties"]["model_intent"];
+    assert_eq!(intent["type"], "string");
+    for part in ["alongside the command", "do not repeat the command"] {
+        assert!(
+            intent["description"].as_str().unwrap().contains(part),
+            "{intent}"
+        );
+    }
+    for (name, kind) in [
+        ("timeout", "string"),
+        ("workdir", "string"),
+        ("run_in_background", "boolean"),
+    ] {
+        assert_eq!(schema["properties"][name]["type"], kind, "{name}");
+    }
+}
+
+#[test]
+fn checks_its_arguments_first() {
+    assert_eq!(refusal("{}"), "command is required");
+    assert_eq!(
+        refusal(r#"{"command": "", "timeout": "x"}"#),
+        "command is required"
+    );
+    assert_eq!(
+        refusal(r#"{"command": "a", "timeout": "soon"}"#),
+        "invalid timeout \"soon\": a duration is written like 10s, 500ms or 1m30s"
+    );
+    for timeout in ["0s", "-5s", "61m", "1h0m0.001s"] {
+        let expected =
+            format!("invalid timeout \"{timeout}\": it must be more than 0s and at most 1h");
+        assert_eq!(
+            refusal(&format!(r#"{{"command": "a", "timeout": "{timeout}"}}"#)),
+            expected
+        );
+    }
+    assert!(refusal(r#"{"command": "a", "cmd": "b"}"#).contains("unknown field `cmd`"));
+    assert!(
+        refusal(r#"{"command": "a", "timeout": 5}"#).starts_with("invalid argument `timeout`: ")
+    );
+}
+
+#[test]
+fn starts_in_the_background() {
+    let processes = one(FakeProcess::new("bg-42").prints("not shown"));
+    let arguments = r#"{"command": "cmd &", "run_in_background": true, "timeout": "nonsense"}"#;
+    assert_snapshot!(reply(&processes, arguments), @r#"
+    {
+      "success": true,
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "background_process_id": "bg-42",
+      "command": "cmd &",
+      "running": true,
+      "backgrounded": true,
+      "status": "running",
+      "cursor": 0
+    }
+    "#);
+    let started = &processes.started()[0];
+    assert_eq!(
+        (started.command.as_str(), started.background),
+        ("cmd &", true)
+    );
+    assert!(processes.waits().is_empty());
+}
+
+#[test]
+fn promotes_a_trailing_ampersand() {
+    let processes = one(FakeProcess::new("p1"));
+    assert_snapshot!(reply(&processes, r#"{"command": "npm run dev & # server", "timeout": "0s"}"#), @r#"
+    {
+      "success": true,
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "note": "The trailing \"&\" was removed and the command was started in the background instead. Use process_output with process_id \"p1\" to read its output; next time set run_in_background.",
+      "background_process_id": "p1",
+      "command": "npm run dev",
+      "running": true,
+      "backgrounded": true,
+      "status": "running",
+      "cursor": 0
+    }
+    "#);
+    let started = &processes.started()[0];
+    assert_eq!(
+        (started.command.as_str(), started.background),
+        ("npm run dev", true)
+    );
+}
+
+#[test]
+fn runs_other_ampersands_as_they_are() {
+    for command in ["cmd", "cmd &&", "cmd |&", "a & b", "(a &)", "& a"] {
+        let processes = one(FakeProcess::new("p1").exits(0));
+        let report = run_command(&processes, command);
+        assert_eq!(report.background_process_id, None);
+        let started = &processes.started()[0];
+        assert_eq!(
+            (started.command.as_str(), started.background),
+            (command, false)
+        );
+    }
+}
+
+#[test]
+fn reports_a_command_that_does_not_start() {
+    let processes = FakeProcesses::new().fails_to_start(Error::Failed("connection lost".into()));
+    assert_snapshot!(reply(&processes, r#"{"command": "a"}"#), @r#"
+    {
+      "success": false,
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "start process: connection lost",
+      "command": "a",
+      "running": false,
+      "backgrounded": false,
+      "status": "failed_to_start"
+    }
+    "#);
+    let processes =
+        FakeProcesses::new().fails_to_start(Error::Limit("32 processes are running".into()));
+    let report = reply(&processes, r#"{"command": "a", "run_in_background": true}"#);
+    assert!(
+        report.contains("start background process: 32 processes are running; end a process with"),
+        "{report}"
+    );
+}
+
+#[test]
+fn suggests_a_better_tool_for_files() {
+    let report = run_command(&one(FakeProcess::new("p1").exits(0)), "cat foo.txt");
+    assert_eq!(report.note.as_deref(), Some(notes::FILE_DUMP));
+    let report = run_command(&one(FakeProcess::new("p1").exits(0)), "cat foo.txt | wc -l");
+    assert_eq!(report.note, None);
+}

@@ -1,0 +1,303 @@
+//! Commands that are waited for.
+
+use insta::assert_snapshot;
+use toolhost_sdk::processes::{Cause, Saved, Wake};
+
+use super::*;
+
+#[test]
+fn replies_with_what_a_command_printed() {
+    let processes = one(FakeProcess::new("p1").prints("hello world").exits(0));
+    assert_snapshot!(reply(&processes, r#"{"command": "echo hello world", "model_intent": "greeting", "workdir": "sub"}"#), @r#"
+    {
+      "success": true,
+      "output": "hello world",
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "command": "echo hello world",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 11
+    }
+    "#);
+    let started = &processes.started()[0];
+    assert_eq!(
+        (started.command.as_str(), started.workdir.as_deref()),
+        ("echo hello world", Some("sub"))
+    );
+    assert!(!started.background);
+}
+
+#[test]
+fn replies_with_an_exit_code() {
+    let processes = one(FakeProcess::new("p1").prints("no\n").exits(42));
+    assert_snapshot!(reply(&processes, r#"{"command": "exit 42", "timeout": null}"#), @r#"
+    {
+      "success": false,
+      "output": "no\n",
+      "exit_code": 42,
+      "wall_duration_ms": 0,
+      "command": "exit 42",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 3
+    }
+    "#);
+}
+
+#[test]
+fn replies_with_a_signal() {
+    let killed = FakeProcess::new("p1").is_ended_by("SIGKILL", Cause::Itself);
+    assert_snapshot!(reply(&one(killed), r#"{"command": "kill -9 $$"}"#), @r#"
+    {
+      "success": false,
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "killed by SIGKILL",
+      "command": "kill -9 $$",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "signal": "SIGKILL",
+      "cause": "itself",
+      "cursor": 0
+    }
+    "#);
+    let flood = FakeProcess::new("p1").is_ended_by("SIGTERM", Cause::OutputLimit);
+    assert_eq!(
+        run_command(&one(flood), "yes").error.as_deref(),
+        Some("killed by SIGTERM: it wrote more output than the host allows")
+    );
+}
+
+#[test]
+fn leaves_a_command_running_at_its_timeout() {
+    let processes = one(FakeProcess::new("p1").prints("partial\n"));
+    assert_snapshot!(reply(&processes, r#"{"command": "sleep 100", "timeout": "200ms"}"#), @r#"
+    {
+      "success": false,
+      "output": "partial\n",
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "command timed out after 200ms",
+      "note": "The command was not killed and keeps running. Use process_output with process_id \"p1\" to wait for it, or process_signal to end it.",
+      "background_process_id": "p1",
+      "command": "sleep 100",
+      "running": true,
+      "backgrounded": false,
+      "status": "running",
+      "timed_out": true,
+      "cursor": 8
+    }
+    "#);
+    assert!(processes.signals().is_empty());
+    let (_, waited) = &processes.waits()[0];
+    assert!(
+        waited.timeout <= Duration::from_millis(200) && waited.timeout > Duration::from_millis(100)
+    );
+}
+
+#[test]
+fn waits_for_ten_seconds_unless_told_otherwise() {
+    let processes = one(FakeProcess::new("p1"));
+    let report = run_command(&processes, "sleep 100");
+    assert_eq!(report.error.as_deref(), Some("command timed out after 10s"));
+    let processes = one(FakeProcess::new("p1"));
+    assert!(
+        reply(
+            &processes,
+            r#"{"command": "sleep 100", "timeout": "1m30s"}"#
+        )
+        .contains("timed out after 1m30s")
+    );
+}
+
+#[test]
+fn notices_an_end_just_after_the_timeout() {
+    let report = run_command(
+        &one(FakeProcess::new("p1")
+            .wakes(Wake::TimedOut)
+            .prints("late")
+            .exits(0)),
+        "a",
+    );
+    assert_eq!(
+        (report.success, report.timed_out, report.output.as_str()),
+        (true, false, "late")
+    );
+    assert_eq!(report.background_process_id, None);
+}
+
+#[test]
+fn does_not_take_a_clamped_wait_for_a_timeout() {
+    let processes = one(FakeProcess::new("p1")
+        .prints("partial\n")
+        .wakes(Wake::Clamped));
+    assert_snapshot!(reply(&processes, r#"{"command": "make", "timeout": "5m"}"#), @r#"
+    {
+      "success": true,
+      "output": "partial\n",
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "note": "The command is still running: one call cannot wait any longer. Use process_output with process_id \"p1\" to go on waiting.",
+      "background_process_id": "p1",
+      "command": "make",
+      "running": true,
+      "backgrounded": false,
+      "status": "running",
+      "cursor": 8
+    }
+    "#);
+    assert_eq!(processes.waits().len(), 1);
+}
+
+#[test]
+fn replies_with_what_there_is_when_cancelled() {
+    let processes = one(FakeProcess::new("p1")
+        .prints("partial\n")
+        .wakes(Wake::Cancelled));
+    assert_snapshot!(reply(&processes, r#"{"command": "make"}"#), @r#"
+    {
+      "success": false,
+      "output": "partial\n",
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "the call was cancelled while the command ran",
+      "background_process_id": "p1",
+      "command": "make",
+      "running": true,
+      "backgrounded": false,
+      "status": "running",
+      "cancelled": true,
+      "cursor": 8
+    }
+    "#);
+}
+
+#[test]
+fn names_what_outlives_the_command() {
+    let lingers = FakeProcess::new("p1")
+        .prints("hi\n")
+        .lingers(0, &[(4711, "sleep 5")]);
+    assert_snapshot!(reply(&one(lingers), r#"{"command": "sleep 5 & echo hi"}"#), @r#"
+    {
+      "success": true,
+      "output": "hi\n",
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "note": "The command has ended, but processes that it started are still running. Use process_signal with process_id \"p1\" to end them if they are not wanted.",
+      "background_process_id": "p1",
+      "command": "sleep 5 & echo hi",
+      "running": false,
+      "backgrounded": false,
+      "status": "lingering",
+      "cause": "itself",
+      "cursor": 3,
+      "survivors": [
+        {
+          "pid": 4711,
+          "command": "sleep 5"
+        }
+      ]
+    }
+    "#);
+    let report = run_command(&one(FakeProcess::new("p1").lingers(3, &[])), "a & exit 3");
+    assert_eq!(
+        (report.success, report.exit_code, report.status),
+        (false, 3, Some(Status::Lingering))
+    );
+}
+
+#[test]
+fn recovers_from_a_wait_that_failed() {
+    let eof = || Error::Failed("EOF".into());
+    let ended = one(FakeProcess::new("p1")
+        .fails_to_wait(eof())
+        .prints("done")
+        .exits(0));
+    let report = run_command(&ended, "a");
+    assert_eq!(
+        (
+            report.success,
+            report.output.as_str(),
+            report.background_process_id
+        ),
+        (true, "done", None)
+    );
+
+    let running = one(FakeProcess::new("p1")
+        .prints("partial")
+        .fails_to_wait(eof()));
+    assert_snapshot!(reply(&running, r#"{"command": "a"}"#), @r#"
+    {
+      "success": false,
+      "output": "partial",
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "get process output: EOF (process still running, use process_output to check later)",
+      "background_process_id": "p1",
+      "command": "a",
+      "running": true,
+      "backgrounded": false,
+      "status": "running",
+      "cursor": 7
+    }
+    "#);
+}
+
+#[test]
+fn reports_output_that_cannot_be_read() {
+    let gone = || Error::Unavailable("agent disconnected".into());
+    let process = FakeProcess::new("p1")
+        .fails_to_wait(gone())
+        .fails_to_snapshot(Error::Failed("second".into()));
+    assert_snapshot!(reply(&one(process), r#"{"command": "a"}"#), @r#"
+    {
+      "success": false,
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "get process output: agent disconnected; use process_output with ID p1 to retry",
+      "background_process_id": "p1",
+      "command": "a",
+      "backgrounded": false
+    }
+    "#);
+    let process = FakeProcess::new("p1").fails_to_snapshot(gone());
+    assert_eq!(
+        run_command(&one(process), "a").error.as_deref(),
+        Some("command timed out after 10s; failed to get output: agent disconnected")
+    );
+    let process = FakeProcess::new("p1").exits(3).fails_to_snapshot(gone());
+    let report = run_command(&one(process), "a");
+    assert_eq!(
+        (report.success, report.exit_code, report.status),
+        (false, 3, Some(Status::Exited))
+    );
+    let expected = "get process output: agent disconnected; use process_output with ID p1 to retry";
+    assert_eq!(report.error.as_deref(), Some(expected));
+}
+
+#[test]
+fn says_how_to_read_what_is_omitted() {
+    let long = FakeProcess::new("p1")
+        .prints("0123456789abcde\n".repeat(10_000))
+        .exits(0);
+    let report = run_command(&one(long.clone().saved(Saved::Complete)), "seq");
+    assert!(report.output.len() <= 32 * 1024);
+    let text = serde_json::to_string(&report.truncated).unwrap();
+    assert_snapshot!(text, @r#"{"original_bytes":160000,"retained_bytes":32704,"omitted_bytes":127296,"strategy":"head_tail","saved":true}"#);
+    assert_snapshot!(report.note.unwrap(), @r#"To read what is omitted, use process_output with process_id "p1" and since=16352."#);
+    assert_eq!(report.background_process_id.as_deref(), Some("p1"));
+
+    let report = run_command(&one(long.saved(Saved::Failed("disk full".into()))), "seq");
+    assert_eq!((report.note, report.background_process_id), (None, None));
+    assert!(
+        serde_json::to_string(&report.truncated)
+            .unwrap()
+            .contains(r#""saved":false"#)
+    );
+}

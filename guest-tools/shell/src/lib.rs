@@ -1,0 +1,31 @@
+//! The tools `execute`, `process_output`, `process_list` and `process_signal`, as a plugin.
+//!
+//! The tools decide: what an argument means, when a command goes to the background, how much of its output is shown, and
+//! what the model is told. They do nothing by themselves; starting, waiting and signalling are imports. Each tool has a
+//! `run` that takes the processes as an argument, so that its tests script them.
+
+mod background;
+mod duration;
+mod execute;
+mod file_dump;
+mod notes;
+mod process_list;
+mod process_output;
+mod process_signal;
+mod report;
+mod start_error;
+mod wait;
+
+use toolhost_sdk::{ToolError, export_tools};
+
+use execute::Execute;
+use process_list::ProcessList;
+use process_output::ProcessOutput;
+use process_signal::ProcessSignal;
+
+export_tools!(Execute, ProcessOutput, ProcessList, ProcessSignal);
+
+/// An error about the arguments, with the very text that the model reads.
+fn invalid(text: impl Into<String>) -> ToolError {
+    ToolError::InvalidArguments(text.into())
+}

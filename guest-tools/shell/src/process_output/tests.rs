@@ -1,0 +1,227 @@
+//! Replies about processes that an earlier call started.
+
+use insta::assert_snapshot;
+use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses, surroundings};
+
+use super::*;
+
+fn reply(process: FakeProcess, arguments: &str) -> String {
+    let processes = FakeProcesses::new().has(process, "npm run dev");
+    let report = run(&processes, &serde_json::from_str(arguments).unwrap()).unwrap();
+    serde_json::to_string(&report)
+        .unwrap()
+        .replace(",\"", ",\n\"")
+}
+
+/// Looks at a process, and returns the waits that it took.
+fn waits(process: FakeProcess, arguments: &str) -> Vec<WaitOptions> {
+    let processes = FakeProcesses::new().has(process, "npm run dev");
+    run(&processes, &serde_json::from_str(arguments).unwrap()).unwrap();
+    processes
+        .waits()
+        .into_iter()
+        .map(|(_, options)| options)
+        .collect()
+}
+
+fn refusal(arguments: &str) -> String {
+    testing::call::<ProcessOutput>(arguments)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn checks_its_arguments_first() {
+    assert_eq!(
+        refusal(r#"{"wait_timeout": "x"}"#),
+        "process_id is required"
+    );
+    assert_eq!(
+        refusal(r#"{"process_id": "p", "wait_timeout": "10"}"#),
+        "invalid wait_timeout \"10\": \"10\" has no unit; a duration is written like 10s, 500ms or 1m30s"
+    );
+    assert_eq!(
+        refusal(r#"{"process_id": "p", "max_bytes": 0}"#),
+        "max_bytes must be between 1 and 131072"
+    );
+    assert!(refusal(r#"{"process_id": "p", "id": "p"}"#).contains("unknown field `id`"));
+    assert!(
+        refusal(r#"{"process_id": "p", "since": -1}"#).starts_with("invalid argument `since`: ")
+    );
+}
+
+#[test]
+fn replies_while_a_process_runs() {
+    assert_snapshot!(reply(FakeProcess::new("p").prints("ready\n"), r#"{"process_id": "p"}"#), @r#"
+    {"success":true,
+    "output":"ready\n",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "note":"process is still running",
+    "running":true,
+    "status":"running",
+    "cursor":6}
+    "#);
+}
+
+#[test]
+fn replies_when_a_process_has_ended() {
+    assert_snapshot!(reply(FakeProcess::new("p").prints("ok\n").exits(0), r#"{"process_id": "p"}"#), @r#"
+    {"success":true,
+    "output":"ok\n",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "running":false,
+    "status":"exited",
+    "cause":"itself",
+    "cursor":3}
+    "#);
+    let failed = reply(FakeProcess::new("p").exits(2), r#"{"process_id": "p"}"#);
+    assert!(
+        failed.contains(r#""success":false"#) && failed.contains(r#""exit_code":2"#),
+        "{failed}"
+    );
+}
+
+#[test]
+fn replies_about_a_process_that_was_lost() {
+    let lost = FakeProcess::new("p").is_lost("the host stopped at 12:00");
+    assert_snapshot!(reply(lost, r#"{"process_id": "p"}"#), @r#"
+    {"success":false,
+    "exit_code":-1,
+    "wall_duration_ms":0,
+    "error":"the process was lost: the host stopped at 12:00",
+    "running":false,
+    "status":"lost",
+    "cursor":0}
+    "#);
+}
+
+#[test]
+fn waits_as_long_as_asked() {
+    let running = || FakeProcess::new("p");
+    for (arguments, timeout) in [
+        (r#"{"process_id": "p"}"#, Duration::from_secs(10)),
+        (
+            r#"{"process_id": "p", "wait_timeout": "1m"}"#,
+            Duration::from_mins(1),
+        ),
+    ] {
+        let [wait] = waits(running(), arguments).try_into().unwrap();
+        assert!(
+            wait.timeout <= timeout && wait.timeout > timeout - Duration::from_secs(1),
+            "{wait:?}"
+        );
+        assert!(!wait.output);
+    }
+    for now in ["0s", "0", "-5s"] {
+        assert_eq!(
+            waits(
+                running(),
+                &format!(r#"{{"process_id": "p", "wait_timeout": "{now}"}}"#)
+            ),
+            []
+        );
+    }
+}
+
+#[test]
+fn says_when_a_wait_was_cut_short() {
+    let clamped = FakeProcess::new("p").wakes(Wake::Clamped);
+    assert!(
+        reply(clamped, r#"{"process_id": "p", "wait_timeout": "1h"}"#)
+            .contains("cannot wait any longer")
+    );
+    surroundings(|now| now.remaining = Duration::from_secs(5));
+    let short = reply(
+        FakeProcess::new("p"),
+        r#"{"process_id": "p", "wait_timeout": "1h"}"#,
+    );
+    assert!(short.contains("cannot wait any longer"), "{short}");
+    let cancelled = FakeProcess::new("p")
+        .prints("partial")
+        .wakes(Wake::Cancelled);
+    let cancelled = reply(cancelled, r#"{"process_id": "p"}"#);
+    assert!(
+        cancelled.contains(r#""cancelled":true"#) && cancelled.contains("partial"),
+        "{cancelled}"
+    );
+}
+
+#[test]
+fn reads_on_from_a_cursor() {
+    let process = || FakeProcess::new("p").prints("one\ntwo\nthree\n");
+    assert_snapshot!(reply(process(), r#"{"process_id": "p", "since": 4}"#), @r#"
+    {"success":true,
+    "output":"two\nthree\n",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "note":"process is still running",
+    "running":true,
+    "status":"running",
+    "cursor":14}
+    "#);
+    let part = reply(
+        process(),
+        r#"{"process_id": "p", "since": 0, "max_bytes": 4}"#,
+    );
+    assert!(
+        part.contains(r#""output":"one\n""#) && part.contains(r#""cursor":4"#),
+        "{part}"
+    );
+    assert!(part.contains("go on with since=4"), "{part}");
+
+    let options = waits(process(), r#"{"process_id": "p", "since": 14}"#);
+    assert!(options[0].output && options[0].since == 14);
+}
+
+#[test]
+fn says_how_much_is_gone() {
+    let process = FakeProcess::new("p")
+        .prints("0123456789")
+        .forgets(6)
+        .exits(0);
+    assert_snapshot!(reply(process, r#"{"process_id": "p", "since": 2}"#), @r#"
+    {"success":true,
+    "output":"6789",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "running":false,
+    "status":"exited",
+    "cause":"itself",
+    "cursor":10,
+    "gap_bytes":4}
+    "#);
+}
+
+#[test]
+fn leaves_a_cut_character_to_the_next_reply() {
+    let snowman = "ab☃".as_bytes();
+    let running = FakeProcess::new("p").prints(&snowman[..4]);
+    assert!(reply(running, r#"{"process_id": "p", "since": 0}"#).contains(r#""cursor":2"#));
+    let ended = FakeProcess::new("p").prints(&snowman[..4]).exits(0);
+    assert!(reply(ended, r#"{"process_id": "p", "since": 0}"#).contains(r#""cursor":4"#));
+}
+
+#[test]
+fn reports_failures() {
+    assert_snapshot!(reply(FakeProcess::new("p"), r#"{"process_id": "other"}"#), @r#"
+    {"success":false,
+    "exit_code":-1,
+    "wall_duration_ms":0,
+    "error":"get process output: process \"other\" not found"}
+    "#);
+    let first = FakeProcess::new("p")
+        .fails_to_wait(Error::Unavailable("agent disconnected".into()))
+        .fails_to_snapshot(Error::Failed("second".into()));
+    assert!(
+        reply(first, r#"{"process_id": "p"}"#).contains("get process output: agent disconnected")
+    );
+    let unreadable = FakeProcess::new("p")
+        .prints("x")
+        .fails_to_read(Error::Failed("disk".into()));
+    assert!(
+        reply(unreadable, r#"{"process_id": "p", "since": 0}"#)
+            .contains("get process output: disk")
+    );
+}

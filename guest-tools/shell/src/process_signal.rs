@@ -1,0 +1,213 @@
+//! `process_signal`: ends a process, or tells it something.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolhost_sdk::processes::{Error, Host, Processes, Signal, State};
+use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
+
+use crate::invalid;
+use crate::report::{Report, Status};
+
+/// The signals by name.
+const SIGNALS: [(&str, Signal); 7] = [
+    ("terminate", Signal::Terminate),
+    ("kill", Signal::Kill),
+    ("interrupt", Signal::Interrupt),
+    ("hangup", Signal::Hangup),
+    ("quit", Signal::Quit),
+    ("user1", Signal::User1),
+    ("user2", Signal::User2),
+];
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct ProcessSignal;
+
+/// What the model says.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The background_process_id of execute's reply, or an id of process_list.
+    #[serde(default)]
+    #[schemars(!default)]
+    process_id: String,
+    /// The signal. "terminate" asks the process to end and kills what is left after 5 seconds; "kill" ends it at once.
+    #[serde(default)]
+    #[schemars(!default, extend("enum" = ["terminate", "kill", "interrupt", "hangup", "quit", "user1", "user2"]))]
+    signal: String,
+}
+
+impl Tool for ProcessSignal {
+    const NAME: &'static str = "process_signal";
+    const TITLE: Option<&'static str> = Some("Signal a process");
+    const DESCRIPTION: &'static str = "Send a signal to a process that execute started, and to everything that it started \
+        in turn. Use \"terminate\" to end it in an orderly way, \"kill\" if that does not help, and \"interrupt\" for what \
+        Ctrl-C does. A process that has already ended is no error.";
+    const HINTS: Hints = Hints {
+        closed_world: true,
+        ..Hints::NONE
+    };
+    type Arguments = Arguments;
+
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_reply::<Outcome>())
+    }
+
+    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        Reply::json(&run(&Host, &arguments)?)
+    }
+}
+
+/// The reply. What does not apply is left out.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Outcome {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    already_exited: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+}
+
+/// Runs one call.
+///
+/// # Errors
+///
+/// An argument is not valid. Everything else is reported.
+fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Outcome, ToolError> {
+    let (id, name) = (arguments.process_id.as_str(), arguments.signal.as_str());
+    if id.is_empty() {
+        return Err(invalid("process_id is required"));
+    }
+    let Some((_, signal)) = SIGNALS.iter().find(|(known, _)| *known == name) else {
+        return Err(invalid(
+            "signal must be \"terminate\" or \"kill\", or else \"interrupt\", \"hangup\", \"quit\", \"user1\" or \"user2\"",
+        ));
+    };
+    let state = processes
+        .open(id)
+        .and_then(|process| process.signal(*signal, None));
+    Ok(match state {
+        Ok(state @ (State::Running | State::Lingering(_))) => Outcome {
+            success: true,
+            message: Some(format!("signal \"{name}\" sent to process {id}")),
+            status: Report::of_state(&state).status,
+            ..Outcome::default()
+        },
+        Ok(state @ (State::Exited(_) | State::Lost(_))) => {
+            let report = Report::of_state(&state);
+            Outcome {
+                success: true,
+                message: Some(format!("process {id} has already ended")),
+                already_exited: Some(true),
+                status: report.status,
+                exit_code: Some(report.exit_code),
+                signal: report.signal,
+                error: None,
+            }
+        }
+        Err(Error::NotFound) => failure(&format!("process \"{id}\" not found")),
+        Err(error) => failure(&error.to_string()),
+    })
+}
+
+fn failure(error: &str) -> Outcome {
+    Outcome {
+        error: Some(format!("signal process: {error}")),
+        ..Outcome::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use toolhost_sdk::processes::Cause;
+    use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses};
+
+    use super::*;
+
+    fn signal(processes: &FakeProcesses, id: &str, signal: &str) -> String {
+        let arguments = Arguments {
+            process_id: id.to_owned(),
+            signal: signal.to_owned(),
+        };
+        match run(processes, &arguments) {
+            Ok(outcome) => serde_json::to_string(&outcome).unwrap(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn sends_every_signal() {
+        let processes = FakeProcesses::new().has(FakeProcess::new("one"), "sleep 100");
+        for (name, expected) in SIGNALS {
+            let reply = signal(&processes, "one", name);
+            assert!(
+                reply.contains(&format!(
+                    r#""message":"signal \"{name}\" sent to process one""#
+                )),
+                "{reply}"
+            );
+            assert_eq!(
+                processes.signals().last(),
+                Some(&("one".to_owned(), expected, None))
+            );
+        }
+        assert_snapshot!(signal(&processes, "one", "kill"), @r#"{"success":true,"message":"signal \"kill\" sent to process one","status":"running"}"#);
+    }
+
+    #[test]
+    fn is_content_with_a_process_that_has_ended() {
+        let processes = FakeProcesses::new()
+            .has(FakeProcess::new("one").exits(3), "exit 3")
+            .has(
+                FakeProcess::new("two").is_ended_by("SIGKILL", Cause::Signalled),
+                "sleep 100",
+            );
+        assert_snapshot!(signal(&processes, "one", "terminate"), @r#"{"success":true,"message":"process one has already ended","already_exited":true,"status":"exited","exit_code":3}"#);
+        assert_snapshot!(signal(&processes, "two", "terminate"), @r#"{"success":true,"message":"process two has already ended","already_exited":true,"status":"exited","exit_code":-1,"signal":"SIGKILL"}"#);
+    }
+
+    #[test]
+    fn checks_its_arguments_in_order() {
+        let processes = FakeProcesses::new();
+        assert_eq!(signal(&processes, "", "stop"), "process_id is required");
+        for bad in ["", "stop", "KILL", "9"] {
+            let error = signal(&processes, "one", bad);
+            assert!(
+                error.starts_with(r#"signal must be "terminate" or "kill""#),
+                "{error}"
+            );
+            assert!(
+                SIGNALS.iter().all(|(name, _)| error.contains(name)),
+                "{error}"
+            );
+        }
+        let unknown = testing::call::<ProcessSignal>(
+            r#"{"process_id": "one", "signal": "kill", "force": true}"#,
+        );
+        assert!(
+            unknown
+                .unwrap_err()
+                .to_string()
+                .contains("unknown field `force`")
+        );
+    }
+
+    #[test]
+    fn reports_a_failure() {
+        let processes = FakeProcesses::new().has(
+            FakeProcess::new("one").fails_to_signal(Error::Unavailable("workspace offline".into())),
+            "sleep 1",
+        );
+        assert_snapshot!(signal(&processes, "one", "kill"), @r#"{"success":false,"error":"signal process: workspace offline"}"#);
+        assert_snapshot!(signal(&processes, "two", "kill"), @r#"{"success":false,"error":"signal process: process \"two\" not found"}"#);
+    }
+}

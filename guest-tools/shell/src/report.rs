@@ -1,0 +1,221 @@
+//! What `execute` and `process_output` reply: how a process stands, and what it printed.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolhost_sdk::processes::{Cause, ExitStatus, Saved, Snapshot, State};
+use toolhost_view::{CAP, Windows};
+
+use crate::notes::{self, Notes};
+
+/// The reply. What does not apply is left out.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Whether the command, or the request about it, went well.
+    pub(crate) success: bool,
+    /// Standard output and standard error, in the order in which they were written.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) output: String,
+    /// The exit code; 0 while the process runs; -1 if a signal ended it, it timed out or did not start.
+    pub(crate) exit_code: i32,
+    /// How long the call took, for a foreground command; else 0.
+    pub(crate) wall_duration_ms: u64,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// What the output leaves out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) truncated: Option<Truncated>,
+    /// What to do next, one sentence or two per line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// The id that process_output and process_signal take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) background_process_id: Option<String>,
+    /// The command as it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    /// Whether the shell still runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) running: Option<bool>,
+    /// Whether the command was started in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) backgrounded: Option<bool>,
+    /// Where the process stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<Status>,
+    /// The name of the signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) signal: Option<String>,
+    /// What ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<&'static str>,
+    /// Whether the timeout was over first.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) timed_out: bool,
+    /// Whether the call was cancelled first.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) cancelled: bool,
+    /// The byte offset into the output at which this reply ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cursor: Option<u64>,
+    /// How many bytes after the cursor asked for are no longer kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gap_bytes: Option<u64>,
+    /// Processes that outlive the shell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) survivors: Vec<Survivor>,
+}
+
+/// Where a process stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    /// The shell runs.
+    Running,
+    /// The shell has exited, and something that it started has not.
+    Lingering,
+    /// Nothing of it is left.
+    Exited,
+    /// It never ran.
+    FailedToStart,
+    /// The host stopped while it ran.
+    Lost,
+}
+
+/// What the output leaves out, in bytes of the raw output.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub(crate) struct Truncated {
+    original_bytes: u64,
+    retained_bytes: u64,
+    omitted_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted_lines: Option<u64>,
+    strategy: &'static str,
+    /// Whether process_output with `since` can read the rest.
+    saved: bool,
+}
+
+/// A process that outlives the shell that started it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Survivor {
+    pid: u32,
+    command: String,
+}
+
+impl Report {
+    /// Reports a request that failed before anything is known of a process.
+    pub(crate) fn failed(error: String) -> Self {
+        Self {
+            exit_code: -1,
+            error: Some(error),
+            ..Self::default()
+        }
+    }
+
+    /// Reports how a process stands. It is a success if the shell has exited with 0.
+    pub(crate) fn of_state(state: &State) -> Self {
+        let (status, exit) = match state {
+            State::Running => (Status::Running, None),
+            State::Lingering(exit) => (Status::Lingering, Some(exit)),
+            State::Exited(exit) => (Status::Exited, Some(exit)),
+            State::Lost(_) => (Status::Lost, None),
+        };
+        let error = match state {
+            State::Lost(text) => Some(format!("the process was lost: {text}")),
+            _ => exit.and_then(failure),
+        };
+        Self {
+            success: exit.is_some_and(|exit| exit.code == Some(0)),
+            exit_code: match status {
+                Status::Running => 0,
+                _ => exit.and_then(|exit| exit.code).unwrap_or(-1),
+            },
+            error,
+            running: Some(status == Status::Running),
+            status: Some(status),
+            signal: exit.and_then(|exit| exit.signal.clone()),
+            cause: exit.map(|exit| name_of(exit.cause)),
+            ..Self::default()
+        }
+    }
+
+    /// Reports how a process stands, and with what it printed.
+    pub(crate) fn of(snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
+        let mut report = Self::of_state(&snapshot.state);
+        if report.status == Some(Status::Lingering) {
+            notes.add(notes::lingering(id));
+            report.background_process_id = Some(id.to_owned());
+        }
+        let survivors = snapshot.survivors.iter();
+        report.survivors = survivors
+            .map(|one| Survivor {
+                pid: one.pid,
+                command: one.command.clone(),
+            })
+            .collect();
+        report.cursor = Some(snapshot.total);
+        report
+    }
+
+    /// Adds what a process printed, as far as a model is shown it.
+    pub(crate) fn with_output(mut self, snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
+        let windows = Windows {
+            head: &snapshot.head,
+            tail: &snapshot.tail,
+            total: snapshot.total,
+        };
+        let view = toolhost_view::render(windows, CAP);
+        self.output = view.text;
+        self.truncated = view.truncation.map(|truncation| {
+            let saved = match &snapshot.saved {
+                Saved::Complete => true,
+                Saved::Partial(bytes) => *bytes > truncation.omitted_from,
+                Saved::None | Saved::Failed(_) => false,
+            };
+            if saved {
+                notes.add(notes::omitted(id, truncation.omitted_from));
+                self.background_process_id = Some(id.to_owned());
+            }
+            Truncated {
+                original_bytes: truncation.original_bytes,
+                retained_bytes: truncation.retained_bytes,
+                omitted_bytes: truncation.omitted_bytes,
+                omitted_lines: truncation.omitted_lines,
+                strategy: truncation.strategy,
+                saved,
+            }
+        });
+        self
+    }
+}
+
+/// Says what is unusual about an end. An exit code speaks for itself.
+fn failure(exit: &ExitStatus) -> Option<String> {
+    let reason = match exit.cause {
+        Cause::OutputLimit => Some("it wrote more output than the host allows"),
+        Cause::OutOfMemory => Some("there was not enough memory"),
+        Cause::Shutdown => Some("the host or the chat ended"),
+        Cause::Itself | Cause::Signalled => None,
+    };
+    match (&exit.signal, reason) {
+        (Some(signal), None) => Some(format!("killed by {signal}")),
+        (Some(signal), Some(reason)) => Some(format!("killed by {signal}: {reason}")),
+        (None, Some(reason)) => Some(format!("ended early: {reason}")),
+        (None, None) => None,
+    }
+}
+
+fn name_of(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Itself => "itself",
+        Cause::Signalled => "signalled",
+        Cause::OutputLimit => "output_limit",
+        Cause::OutOfMemory => "out_of_memory",
+        Cause::Shutdown => "shutdown",
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
