@@ -1,5 +1,15 @@
 //! Everything that only the whole can show, in one binary so that wasmtime is linked once.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and starts programs of its own"
+)]
+
 mod guest;
 mod harness;
 

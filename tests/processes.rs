@@ -586,3 +586,23 @@ async fn ended_processes_are_forgotten_oldest_first() {
         [&ids[3], &ids[2]]
     );
 }
+
+/// Every wake of a waiting guest costs it guest time, so a flood must not wake who waits for the end.
+#[tokio::test]
+async fn output_does_not_wake_who_waits_for_the_end() {
+    let setup = setup();
+    let process = setup.start("head -c 200000000 /dev/zero").await;
+    let mut polls = 0;
+    let options = WaitOptions {
+        timeout: PATIENCE,
+        ..WaitOptions::default()
+    };
+    let mut wait = std::pin::pin!(process.wait(&options));
+    let counted = std::future::poll_fn(|context| {
+        polls += 1;
+        wait.as_mut().poll(context)
+    });
+    assert_eq!(counted.await.unwrap().wake, Wake::Ended);
+    assert_eq!(process.snapshot().total, 200_000_000);
+    assert!(polls < 20, "woken {polls} times");
+}

@@ -100,9 +100,17 @@ impl Started {
     }
 
     /// Waits until every start under way is known, and returns all of them in order.
+    ///
+    /// A start can hang for as long as a file system does. The call is not held up for longer than a few seconds.
     pub(crate) async fn all(&self) -> Vec<StartedProcess> {
+        const PATIENCE: Duration = Duration::from_secs(5);
         self.starting.close();
-        self.starting.wait().await;
+        if tokio::time::timeout(PATIENCE, self.starting.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a process is still being started while its call ends");
+        }
         self.processes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -3,6 +3,15 @@
 //! The first part is criterion's. The second prints two tables that criterion cannot: pairs that are measured in turns, so
 //! that a machine that becomes slower does so for both, and calls beside guests that loop for ever.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints, fails by panicking, and starts the programs that it compares with"
+)]
+
 #[path = "../guest.rs"]
 mod guest;
 

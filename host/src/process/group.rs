@@ -90,11 +90,18 @@ impl Group {
                 reader,
             )),
             Err(error) => {
-                // Without its descriptor the child could not be watched: it must not be left running.
-                _ = killpg(leader, Signal::SIGKILL);
-                _ = nix::sys::wait::waitpid(leader, None);
+                kill_and_reap(leader);
                 Err(error)
             }
+        }
+    }
+
+    /// Ends a group that nobody is going to watch, and waits for its leader.
+    pub(super) fn abandon(&self) {
+        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*reaped {
+            kill_and_reap(self.leader);
+            *reaped = true;
         }
     }
 
@@ -155,6 +162,11 @@ impl Group {
     pub(super) fn members(&self) -> Vec<Member> {
         survivors::members(self.leader.as_raw())
     }
+}
+
+fn kill_and_reap(leader: Pid) {
+    _ = killpg(leader, Signal::SIGKILL);
+    _ = nix::sys::wait::waitpid(leader, None);
 }
 
 /// Signals one member through a descriptor, and only if that still names a member.

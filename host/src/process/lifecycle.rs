@@ -30,8 +30,12 @@ const READ: usize = 64 * 1024;
 pub(super) async fn supervise(process: Arc<Process>, output: pipe::Receiver, output_limit: u64) {
     let mut reader = Some(output);
     if let Err(error) = until_exit(&process, &mut reader, output_limit).await {
+        // It cannot be watched, which is a fault of the system: it is ended rather than left alone.
         tracing::error!(process = process.id(), %error, "failed to wait for a process");
-        _ = process.send(Signal::Kill, Cause::Shutdown);
+        while let Ok(None) = process.group.peek_exit() {
+            _ = process.send(Signal::Kill, Cause::Shutdown);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
     drain(&process, &mut reader, output_limit).await;
     let exit = process.group.peek_exit().ok().flatten();
@@ -143,17 +147,7 @@ fn capture_ready(process: &Process, pipe: &pipe::Receiver) -> io::Result<Option<
     let mut buffer = [0; READ];
     match pipe.try_read(&mut buffer) {
         Ok(0) => Ok(None),
-        Ok(count) => {
-            let mut total = 0;
-            process.update(|progress| {
-                progress
-                    .capture
-                    .push(buffer.get(..count).unwrap_or_default());
-                progress.last_output = Some(SystemTime::now());
-                total = progress.capture.total();
-            });
-            Ok(Some(total))
-        }
+        Ok(count) => Ok(Some(process.push(buffer.get(..count).unwrap_or_default()))),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Some(0)),
         Err(error) => Err(error),
     }

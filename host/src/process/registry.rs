@@ -156,6 +156,7 @@ impl Registry {
             group,
             progress: Mutex::new(Progress::default()),
             changed: watch::Sender::new(()),
+            grown: watch::Sender::new(()),
         });
         let _runtime = self.runtime.enter();
         match pipe::Receiver::from_owned_fd(output.into()) {
@@ -167,7 +168,7 @@ impl Registry {
                 ));
             }
             Err(error) => {
-                _ = process.send(Signal::Kill, Cause::Shutdown);
+                process.group.abandon();
                 return Err(Error::Failed(format!("cannot read its output: {error}")));
             }
         }

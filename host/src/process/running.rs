@@ -1,6 +1,7 @@
 //! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +18,9 @@ const MAX_EXPRESSION: usize = 1 << 20;
 /// The longest text of such an expression, in bytes.
 const MAX_EXPRESSION_TEXT: usize = 4096;
 
+/// How long output may gather before it is searched again.
+const BETWEEN_SEARCHES: Duration = Duration::from_millis(20);
+
 /// One command with everything that it started.
 #[derive(Debug)]
 pub struct Process {
@@ -27,8 +31,11 @@ pub struct Process {
     pub(super) started: SystemTime,
     pub(super) group: Group,
     pub(super) progress: Mutex<Progress>,
-    /// Told after every change of `progress`.
+    /// Told after every change of the state.
     pub(super) changed: watch::Sender<()>,
+    /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
+    /// each of its lines: a waiting guest would pay for that with its time.
+    pub(super) grown: watch::Sender<()>,
 }
 
 /// What changes while a process runs.
@@ -155,24 +162,37 @@ impl Process {
     /// [`Error::Invalid`] if [`WaitOptions::until`] is no valid expression, or too large a one.
     pub async fn wait(&self, options: &WaitOptions) -> Result<Waited, Error> {
         let until = options.until.as_deref().map(expression).transpose()?;
+        let wants_output = options.output || until.is_some();
         // Subscribed before the first look, so that no change between look and wait is missed.
-        let mut changed = self.changed.subscribe();
-        let deadline = Instant::now().checked_add(options.timeout);
+        let (mut changed, mut grown) = (self.changed.subscribe(), self.grown.subscribe());
+        let timeout = async {
+            match Instant::now().checked_add(options.timeout) {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut timeout = pin!(timeout);
         loop {
             changed.mark_unchanged();
+            grown.mark_unchanged();
             if let Some(waited) = self.progress().look(options, until.as_ref()) {
                 return Ok(waited);
             }
-            let timed_out = match deadline {
-                Some(deadline) => tokio::time::timeout_at(deadline, changed.changed())
-                    .await
-                    .is_err(),
-                None => changed.changed().await.is_err(),
+            let output = async {
+                _ = grown.changed().await;
+                if until.is_some() {
+                    // One search serves all that was written meanwhile.
+                    tokio::time::sleep(BETWEEN_SEARCHES).await;
+                }
             };
-            if timed_out {
-                let progress = self.progress();
-                let last_look = progress.look(options, until.as_ref());
-                return Ok(last_look.unwrap_or_else(|| progress.waited(Wake::TimedOut, None)));
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = output, if wants_output => {}
+                () = &mut timeout => {
+                    let progress = self.progress();
+                    let last_look = progress.look(options, until.as_ref());
+                    return Ok(last_look.unwrap_or_else(|| progress.waited(Wake::TimedOut, None)));
+                }
             }
         }
     }
@@ -257,10 +277,22 @@ impl Process {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the progress and tells everyone who waits.
+    /// Changes the state and tells everyone who waits.
     pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.progress());
         self.changed.send_replace(());
+    }
+
+    /// Adds output, tells those who wait for some, and returns how much there was in all.
+    pub(super) fn push(&self, bytes: &[u8]) -> u64 {
+        let total = {
+            let mut progress = self.progress();
+            progress.capture.push(bytes);
+            progress.last_output = Some(SystemTime::now());
+            progress.capture.total()
+        };
+        self.grown.send_replace(());
+        total
     }
 }
 
