@@ -255,3 +255,36 @@ async fn a_wait_that_the_host_bounds_is_no_timeout() {
     );
     setup.host.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_long_command_does_not_come_back_whole() {
+    let setup = Setup::new().await;
+    let reply = setup
+        .execute(&format!("echo hi # {}", "x".repeat(100_000)))
+        .await;
+    assert_eq!(reply["output"], "hi\n");
+    assert!(reply["command"].as_str().unwrap().len() < 3000);
+    let too_long = setup
+        .execute(&format!("echo hi # {}", "x".repeat(200_000)))
+        .await;
+    assert_eq!(too_long["status"], "failed_to_start");
+    assert!(
+        too_long["error"]
+            .as_str()
+            .unwrap()
+            .contains("the most is 131071"),
+        "{too_long}"
+    );
+    for _ in 0..10 {
+        setup
+            .execute(&format!("true # {}", "x".repeat(120_000)))
+            .await;
+    }
+    assert_eq!(
+        setup.call("process_list", json!({})).await["processes"]
+            .as_array()
+            .unwrap()
+            .len(),
+        10
+    );
+}

@@ -606,3 +606,112 @@ async fn output_does_not_wake_who_waits_for_the_end() {
     assert_eq!(process.snapshot().total, 200_000_000);
     assert!(polls < 20, "woken {polls} times");
 }
+
+#[tokio::test]
+async fn an_ended_process_holds_no_descriptor() {
+    const COUNT: usize = 120;
+    let setup = setup();
+    for _ in 0..COUNT {
+        let process = setup.start("true").await;
+        finished(&process).await;
+    }
+    assert_eq!(setup.registry.list(&chat("a"), false, 1).1, COUNT);
+    // Other tests of this program have some at the same time, but not nearly as many.
+    until("the descriptors are closed", || {
+        let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let links = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+        let pidfds = links
+            .filter(|link| link.to_string_lossy().contains("pidfd"))
+            .count();
+        (pidfds < COUNT / 2).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_chat_is_ended_also_if_nobody_waits_for_that() {
+    let limits = Limits {
+        grace: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let setup = with(limits);
+    setup
+        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
+        .await;
+    let pid = setup.pid("pid").await;
+    let a = chat("a");
+    let mut ending = Box::pin(setup.registry.end_chat(&a));
+    assert!(futures_util::poll!(ending.as_mut()).is_pending());
+    drop(ending);
+    assert_eq!(setup.registry.list(&a, false, 10).1, 0);
+    // Shutdown knows of it, although the chat is gone.
+    setup.registry.shutdown().await;
+    assert!(!is_alive(pid));
+}
+
+#[tokio::test]
+async fn what_escaped_its_group_does_not_hold_a_place_after_a_kill() {
+    let setup = with(Limits {
+        live_per_chat: 1,
+        ..Limits::default()
+    });
+    let process = setup
+        .start("setsid sh -c 'echo $$ > pid; exec sleep 1000' & echo hi")
+        .await;
+    finished(&process).await;
+    assert!(
+        matches!(process.state(), State::Lingering(_)),
+        "{:?}",
+        process.state()
+    );
+    let escaped = setup.pid("pid").await;
+    setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Kill, None)
+        .unwrap();
+    until("the process has exited", || {
+        matches!(process.state(), State::Exited(_)).then_some(())
+    })
+    .await;
+    setup.start("true").await;
+    // Process groups cannot contain it; that it is still there is what SECURITY.md says.
+    assert!(is_alive(escaped));
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(escaped as i32),
+        nix::sys::signal::Signal::SIGKILL,
+    )
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_later_terminate_with_a_shorter_grace_counts() {
+    let setup = setup();
+    let process = setup
+        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
+        .await;
+    let pid = setup.pid("pid").await;
+    let terminate = |grace| {
+        setup
+            .registry
+            .signal(&chat("a"), process.id(), Signal::Terminate, Some(grace))
+            .unwrap()
+    };
+    for _ in 0..100 {
+        terminate(Duration::from_secs(3600));
+    }
+    terminate(Duration::ZERO);
+    finished(&process).await;
+    assert!(!is_alive(pid));
+}
+
+#[tokio::test]
+async fn a_list_stays_small_however_long_the_commands_are() {
+    let setup = setup();
+    let process = setup
+        .start(&format!("true # {}", "x".repeat(100_000)))
+        .await;
+    finished(&process).await;
+    assert_eq!(process.command().len(), 100_007);
+    let (infos, _) = setup.registry.list(&chat("a"), false, 10);
+    assert!(infos[0].command.len() < 3000 && infos[0].command.ends_with('…'));
+}

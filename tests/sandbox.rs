@@ -407,3 +407,25 @@ async fn two_plugins_of_one_name_do_not_start() {
         .await;
     assert!(matches!(host.unwrap_err(), StartError::Duplicate(name) if name == "a"));
 }
+
+/// Two tools of one name are told apart by their plugins, and no name of a plugin's own choice can pose as such a name.
+#[tokio::test]
+async fn tools_of_one_name_are_told_apart() {
+    let setup = host_of(&["well_behaved", "trap"], Limits::default()).await;
+    let names: Vec<_> = setup
+        .host
+        .tools()
+        .iter()
+        .map(|tool| tool.name.clone())
+        .collect();
+    assert_eq!(names, ["well_behaved__t", "trap__t"]);
+    assert!(!setup.outcome("well_behaved__t", json!({})).await.is_error());
+    assert!(setup.outcome("trap__t", json!({})).await.is_error());
+    let engine = Engine::new(None).unwrap();
+    for name in ["a__b", "a_", "", "A"] {
+        let error = Plugin::load(&engine, &guest("well_behaved"), options(name))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, LoadError::Name(_)), "{name}: {error}");
+    }
+}

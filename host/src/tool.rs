@@ -132,6 +132,28 @@ pub enum ErrorKind {
     Cancelled,
 }
 
+impl Content {
+    /// Returns about how many bytes the part holds.
+    pub fn size(&self) -> usize {
+        const OVERHEAD: usize = 64;
+        let bytes = match self {
+            Self::Text { text } => text.len(),
+            Self::Json { json } => json.get().len(),
+            Self::Image(blob) | Self::Audio(blob) => blob.media_type.len() + blob.data.len(),
+            Self::Document {
+                uri,
+                media_type,
+                data,
+            } => {
+                uri.len()
+                    + media_type.as_ref().map_or(0, String::len)
+                    + data.as_ref().map_or(0, Vec::len)
+            }
+        };
+        bytes + OVERHEAD
+    }
+}
+
 impl ToolError {
     /// Makes an error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {

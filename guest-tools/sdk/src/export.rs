@@ -147,7 +147,7 @@ pub const fn check(mut tools: &[Entry]) {
     while let Some((first, rest)) = tools.split_first() {
         assert!(
             is_name(first.name),
-            "a tool's name must match [a-z][a-z0-9_]* and have at most 31 bytes"
+            "a tool's name must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most 31 bytes"
         );
         let mut others = rest;
         while let Some((other, rest)) = others.split_first() {
@@ -162,16 +162,23 @@ pub const fn check(mut tools: &[Entry]) {
 }
 
 const fn is_name(name: &str) -> bool {
-    let Some((first, mut rest)) = name.as_bytes().split_first() else {
-        return false;
-    };
+    let mut rest = name.as_bytes();
+    // A name starts as if after an underscore, but with a letter.
+    let mut after_underscore = true;
     while let Some((byte, others)) = rest.split_first() {
-        if !matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_') {
+        let fits = match byte {
+            b'a'..=b'z' => true,
+            b'0'..=b'9' => rest.len() < name.len(),
+            b'_' => !after_underscore,
+            _ => false,
+        };
+        if !fits {
             return false;
         }
+        after_underscore = *byte == b'_';
         rest = others;
     }
-    first.is_ascii_lowercase() && name.len() <= 31
+    !after_underscore && name.len() <= 31
 }
 
 const fn equal(one: &str, other: &str) -> bool {
@@ -265,8 +272,22 @@ mod tests {
 
     #[test]
     fn allows_only_names_that_every_provider_takes() {
-        assert!(is_name("read_file2") && is_name("a") && is_name(&"a".repeat(31)));
-        for name in ["", "_a", "1a", "Read", "a-b", "a.b", "ä", &"a".repeat(32)] {
+        assert!(
+            is_name("read_file2") && is_name("a_2") && is_name("a") && is_name(&"a".repeat(31))
+        );
+        let bad = [
+            "",
+            "_a",
+            "a_",
+            "a__b",
+            "1a",
+            "Read",
+            "a-b",
+            "a.b",
+            "ä",
+            &"a".repeat(32),
+        ];
+        for name in bad {
             assert!(!is_name(name), "{name}");
         }
     }

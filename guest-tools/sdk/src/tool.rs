@@ -13,7 +13,7 @@ use crate::{Reply, Schema, processes};
 ///
 /// It is implemented by a type that needs no value, and offered by [`export_tools!`](crate::export_tools).
 pub trait Tool {
-    /// The name: `[a-z][a-z0-9_]*`, at most 31 bytes. Anything else fails to compile.
+    /// The name: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes. Anything else fails to compile.
     const NAME: &'static str;
 
     /// What the tool does and when to use it, written for the model.

@@ -74,6 +74,16 @@ impl Tool for Execute {
     }
 }
 
+/// Shortens a command for the reply, which has to stay small however long the command is.
+fn clip(mut command: String) -> String {
+    const MOST: usize = 2048;
+    if command.len() > MOST {
+        command.truncate(command.floor_char_boundary(MOST));
+        command.push('…');
+    }
+    command
+}
+
 /// Runs one call.
 ///
 /// # Errors
@@ -118,7 +128,7 @@ fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolEr
         }
     };
     Ok(Report {
-        command: Some(command),
+        command: Some(clip(command)),
         backgrounded: Some(in_background),
         ..report
     })

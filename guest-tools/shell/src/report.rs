@@ -31,7 +31,7 @@ pub(crate) struct Report {
     /// The id that process_output and process_signal take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) background_process_id: Option<String>,
-    /// The command as it was run.
+    /// The command as it was run, cut at 2 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
     /// Whether the shell still runs.

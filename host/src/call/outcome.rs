@@ -58,14 +58,17 @@ impl Outcome {
 
     /// Returns about how many bytes the outcome holds.
     pub fn size(&self) -> usize {
-        let parts = self.result.as_ref().map_or(&[][..], |reply| &reply.content);
-        let bytes = parts.iter().map(|part| match part {
-            Content::Text { text } => text.len(),
-            Content::Json { json } => json.get().len(),
-            Content::Image(blob) | Content::Audio(blob) => blob.data.len(),
-            Content::Document { uri, data, .. } => uri.len() + data.as_ref().map_or(0, Vec::len),
-        });
-        bytes.sum::<usize>() + self.processes.len() * 36 + 512
+        const OVERHEAD: usize = 512;
+        const PROCESS_ID: usize = 64;
+        let result = match &self.result {
+            Ok(reply) => reply.content.iter().map(Content::size).sum(),
+            Err(error) => error.message.len(),
+        };
+        result
+            + self.id.as_str().len()
+            + self.tool.len()
+            + self.processes.len() * PROCESS_ID
+            + OVERHEAD
     }
 }
 

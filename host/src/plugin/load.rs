@@ -44,7 +44,7 @@ const MAX_PLUGIN_NAME: usize = 31;
 /// How a plugin is loaded.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name of the plugin: `[a-z][a-z0-9_]*`, at most 31 bytes.
+    /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.
     pub name: String,
     /// What it may import.
     pub grants: Grants,
@@ -84,7 +84,7 @@ pub struct Plugin {
 pub enum LoadError {
     /// The name cannot be part of a tool's name.
     #[error(
-        "{0:?} cannot be the name of a plugin: it must match [a-z][a-z0-9_]* and have at most {MAX_PLUGIN_NAME} bytes"
+        "{0:?} cannot be the name of a plugin: it must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_PLUGIN_NAME} bytes"
     )]
     Name(String),
     /// The component is too large.
@@ -338,8 +338,9 @@ fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, LoadError> {
         problem,
     };
     if !is_name(&tool.name, MAX_TOOL_NAME) {
-        let problem =
-            format!("its name must match [a-z][a-z0-9_]* and have at most {MAX_TOOL_NAME} bytes");
+        let problem = format!(
+            "its name must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_TOOL_NAME} bytes"
+        );
         return Err(unsound(problem));
     }
     let schema = |what: &str, text: &str| match serde_json::from_str::<Value>(text) {
@@ -378,11 +379,14 @@ fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, LoadError> {
     })
 }
 
+/// `[a-z][a-z0-9]*(_[a-z0-9]+)*`. Two underscores together are kept for `plugin__tool`, so that no name can pose as one.
 fn is_name(text: &str, max: usize) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let separated = !text.contains("__") && !text.ends_with('_');
     text.len() <= max
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.bytes().all(allowed)
+        && separated
 }
 
 #[cfg(test)]
@@ -432,6 +436,8 @@ mod tests {
             "a.b",
             "ä",
             "a b",
+            "a__b",
+            "a_",
             &"x".repeat(32),
         ] {
             assert!(!is_name(bad, 31), "{bad}");

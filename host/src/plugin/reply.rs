@@ -7,37 +7,23 @@ use super::limits::bytes;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::tool::{Blob, Content, ErrorKind, Reply, ToolError};
 
-/// Takes over a reply of at most `limit` bytes whose JSON parts are JSON.
+/// Takes over a reply of at most `limit` bytes whose JSON parts are JSON. Each part costs something beyond its bytes, so that
+/// a million empty ones do not come for free.
 pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, ToolError> {
-    // Each part costs something, so that a million empty ones do not come for free.
-    const PART: usize = 64;
-    let size: usize = reply.content.iter().map(|part| PART + size(part)).sum();
-    if size > limit {
-        let text = format!("its reply has {size} bytes, the most is {}", bytes(limit));
-        return Err(Failure::Limit(text).into());
-    }
-    let content = reply
+    let content: Vec<_> = reply
         .content
         .into_iter()
         .map(convert)
         .collect::<Result<_, Failure>>()?;
+    let size: usize = content.iter().map(Content::size).sum();
+    if size > limit {
+        let text = format!("its reply has {size} bytes, the most is {}", bytes(limit));
+        return Err(Failure::Limit(text).into());
+    }
     Ok(Reply {
         content,
         is_error: reply.is_error,
     })
-}
-
-fn size(part: &wit::Content) -> usize {
-    match part {
-        wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
-        wit::Content::Image(blob) | wit::Content::Audio(blob) => {
-            blob.media_type.len() + blob.data.len()
-        }
-        wit::Content::Document(document) => {
-            let data = document.data.as_ref().map_or(0, Vec::len);
-            document.uri.len() + document.media_type.as_ref().map_or(0, String::len) + data
-        }
-    }
 }
 
 fn convert(part: wit::Content) -> Result<Content, Failure> {

@@ -113,8 +113,10 @@ impl Environment {
                 }
             })
             .collect();
-        base.entry("PATH".into())
-            .or_insert_with(|| DEFAULT_PATH.into());
+        let path = base.entry("PATH".into()).or_default();
+        if path.is_empty() {
+            *path = DEFAULT_PATH.into();
+        }
         // A host that answers git's questions by itself keeps doing so; elsewhere the answer is empty, at once.
         base.entry("GIT_ASKPASS".into())
             .or_insert_with(|| "true".into());

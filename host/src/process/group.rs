@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
@@ -30,11 +31,18 @@ pub(super) enum Exit {
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Pid,
-    /// Readable once the leader has exited.
-    pidfd: OwnedFd,
     /// Whether the leader was reaped. Until then its number cannot name another group, so signals may go to the number;
     /// the lock keeps a signal and the reaping apart.
     reaped: Mutex<bool>,
+}
+
+/// A group that was just started.
+pub(super) struct Spawned {
+    pub(super) group: Group,
+    /// Readable once the leader has exited. Whoever watches it closes it then: an ended process must hold no descriptor.
+    pub(super) pidfd: OwnedFd,
+    /// Standard output and error, merged.
+    pub(super) output: PipeReader,
 }
 
 /// What a group is started with.
@@ -47,8 +55,8 @@ pub(super) struct Spawn<'a> {
 }
 
 impl Group {
-    /// Starts a shell as the leader of a new group. The reader gets its standard output and error, merged.
-    pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<(Self, PipeReader)> {
+    /// Starts a shell as the leader of a new group.
+    pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Spawned> {
         let (reader, writer) = io::pipe()?;
         let stdin = match spawn.stdin {
             None => Stdio::null(),
@@ -81,14 +89,14 @@ impl Group {
             .ok_or_else(|| io::Error::other("the child has no process id"))
             .and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::NONBLOCK)?));
         match pidfd {
-            Ok(pidfd) => Ok((
-                Self {
+            Ok(pidfd) => Ok(Spawned {
+                group: Self {
                     leader,
-                    pidfd,
                     reaped: Mutex::new(false),
                 },
-                reader,
-            )),
+                pidfd,
+                output: reader,
+            }),
             Err(error) => {
                 kill_and_reap(leader);
                 Err(error)
@@ -105,24 +113,24 @@ impl Group {
         }
     }
 
-    /// Returns the descriptor that becomes readable when the leader exits.
-    pub(super) fn pidfd(&self) -> io::Result<OwnedFd> {
-        self.pidfd.try_clone()
-    }
-
     /// Returns how the leader ended, or `None` if it runs. It stays a zombie.
     pub(super) fn peek_exit(&self) -> io::Result<Option<Exit>> {
         self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT)
     }
 
-    /// Removes the zombie of the leader, which must have exited.
+    /// Removes the zombie of the leader. Nothing happens while it runs.
     pub(super) fn reap(&self) {
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*reaped {
-            if let Err(error) = self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
+        if *reaped {
+            return;
+        }
+        match self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
+            Ok(exit) => *reaped = exit.is_some(),
+            Err(error) => {
+                // Somebody else reaped it, so its number is not ours any more.
                 tracing::warn!(pid = self.leader.as_raw(), %error, "failed to reap a process");
+                *reaped = true;
             }
-            *reaped = true;
         }
     }
 
@@ -145,17 +153,22 @@ impl Group {
                 Err(errno) => Err(errno.into()),
             };
         }
-        // The number may name a stranger's group by now, so members are looked up and signalled one by one.
-        for member in survivors::members(self.leader.as_raw()) {
-            signal_member(&member, self.leader.as_raw(), signal)?;
-        }
-        Ok(())
+        // The number may name a stranger's group by now, so members are looked up and signalled one by one. One that may
+        // not be signalled, such as a setuid program, must not shield the others.
+        let members = survivors::members(self.leader.as_raw());
+        let results = members
+            .iter()
+            .map(|member| signal_member(member, self.leader.as_raw(), signal));
+        results.fold(Ok(()), Result::and)
     }
 
-    /// Returns whether nothing of the group is left. Zombies that nobody reaps do not count.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether nothing of the group is left, by a look that may be as old as this. Zombies that nobody reaps do not
+    /// count.
+    pub(super) fn is_empty(&self, max_age: Duration) -> bool {
         let reaped = *self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
-        reaped && (killpg(self.leader, None) == Err(Errno::ESRCH) || self.members().is_empty())
+        reaped
+            && (killpg(self.leader, None) == Err(Errno::ESRCH)
+                || !survivors::has_members(self.leader.as_raw(), max_age))
     }
 
     /// Returns the members that live, without the leader.

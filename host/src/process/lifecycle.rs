@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use super::running::Process;
 use super::{Cause, Error, Signal, State};
@@ -23,13 +23,24 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// How long a killed group may take to disappear before it is given up, which happens to processes stuck in the kernel.
 const KILL_MAX: Duration = Duration::from_secs(2);
 
+/// How often what outlives a shell is looked for: orphans are nobody's children here, so their end is no event.
+const LINGER_LOOK: Duration = Duration::from_millis(500);
+
+/// How old a look at all processes may be while an end is waited for.
+const END_LOOK: Duration = Duration::from_millis(20);
+
 /// How much is read at once. It is also the size of the kernel's pipe.
 const READ: usize = 64 * 1024;
 
 /// Moves a process along until nothing is left of it. Runs as a task of its own, whoever waits for the process.
-pub(super) async fn supervise(process: Arc<Process>, output: pipe::Receiver, output_limit: u64) {
+pub(super) async fn supervise(
+    process: Arc<Process>,
+    pidfd: OwnedFd,
+    output: pipe::Receiver,
+    output_limit: u64,
+) {
     let mut reader = Some(output);
-    if let Err(error) = until_exit(&process, &mut reader, output_limit).await {
+    if let Err(error) = until_exit(&process, pidfd, &mut reader, output_limit).await {
         // It cannot be watched, which is a fault of the system: it is ended rather than left alone.
         tracing::error!(process = process.id(), %error, "failed to wait for a process");
         while let Ok(None) = process.group.peek_exit() {
@@ -40,7 +51,7 @@ pub(super) async fn supervise(process: Arc<Process>, output: pipe::Receiver, out
     drain(&process, &mut reader, output_limit).await;
     let exit = process.group.peek_exit().ok().flatten();
     process.group.reap();
-    let group_lives = !process.group.is_empty();
+    let group_lives = !process.group.is_empty(Duration::ZERO);
     process.update(|progress| {
         progress.exit = progress
             .exit
@@ -49,22 +60,50 @@ pub(super) async fn supervise(process: Arc<Process>, output: pipe::Receiver, out
         progress.lingering = group_lives || reader.is_some();
         progress.drained = true;
     });
-    while read(&process, &mut reader, output_limit).await {}
-    let mut pause = Duration::from_millis(20);
-    while !process.group.is_empty() {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(DRAIN_MAX);
+    if group_lives || reader.is_some() {
+        linger(&process, &mut reader, output_limit).await;
+        process.update(|progress| progress.lingering = false);
     }
-    process.update(|progress| progress.lingering = false);
+}
+
+/// Goes on reading what outlives the shell, until nothing is left that writes or that signals can reach.
+async fn linger(process: &Process, reader: &mut Option<pipe::Receiver>, limit: u64) {
+    let mut look = tokio::time::interval(LINGER_LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let ended = tokio::select! {
+            more = read(process, reader, limit), if reader.is_some() => !more,
+            _ = look.tick() => false,
+        };
+        // Looked at now and then only, and at once where the output ended: mostly that was the last of it.
+        let max_age = if ended {
+            Duration::ZERO
+        } else {
+            LINGER_LOOK / 2
+        };
+        let gone = |max_age| process.group.is_empty(max_age);
+        if reader.is_none() && gone(max_age) {
+            return;
+        }
+        // What left the group still holds the pipe, and no signal reaches it. Who asked for a kill is not kept waiting.
+        if reader.is_some() && process.was_killed() && gone(LINGER_LOOK / 2) {
+            tracing::warn!(
+                process = process.id(),
+                "something that it started left its process group and may still run"
+            );
+            return;
+        }
+    }
 }
 
 /// Reads output until the shell exits. The end of the output is not the end of the process.
 async fn until_exit(
     process: &Process,
+    pidfd: OwnedFd,
     reader: &mut Option<pipe::Receiver>,
     limit: u64,
 ) -> io::Result<()> {
-    let pidfd = watch(process.group.pidfd()?)?;
+    let pidfd = watch(pidfd)?;
     let exit = loop {
         tokio::select! {
             // Output first: a shell that has exited still has a pipe to drain, and a full pipe stops it from exiting.
@@ -161,14 +200,38 @@ pub(super) fn signal(
 ) -> Result<State, Error> {
     let state = process.send(signal, Cause::Signalled)?;
     if signal == Signal::Terminate && state.is_live() {
-        let process = Arc::clone(process);
-        tokio::spawn(async move {
-            if !gone_within(&process, grace).await {
-                kill(&process, Cause::Signalled).await;
-            }
-        });
+        let kill_at = Instant::now() + grace;
+        // One task for a process, however often it is asked to end; the earliest moment counts.
+        let earlier = {
+            let mut progress = process.progress();
+            let earlier = progress.kill_at;
+            progress.kill_at = Some(earlier.map_or(kill_at, |earlier| earlier.min(kill_at)));
+            earlier
+        };
+        if earlier.is_none() {
+            tokio::spawn(kill_in_time(Arc::clone(process)));
+        }
     }
     Ok(state)
+}
+
+/// Kills a process at the moment that its progress names, unless it is gone before.
+async fn kill_in_time(process: Arc<Process>) {
+    /// How late an earlier moment may be noticed.
+    const STEP: Duration = Duration::from_millis(100);
+    let left = || {
+        let kill_at = process.progress().kill_at;
+        kill_at.map_or(Duration::ZERO, |at| {
+            at.saturating_duration_since(Instant::now())
+        })
+    };
+    while !gone_within(&process, left().min(STEP)).await {
+        if left().is_zero() {
+            kill(&process, Cause::Signalled).await;
+            break;
+        }
+    }
+    process.progress().kill_at = None;
 }
 
 /// Ends a process and waits until nothing is left of it that signals can reach.
@@ -206,7 +269,7 @@ async fn gone_within(process: &Process, time: Duration) -> bool {
     let mut pause = Duration::from_millis(1);
     loop {
         changed.mark_unchanged();
-        if process.group.is_empty() {
+        if process.group.is_empty(END_LOOK) {
             return true;
         }
         if Instant::now() >= deadline {

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use super::group::{Group, Spawn, find_shell};
 use super::running::{Process, Progress};
@@ -54,6 +55,8 @@ pub struct Registry {
     /// Where the tasks of the processes run, whichever runtime asks for one.
     runtime: Handle,
     chats: Mutex<Chats>,
+    /// Ends under way, which whoever asked for them may not live to see.
+    ending: TaskTracker,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +92,7 @@ impl Registry {
             limits,
             runtime,
             chats,
+            ending: TaskTracker::new(),
         });
         registry
             .runtime
@@ -115,17 +119,14 @@ impl Registry {
         command.check()?;
         let slot = self.admit(chat)?;
         let registry = Arc::clone(self);
-        let task = async move {
-            let runtime = Handle::current();
-            // Looking at directories and starting a program can block for as long as a file system likes.
-            let spawned = runtime
-                .spawn_blocking(move || registry.spawn(slot, &command))
-                .await;
-            spawned.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
-        };
-        // A task of the registry's own runtime, so that a caller who is dropped meanwhile cannot tear a start in half.
-        let started = self.runtime.spawn(task).await;
-        started.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+        // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
+        // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
+        let started = self
+            .runtime
+            .spawn_blocking(move || registry.spawn(slot, &command));
+        started
+            .await
+            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
     }
 
     fn spawn(self: &Arc<Self>, mut slot: Slot, command: &Command) -> Result<Arc<Process>, Error> {
@@ -145,24 +146,24 @@ impl Registry {
             env: &env,
             stdin,
         };
-        let (group, output) =
-            Group::spawn(&spawn).map_err(|error| Error::Failed(error.to_string()))?;
+        let spawned = Group::spawn(&spawn).map_err(|error| Error::Failed(error.to_string()))?;
         let process = Arc::new(Process {
             id: uuid::Uuid::new_v4().to_string(),
             command: command.command.clone(),
             workdir,
             background: command.background,
             started: SystemTime::now(),
-            group,
+            group: spawned.group,
             progress: Mutex::new(Progress::default()),
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
         });
         let _runtime = self.runtime.enter();
-        match pipe::Receiver::from_owned_fd(output.into()) {
+        match pipe::Receiver::from_owned_fd(spawned.output.into()) {
             Ok(output) => {
                 self.runtime.spawn(lifecycle::supervise(
                     Arc::clone(&process),
+                    spawned.pidfd,
                     output,
                     self.limits.output,
                 ));
@@ -265,37 +266,46 @@ impl Registry {
     }
 
     /// Ends every process of a chat and forgets the chat. Returns what was still live.
+    ///
+    /// They are ended even if the returned future is dropped.
     pub async fn end_chat(&self, chat: &ChatId) -> Vec<Info> {
         let entry = self.chats().by_id.remove(chat);
         let processes = entry.map(|chat| chat.processes).unwrap_or_default();
         self.end_all(processes).await
     }
 
-    /// Refuses new processes and ends all that are live. Returns those.
+    /// Refuses new processes and ends all that are live, also those of chats that are just being ended. Returns those of
+    /// chats that were not.
     pub async fn shutdown(&self) -> Vec<Info> {
         let processes = {
             let mut chats = self.chats();
             chats.closed = true;
-            chats
-                .by_id
-                .drain()
-                .flat_map(|(_, chat)| chat.processes)
-                .collect()
+            let all = chats.by_id.drain().flat_map(|(_, chat)| chat.processes);
+            all.collect()
         };
-        self.end_all(processes).await
+        let ended = self.end_all(processes).await;
+        self.ending.close();
+        self.ending.wait().await;
+        ended
     }
 
     async fn end_all(&self, processes: Vec<Arc<Process>>) -> Vec<Info> {
-        let live: Vec<_> = processes
+        let live = processes
             .into_iter()
-            .filter(|process| process.state().is_live())
-            .collect();
+            .filter(|process| process.state().is_live());
+        let live: Vec<_> = live.collect();
         let infos = live.iter().map(|process| process.info()).collect();
-        join_all(
-            live.iter()
-                .map(|process| lifecycle::end(process, self.limits.grace, Cause::Shutdown)),
-        )
-        .await;
+        let grace = self.limits.grace;
+        let end = async move {
+            join_all(
+                live.iter()
+                    .map(|process| lifecycle::end(process, grace, Cause::Shutdown)),
+            )
+            .await;
+        };
+        if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
+            tracing::error!(%error, "failed to end processes");
+        }
         infos
     }
 

@@ -13,7 +13,12 @@ use super::group::{Exit, Group};
 use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor};
 
 /// The most memory that a compiled expression of [`WaitOptions::until`] may take, in bytes.
-const MAX_EXPRESSION: usize = 1 << 20;
+///
+/// It bounds the time of a search, which takes at most some of this for each byte: half a second at worst.
+const MAX_EXPRESSION: usize = 16 << 10;
+
+/// The most memory that its search may take, in bytes.
+const MAX_SEARCH: usize = 1 << 20;
 
 /// The longest text of such an expression, in bytes.
 const MAX_EXPRESSION_TEXT: usize = 4096;
@@ -55,6 +60,8 @@ pub(super) struct Progress {
     /// The signals that were sent through this host, as a set of bits, and on whose behalf.
     pub(super) sent: u64,
     pub(super) sent_for: Option<Cause>,
+    /// When a process that was asked to end is killed.
+    pub(super) kill_at: Option<Instant>,
 }
 
 /// What to wait for, besides the end.
@@ -64,7 +71,8 @@ pub struct WaitOptions {
     pub timeout: Duration,
     /// The cursor from which `until` searches, and with which `output` compares.
     pub since: u64,
-    /// A regular expression over bytes that ends the wait when it matches what is in memory from `since` on.
+    /// A regular expression over bytes that ends the wait when it matches what is in memory from `since` on. Classes such
+    /// as `\w` are those of ASCII; the compiled expression is bounded to 16 KiB.
     pub until: Option<String>,
     /// Whether any byte past `since` ends the wait.
     pub output: bool,
@@ -116,7 +124,7 @@ pub struct Snapshot {
 pub struct Info {
     /// Its id.
     pub id: String,
-    /// The command as it was started.
+    /// The command as it was started, cut at 2 KiB.
     pub command: String,
     /// The absolute directory in which it was started.
     pub workdir: PathBuf,
@@ -175,7 +183,7 @@ impl Process {
         loop {
             changed.mark_unchanged();
             grown.mark_unchanged();
-            if let Some(waited) = self.progress().look(options, until.as_ref()) {
+            if let Some(waited) = self.look(options, until.as_ref()) {
                 return Ok(waited);
             }
             let output = async {
@@ -189,11 +197,43 @@ impl Process {
                 _ = changed.changed() => {}
                 () = output, if wants_output => {}
                 () = &mut timeout => {
-                    let progress = self.progress();
-                    let last_look = progress.look(options, until.as_ref());
-                    return Ok(last_look.unwrap_or_else(|| progress.waited(Wake::TimedOut, None)));
+                    let last_look = self.look(options, until.as_ref());
+                    return Ok(last_look.unwrap_or_else(|| self.progress().waited(Wake::TimedOut, None)));
                 }
             }
+        }
+    }
+
+    /// Returns why a wait is over, if it is.
+    fn look(&self, options: &WaitOptions, until: Option<&Regex>) -> Option<Waited> {
+        let matched = until.and_then(|until| self.find(until, options.since));
+        let progress = self.progress();
+        if matched.is_some() {
+            return Some(progress.waited(Wake::Matched, matched));
+        }
+        if progress.exit.is_some() && progress.drained {
+            return Some(progress.waited(Wake::Ended, None));
+        }
+        if options.output && progress.capture.total() > options.since {
+            return Some(progress.waited(Wake::Output, None));
+        }
+        None
+    }
+
+    /// Returns the cursor past the first match. Both windows are searched, a match across the gap is none.
+    ///
+    /// A search can take long, so it runs on a copy: nobody else waits for it.
+    fn find(&self, until: &Regex, since: u64) -> Option<u64> {
+        let mut cursor = since;
+        loop {
+            let chunk = self.progress().capture.read(cursor, usize::MAX);
+            if let Some(found) = until.find(&chunk.data) {
+                return Some(chunk.offset + found.end() as u64);
+            }
+            if chunk.data.is_empty() {
+                return None;
+            }
+            cursor = chunk.offset + chunk.data.len() as u64;
         }
     }
 
@@ -243,7 +283,7 @@ impl Process {
         let progress = self.progress();
         Info {
             id: self.id.clone(),
-            command: self.command.clone(),
+            command: clip(&self.command),
             workdir: self.workdir.clone(),
             background: self.background,
             state: progress.state(),
@@ -256,21 +296,28 @@ impl Process {
 
     /// Sends one signal to the whole group and returns the state after that.
     pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
-        let mut progress = self.progress();
-        if matches!(progress.state(), State::Exited(_)) {
-            return Ok(progress.state());
-        }
         let raw = nix_signal(signal);
-        progress.sent |= 1 << raw as u32;
-        progress.sent_for.get_or_insert(cause);
-        self.group
-            .signal(raw)
-            .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
+        {
+            let mut progress = self.progress();
+            if matches!(progress.state(), State::Exited(_)) {
+                return Ok(progress.state());
+            }
+            progress.sent |= bit(raw);
+            progress.sent_for.get_or_insert(cause);
+        }
+        // Without the lock: looking for members takes a while. The group itself keeps signals and reaping apart.
+        let signalled = self.group.signal(raw);
         if signal == Signal::Terminate {
             // A stopped process would not see the signal before somebody lets it go on.
             _ = self.group.signal(nix::sys::signal::Signal::SIGCONT);
         }
-        Ok(progress.state())
+        signalled.map_err(|error| Error::Failed(format!("signal process: {error}")))?;
+        Ok(self.state())
+    }
+
+    /// Returns whether everything that a signal can reach was killed through this host.
+    pub(super) fn was_killed(&self) -> bool {
+        self.progress().sent & bit(nix::sys::signal::Signal::SIGKILL) != 0
     }
 
     pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -306,7 +353,7 @@ impl Progress {
     }
 
     fn status(&self, exit: Exit) -> ExitStatus {
-        let sent = |signal: nix::sys::signal::Signal| self.sent & (1 << signal as u32) != 0;
+        let sent = |signal: nix::sys::signal::Signal| self.sent & bit(signal) != 0;
         let caused = match exit {
             Exit::Signal(signal) => sent(signal),
             // A handler of SIGTERM that cleans up and exits by itself was still asked to.
@@ -327,35 +374,6 @@ impl Progress {
         }
     }
 
-    /// Returns why a wait is over, if it is.
-    fn look(&self, options: &WaitOptions, until: Option<&Regex>) -> Option<Waited> {
-        if let Some(end) = until.and_then(|until| self.find(until, options.since)) {
-            return Some(self.waited(Wake::Matched, Some(end)));
-        }
-        if self.exit.is_some() && self.drained {
-            return Some(self.waited(Wake::Ended, None));
-        }
-        if options.output && self.capture.total() > options.since {
-            return Some(self.waited(Wake::Output, None));
-        }
-        None
-    }
-
-    /// Returns the cursor past the first match. Both windows are searched, a match across the gap is none.
-    fn find(&self, until: &Regex, since: u64) -> Option<u64> {
-        let mut cursor = since;
-        loop {
-            let chunk = self.capture.read(cursor, usize::MAX);
-            if let Some(found) = until.find(&chunk.data) {
-                return Some(chunk.offset + found.end() as u64);
-            }
-            if chunk.data.is_empty() {
-                return None;
-            }
-            cursor = chunk.offset + chunk.data.len() as u64;
-        }
-    }
-
     fn waited(&self, wake: Wake, match_end: Option<u64>) -> Waited {
         Waited {
             wake,
@@ -366,6 +384,20 @@ impl Progress {
     }
 }
 
+/// A list of processes must stay small, and a command can have 128 KiB.
+fn clip(command: &str) -> String {
+    const MOST: usize = 2048;
+    match command.get(..command.floor_char_boundary(MOST)) {
+        Some(start) if start.len() < command.len() => format!("{start}…"),
+        _ => command.to_owned(),
+    }
+}
+
+/// The place of a signal in a set.
+fn bit(signal: nix::sys::signal::Signal) -> u64 {
+    1 << signal as u32
+}
+
 fn expression(text: &str) -> Result<Regex, Error> {
     if text.len() > MAX_EXPRESSION_TEXT {
         return Err(Error::Invalid(format!(
@@ -373,8 +405,9 @@ fn expression(text: &str) -> Result<Regex, Error> {
         )));
     }
     let built = RegexBuilder::new(text)
+        .unicode(false)
         .size_limit(MAX_EXPRESSION)
-        .dfa_size_limit(MAX_EXPRESSION)
+        .dfa_size_limit(MAX_SEARCH)
         .build();
     built.map_err(|error| Error::Invalid(format!("the expression is not valid: {error}")))
 }

@@ -1,6 +1,9 @@
 //! Who is left of a process group, read from `/proc`.
 
+use std::collections::HashMap;
 use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The longest command line that is shown, in bytes.
 const MAX_COMMAND_LINE: usize = 256;
@@ -30,31 +33,60 @@ impl Member {
     }
 }
 
+/// All process groups with living members, at one moment.
+struct Scan {
+    at: Instant,
+    groups: HashMap<i32, Vec<Member>>,
+}
+
 /// Returns the living members of a group whose leader was started by this host and is gone or about to be.
 ///
 /// A group of this number that has a living leader is somebody else's: the number was handed out again.
 pub(super) fn members(group: i32) -> Vec<Member> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let members: Vec<_> = pids
-        .filter(|pid| is_member(*pid, group))
-        .map(|pid| Member { pid })
-        .collect();
+    of_group(&Scan::now(), group)
+}
+
+/// Returns whether such a group has living members. Looks again only if the last look is older than this: many groups that
+/// are waited for at once share one look at all processes.
+pub(super) fn has_members(group: i32, max_age: Duration) -> bool {
+    static LAST: Mutex<Option<Scan>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = last.take().filter(|scan| scan.at.elapsed() <= max_age);
+    let scan = last.insert(fresh.unwrap_or_else(Scan::now));
+    !of_group(scan, group).is_empty()
+}
+
+fn of_group(scan: &Scan, group: i32) -> Vec<Member> {
+    let members = scan.groups.get(&group).map_or(&[][..], Vec::as_slice);
     if members.iter().any(|member| member.pid == group) {
         Vec::new()
     } else {
-        members
+        members.to_vec()
+    }
+}
+
+impl Scan {
+    fn now() -> Self {
+        let at = Instant::now();
+        let mut groups = HashMap::<i32, Vec<Member>>::new();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+            if let Some(group) = group_of(pid) {
+                groups.entry(group).or_default().push(Member { pid });
+            }
+        }
+        Self { at, groups }
     }
 }
 
 /// Returns whether this process lives and is in this group.
 pub(super) fn is_member(pid: i32, group: i32) -> bool {
+    group_of(pid) == Some(group)
+}
+
+fn group_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.ok().and_then(|stat| group_of_living(&stat)) == Some(group)
+    group_of_living(&stat.ok()?)
 }
 
 /// Returns the process group in a line of `/proc/<pid>/stat`, unless the process is dead.
