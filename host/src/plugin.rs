@@ -1,10 +1,13 @@
 //! Plugins: compiling, loading, limiting and running components. The only part that names wasmtime, besides `capability`.
 
 mod cache;
+mod definition;
 mod engine;
 mod failure;
+mod imports;
 mod limits;
 mod load;
+mod load_error;
 mod meter;
 mod reply;
 mod run;
@@ -15,5 +18,6 @@ mod ticker;
 pub use cache::{CacheError, CodeCache};
 pub use engine::{Engine, EngineError};
 pub use limits::Limits;
-pub use load::{LoadError, Options, Plugin};
+pub use load::{Options, Plugin};
+pub use load_error::LoadError;
 pub use run::{Admitted, Busy, Context};

@@ -18,12 +18,14 @@ mod registry;
 mod running;
 mod status;
 mod survivors;
+mod wait;
 
 pub use capture::{Capture, Chunk, WINDOW};
 pub use command::{Command, MAX_COMMAND};
 pub use environment::Environment;
 pub use error::Error;
 pub use registry::{Limits, Registry};
-pub use running::{Info, Process, Snapshot, WaitOptions, Waited, Wake};
+pub use running::{Info, Process, Snapshot};
 pub use status::{Cause, ExitStatus, Signal, State};
 pub use survivors::Survivor;
+pub use wait::{WaitOptions, Waited, Wake};

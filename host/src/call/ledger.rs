@@ -2,7 +2,8 @@
 //!
 //! In memory for now: it does not survive the host.
 
-use std::collections::HashMap;
+mod records;
+
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Outcome, Request};
-use crate::id::{CallId, ChatId};
 use crate::tool::{ErrorKind, ToolError};
+use records::{Calls, Key, Record, Told};
 
 /// How long outcomes are kept.
 #[derive(Clone, Debug)]
@@ -61,43 +62,11 @@ pub enum Refused {
     Closed,
 }
 
-/// What the id of a call whose outcome is gone is counted as, in bytes: both ids at their longest, and the record.
-const FENCE: usize = 1024;
-
 /// Remembers the calls of all chats and runs each of them once.
 #[derive(Debug, Default)]
 pub struct Ledger {
     limits: Limits,
     calls: Arc<Mutex<Calls>>,
-}
-
-#[derive(Debug, Default)]
-struct Calls {
-    entries: HashMap<Key, Record>,
-    bytes: usize,
-    swept: Option<Instant>,
-}
-
-type Key = (ChatId, CallId);
-
-/// What a waiting caller is told: nothing yet, or the outcome.
-type Told = Option<Arc<Outcome>>;
-
-#[derive(Debug)]
-enum Record {
-    Running {
-        digest: [u8; 32],
-        told: watch::Receiver<Told>,
-    },
-    Ended {
-        digest: [u8; 32],
-        outcome: Arc<Outcome>,
-        at: Instant,
-    },
-    Gone {
-        digest: [u8; 32],
-        at: Instant,
-    },
 }
 
 impl Ledger {
@@ -208,21 +177,6 @@ enum Begun {
     Running(watch::Receiver<Told>),
 }
 
-impl Record {
-    fn answer(&self, asked: &[u8; 32]) -> Result<Begun, Refused> {
-        let (Self::Running { digest, .. } | Self::Ended { digest, .. } | Self::Gone { digest, .. }) =
-            self;
-        if digest != asked {
-            return Err(Refused::InputMismatch);
-        }
-        match self {
-            Self::Running { told, .. } => Ok(Begun::Running(told.clone())),
-            Self::Ended { outcome, .. } => Ok(Begun::Saved(Arc::clone(outcome))),
-            Self::Gone { .. } => Err(Refused::Gone),
-        }
-    }
-}
-
 /// The record of a call that has not ended, which is forgotten if its task is dropped.
 struct Unfinished {
     ledger: Arc<Mutex<Calls>>,
@@ -252,82 +206,6 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
             lock(&self.ledger).entries.remove(&key);
-        }
-    }
-}
-
-impl Calls {
-    /// Forgets outcomes that are too old or too many, and ids that are older still. Looks at most once a minute, unless
-    /// there are too many bytes.
-    fn sweep(&mut self, limits: &Limits) {
-        const EVERY: Duration = Duration::from_secs(60);
-        let crowded = self.bytes > limits.bytes;
-        if !crowded && self.swept.is_some_and(|at| at.elapsed() < EVERY) {
-            return;
-        }
-        self.swept = Some(Instant::now());
-        // With room to spare, so that not every call from here on sweeps.
-        let most_bytes = if crowded {
-            limits.bytes / 4 * 3
-        } else {
-            limits.bytes
-        };
-        let mut past: Vec<_> = self
-            .entries
-            .iter()
-            .filter_map(|(key, record)| Some((record.ended()?, key)))
-            .collect();
-        // Newest first, so that the position within a chat says whether a call is among the last.
-        past.sort_by(|a, b| b.cmp(a));
-        let mut positions = HashMap::<&ChatId, usize>::new();
-        let (mut bytes, mut fence_bytes) = (0, 0);
-        let (mut gone, mut forgotten) = (Vec::new(), Vec::new());
-        for (at, key) in past {
-            let position = positions.entry(&key.0).or_default();
-            *position += 1;
-            let (age, size) = (at.elapsed(), self.entries.get(key).and_then(Record::size));
-            let remembered = limits.keep_per_chat.saturating_add(limits.fences_per_chat);
-            let is_kept = age <= limits.keep || *position <= limits.keep_per_chat;
-            let is_fenced = age <= limits.fence && *position <= remembered;
-            match size {
-                Some(size) if is_kept && bytes + size <= most_bytes => bytes += size,
-                _ if is_fenced && fence_bytes + FENCE <= limits.bytes / 4 => {
-                    fence_bytes += FENCE;
-                    gone.push(key.clone());
-                }
-                _ => forgotten.push(key.clone()),
-            }
-        }
-        self.bytes = bytes;
-        for key in forgotten {
-            self.entries.remove(&key);
-        }
-        for key in gone {
-            if let Some(record) = self.entries.get_mut(&key)
-                && let Record::Ended { digest, at, .. } = record
-            {
-                *record = Record::Gone {
-                    digest: *digest,
-                    at: *at,
-                };
-            }
-        }
-    }
-}
-
-impl Record {
-    fn ended(&self) -> Option<Instant> {
-        match self {
-            Self::Ended { at, .. } | Self::Gone { at, .. } => Some(*at),
-            Self::Running { .. } => None,
-        }
-    }
-
-    /// Returns how many bytes the outcome holds, if there still is one.
-    fn size(&self) -> Option<usize> {
-        match self {
-            Self::Ended { outcome, .. } => Some(outcome.size()),
-            Self::Running { .. } | Self::Gone { .. } => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! All processes of a host, by chat.
 
-use std::collections::HashMap;
+mod chats;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -15,6 +16,7 @@ use super::group::{Group, Spawn, find_shell};
 use super::running::{Process, Progress};
 use super::{Cause, Command, Environment, Error, Info, Signal, State, lifecycle};
 use crate::id::ChatId;
+use chats::{Chats, Slot, refusal};
 
 /// How often ended processes are looked through.
 const FORGET_EVERY: Duration = Duration::from_secs(30);
@@ -57,24 +59,6 @@ pub struct Registry {
     chats: Mutex<Chats>,
     /// Ends under way, which whoever asked for them may not live to see.
     ending: TaskTracker,
-}
-
-#[derive(Debug, Default)]
-struct Chats {
-    closed: bool,
-    /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
-    /// another of the same name was made.
-    made: u64,
-    by_id: HashMap<ChatId, Chat>,
-}
-
-#[derive(Debug, Default)]
-struct Chat {
-    number: u64,
-    /// In the order of their start.
-    processes: Vec<Arc<Process>>,
-    /// Starts that were let in and are not in the list yet.
-    starting: usize,
 }
 
 impl Registry {
@@ -326,107 +310,5 @@ async fn forget_regularly(registry: Weak<Registry>) {
             chat.forget(&registry.limits);
             chat.starting > 0 || !chat.processes.is_empty()
         });
-    }
-}
-
-impl Chats {
-    fn entry(&mut self, id: &ChatId) -> &mut Chat {
-        let made = &mut self.made;
-        self.by_id.entry(id.clone()).or_insert_with(|| {
-            *made += 1;
-            Chat {
-                number: *made,
-                ..Chat::default()
-            }
-        })
-    }
-
-    fn same(&mut self, id: &ChatId, number: u64) -> Option<&mut Chat> {
-        self.by_id.get_mut(id).filter(|chat| chat.number == number)
-    }
-}
-
-impl Chat {
-    /// Drops ended processes that are too old or too many.
-    fn forget(&mut self, limits: &Limits) {
-        let ended = |process: &Process| {
-            let progress = process.progress();
-            matches!(progress.state(), State::Exited(_))
-                .then_some(progress.exited)
-                .flatten()
-        };
-        self.processes.retain(|process| {
-            ended(process).is_none_or(|(_, at)| at.elapsed() <= limits.retention)
-        });
-        let mut excess = self
-            .processes
-            .iter()
-            .filter(|process| ended(process).is_some())
-            .count()
-            .saturating_sub(limits.ended_per_chat);
-        self.processes.retain(|process| {
-            let drop = excess > 0 && ended(process).is_some();
-            excess -= usize::from(drop);
-            !drop
-        });
-    }
-}
-
-/// A place for a process that is being started; given back unless the process takes it.
-struct Slot {
-    registry: Arc<Registry>,
-    chat: ChatId,
-    number: u64,
-    taken: bool,
-}
-
-impl Slot {
-    /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
-    fn register(&mut self, process: Arc<Process>) -> bool {
-        let mut chats = self.registry.chats();
-        self.taken = false;
-        match chats.same(&self.chat, self.number) {
-            Some(chat) => {
-                chat.starting -= 1;
-                chat.processes.push(process);
-                true
-            }
-            None => false,
-        }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if self.taken
-            && let Some(chat) = self.registry.chats().same(&self.chat, self.number)
-        {
-            chat.starting -= 1;
-        }
-    }
-}
-
-fn refusal(live: &[&Arc<Process>], limit: usize) -> String {
-    let list: Vec<_> = live
-        .iter()
-        .map(|process| format!("{} ({})", process.id(), shorten(process.command())))
-        .collect();
-    format!(
-        "this chat has {limit} live processes, which is the most: end one first. They are: {}",
-        list.join(", ")
-    )
-}
-
-fn shorten(command: &str) -> String {
-    const MOST: usize = 40;
-    let line: String = command
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MOST + 1)
-        .collect();
-    if line.chars().count() > MOST {
-        format!("{}…", line.chars().take(MOST).collect::<String>())
-    } else {
-        line
     }
 }

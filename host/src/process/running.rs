@@ -1,30 +1,14 @@
 //! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
 
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use regex::bytes::{Regex, RegexBuilder};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::group::{Exit, Group};
 use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor};
-
-/// The most memory that a compiled expression of [`WaitOptions::until`] may take, in bytes.
-///
-/// It bounds the time of a search, which takes at most some of this for each byte: half a second at worst.
-const MAX_EXPRESSION: usize = 16 << 10;
-
-/// The most memory that its search may take, in bytes.
-const MAX_SEARCH: usize = 1 << 20;
-
-/// The longest text of such an expression, in bytes.
-const MAX_EXPRESSION_TEXT: usize = 4096;
-
-/// How long output may gather before it is searched again.
-const BETWEEN_SEARCHES: Duration = Duration::from_millis(20);
 
 /// One command with everything that it started.
 #[derive(Debug)]
@@ -62,46 +46,6 @@ pub(super) struct Progress {
     pub(super) sent_for: Option<Cause>,
     /// When a process that was asked to end is killed.
     pub(super) kill_at: Option<Instant>,
-}
-
-/// What to wait for, besides the end.
-#[derive(Clone, Debug, Default)]
-pub struct WaitOptions {
-    /// The longest wait; zero looks and returns at once.
-    pub timeout: Duration,
-    /// The cursor from which `until` searches, and with which `output` compares.
-    pub since: u64,
-    /// A regular expression over bytes that ends the wait when it matches what is in memory from `since` on. Classes such
-    /// as `\w` are those of ASCII; the compiled expression is bounded to 16 KiB.
-    pub until: Option<String>,
-    /// Whether any byte past `since` ends the wait.
-    pub output: bool,
-}
-
-/// Why a wait returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
-    /// The shell has exited and its output was drained.
-    Ended,
-    /// The expression matched.
-    Matched,
-    /// There is output past the cursor.
-    Output,
-    /// The timeout is over.
-    TimedOut,
-}
-
-/// What a wait saw.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waited {
-    /// Why it returned.
-    pub wake: Wake,
-    /// The state at that moment.
-    pub state: State,
-    /// How many bytes were written so far.
-    pub total: u64,
-    /// The cursor just past the match.
-    pub match_end: Option<u64>,
 }
 
 /// State and bounded output of one moment.
@@ -161,80 +105,6 @@ impl Process {
     /// Returns where it stands.
     pub fn state(&self) -> State {
         self.progress().state()
-    }
-
-    /// Waits until the shell has exited and its output was drained, or for what the options name.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Invalid`] if [`WaitOptions::until`] is no valid expression, or too large a one.
-    pub async fn wait(&self, options: &WaitOptions) -> Result<Waited, Error> {
-        let until = options.until.as_deref().map(expression).transpose()?;
-        let wants_output = options.output || until.is_some();
-        // Subscribed before the first look, so that no change between look and wait is missed.
-        let (mut changed, mut grown) = (self.changed.subscribe(), self.grown.subscribe());
-        let timeout = async {
-            match Instant::now().checked_add(options.timeout) {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        let mut timeout = pin!(timeout);
-        loop {
-            changed.mark_unchanged();
-            grown.mark_unchanged();
-            if let Some(waited) = self.look(options, until.as_ref()) {
-                return Ok(waited);
-            }
-            let output = async {
-                _ = grown.changed().await;
-                if until.is_some() {
-                    // One search serves all that was written meanwhile.
-                    tokio::time::sleep(BETWEEN_SEARCHES).await;
-                }
-            };
-            tokio::select! {
-                _ = changed.changed() => {}
-                () = output, if wants_output => {}
-                () = &mut timeout => {
-                    let last_look = self.look(options, until.as_ref());
-                    return Ok(last_look.unwrap_or_else(|| self.progress().waited(Wake::TimedOut, None)));
-                }
-            }
-        }
-    }
-
-    /// Returns why a wait is over, if it is.
-    fn look(&self, options: &WaitOptions, until: Option<&Regex>) -> Option<Waited> {
-        let matched = until.and_then(|until| self.find(until, options.since));
-        let progress = self.progress();
-        if matched.is_some() {
-            return Some(progress.waited(Wake::Matched, matched));
-        }
-        if progress.exit.is_some() && progress.drained {
-            return Some(progress.waited(Wake::Ended, None));
-        }
-        if options.output && progress.capture.total() > options.since {
-            return Some(progress.waited(Wake::Output, None));
-        }
-        None
-    }
-
-    /// Returns the cursor past the first match. Both windows are searched, a match across the gap is none.
-    ///
-    /// A search can take long, so it runs on a copy: nobody else waits for it.
-    fn find(&self, until: &Regex, since: u64) -> Option<u64> {
-        let mut cursor = since;
-        loop {
-            let chunk = self.progress().capture.read(cursor, usize::MAX);
-            if let Some(found) = until.find(&chunk.data) {
-                return Some(chunk.offset + found.end() as u64);
-            }
-            if chunk.data.is_empty() {
-                return None;
-            }
-            cursor = chunk.offset + chunk.data.len() as u64;
-        }
     }
 
     /// Returns state and bounded output of this moment.
@@ -373,15 +243,6 @@ impl Progress {
             },
         }
     }
-
-    fn waited(&self, wake: Wake, match_end: Option<u64>) -> Waited {
-        Waited {
-            wake,
-            state: self.state(),
-            total: self.capture.total(),
-            match_end,
-        }
-    }
 }
 
 /// A list of processes must stay small, and a command can have 128 KiB.
@@ -396,20 +257,6 @@ fn clip(command: &str) -> String {
 /// The place of a signal in a set.
 fn bit(signal: nix::sys::signal::Signal) -> u64 {
     1 << signal as u32
-}
-
-fn expression(text: &str) -> Result<Regex, Error> {
-    if text.len() > MAX_EXPRESSION_TEXT {
-        return Err(Error::Invalid(format!(
-            "the expression is longer than {MAX_EXPRESSION_TEXT} bytes"
-        )));
-    }
-    let built = RegexBuilder::new(text)
-        .unicode(false)
-        .size_limit(MAX_EXPRESSION)
-        .dfa_size_limit(MAX_SEARCH)
-        .build();
-    built.map_err(|error| Error::Invalid(format!("the expression is not valid: {error}")))
 }
 
 fn nix_signal(signal: Signal) -> nix::sys::signal::Signal {
