@@ -1,6 +1,7 @@
 //! The command line, as a user runs it.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -102,6 +103,9 @@ fn bad_usage_is_one_line_and_exits_with_2() {
             stderr.starts_with(message) && stderr.lines().count() == 1,
             "{arguments:?}: {stderr}"
         );
+        let parts: Vec<_> = stderr.trim().split(": ").collect();
+        let each_once = |part| parts.iter().filter(|other| *other == part).count() == 1;
+        assert!(parts.iter().all(each_once), "said twice: {stderr}");
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(2), 0),
@@ -232,6 +236,8 @@ struct Serving {
     child: Child,
     url: String,
     stderr: String,
+    /// What it says after that.
+    rest: Option<std::thread::JoinHandle<String>>,
 }
 
 impl Serving {
@@ -251,9 +257,20 @@ impl Serving {
                 break url.to_owned();
             }
         };
-        // Somebody has to take what it still says, or it would wait for ever.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url, stderr }
+        let rest = std::thread::spawn(move || {
+            let lines: Vec<_> = lines.map_while(Result::ok).collect();
+            lines.join("\n")
+        });
+        Self {
+            child,
+            url,
+            stderr,
+            rest: Some(rest),
+        }
+    }
+
+    fn rest(&mut self) -> String {
+        self.rest.take().unwrap().join().unwrap()
     }
 
     fn signal(&mut self, signal: nix::sys::signal::Signal) -> std::process::ExitStatus {
@@ -361,6 +378,154 @@ async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
         serving.signal(nix::sys::signal::Signal::SIGINT).code(),
         Some(0)
     );
+    assert!(!Path::new(&path).exists(), "the token outlives its server");
+}
+
+#[test]
+fn a_token_file_of_a_successor_is_left_alone() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut serving = Serving::start(toolhost(workspace.path()));
+    let mut lines = serving.stderr.lines();
+    let path = lines.find_map(|line| line.strip_prefix("token file: "));
+    let path = path.unwrap().to_owned();
+    std::fs::write(&path, "f".repeat(64)).unwrap();
+    serving.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "f".repeat(64));
+}
+
+/// Waits for the end of a program that says little, and returns what it said.
+async fn finished(mut child: Child) -> Output {
+    until("the program ends", || child.try_wait().unwrap()).await;
+    child.wait_with_output().unwrap()
+}
+
+const LEAVES_A_PROCESS: [&str; 5] = [
+    "--log",
+    "toolhost=debug",
+    "call",
+    "execute",
+    r#"{"command":"sleep 1000 & echo hi"}"#,
+];
+
+#[tokio::test]
+async fn a_reply_arrives_although_nobody_reads_standard_error() {
+    let workspace = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (full_reader, mut full_writer) = std::io::pipe().unwrap();
+    let size = nix::fcntl::fcntl(&full_writer, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
+    let filling = vec![b'x'; usize::try_from(size).unwrap()];
+    full_writer.write_all(&filling).unwrap();
+    for stderr in [writer, full_writer] {
+        let mut command = toolhost(workspace.path());
+        command.args(LEAVES_A_PROCESS).stdout(Stdio::piped());
+        let output = finished(command.stderr(stderr).spawn().unwrap()).await;
+        assert_eq!(json_of(&output)["output"], "hi\n");
+        assert_eq!(output.status.code(), Some(0));
+    }
+    drop(full_reader);
+}
+
+#[tokio::test]
+async fn a_server_goes_on_although_nobody_reads_its_log() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = toolhost(workspace.path());
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("TOOLHOST_LOG", "debug")
+        .args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let url = lines
+        .find_map(|line| Some(line.unwrap().strip_prefix("listening on ")?.to_owned()))
+        .unwrap();
+    drop(lines);
+    for _ in 0..2 {
+        let mut call = toolhost(workspace.path());
+        call.env("TOOLHOST_TOKEN", TOKEN).args([
+            "call",
+            "execute",
+            r#"{"command":"echo hi"}"#,
+            "--server",
+            &url,
+        ]);
+        assert_eq!(json_of(&call.output().unwrap())["output"], "hi\n");
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(finished(child).await.status.code(), Some(0));
+}
+
+#[test]
+fn a_default_state_directory_is_not_needed() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    // The directory can be made, and the cache in it cannot.
+    let state = home.path().join(".local/state/toolhost");
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&state)
+        .unwrap();
+    std::fs::write(state.join("cache"), "").unwrap();
+    let call = |variable: &str, value: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
+        let command = command.env_clear().env(variable, value);
+        command
+            .current_dir(home.path())
+            .args(["call", "process_list"])
+            .output()
+            .unwrap()
+    };
+    for home in [file.as_path(), home.path()] {
+        let output = call("HOME", home);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert!(stderr.contains("no code cache"), "{stderr}");
+    }
+    assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
+}
+
+#[test]
+fn a_directory_that_is_no_state_directory_is_left_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let output = run(&["tools", "--state-dir", directory.path().to_str().unwrap()]);
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("chmod 700"), "{stderr}");
+    assert_eq!(output.status.code(), Some(2));
+    let mode = directory.path().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+}
+
+#[test]
+fn connections_take_only_some_of_the_descriptors() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 80; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_toolhost"))
+        .arg("--workspace")
+        .arg(workspace.path())
+        .arg("--state-dir")
+        .arg(state_dir().join("cli"))
+        .env("TOOLHOST_TOKEN", TOKEN);
+    let mut serving = Serving::start(command);
+    let address = serving.url.trim_start_matches("http://").to_owned();
+    let connect = || std::net::TcpStream::connect(&address).unwrap();
+    let idle: Vec<_> = (0..100).map(|_| connect()).collect();
+    // Its turn comes when the others are gone.
+    let mut last = connect();
+    last.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    drop(idle);
+    let answer = std::io::read_to_string(last).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    serving.signal(nix::sys::signal::Signal::SIGTERM);
+    let rest = serving.rest();
+    assert!(!rest.contains("accept"), "{rest}");
 }
 
 #[tokio::test]
@@ -389,6 +554,7 @@ async fn an_interrupted_call_replies_with_what_it_has() {
         (&reply["cancelled"], &reply["output"]),
         (&json!(true), &json!("partial\n"))
     );
+    assert_eq!(output.status.code(), Some(1));
     until("its process is gone", || (!is_alive(pid)).then_some(())).await;
 }
 

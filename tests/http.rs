@@ -3,7 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use toolhost::server::{Access, Token, serve};
 
 use crate::guest::{guest, options};
 use crate::harness::{PATIENCE, Server, Setup, TOKEN, is_alive};
@@ -299,6 +300,115 @@ async fn foreign_names_and_pages_are_refused() {
     )
     .await;
     assert!(bare.starts_with("HTTP/1.1 400 "), "{bare}");
+}
+
+/// A server that the pages of one origin may use, by its address.
+async fn for_pages(setup: &Setup) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let host = setup.host.clone();
+    tokio::spawn(serve(listener, host, access(), std::future::pending()));
+    url
+}
+
+fn access() -> Access {
+    Access {
+        token: Token::new(TOKEN).unwrap(),
+        hosts: Vec::new(),
+        origins: vec!["https://chat.example.com".into()],
+    }
+}
+
+#[tokio::test]
+async fn pages_of_a_known_origin_can_use_the_server() {
+    let setup = Setup::new().await;
+    let url = format!("{}/v1/chats/a/calls/1", for_pages(&setup).await);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let preflight = async |origin: &'static str| {
+        let request = client.request(Method::OPTIONS, &url);
+        let request = request
+            .header("origin", origin)
+            .header("access-control-request-method", "PUT")
+            .header(
+                "access-control-request-headers",
+                "authorization,content-type",
+            );
+        request.send().await.unwrap()
+    };
+    let allowed = preflight("https://chat.example.com").await;
+    assert_eq!(allowed.status(), 200);
+    for (name, value) in [
+        ("access-control-allow-origin", "https://chat.example.com"),
+        ("access-control-allow-methods", "GET,PUT,DELETE"),
+        ("access-control-allow-headers", "authorization,content-type"),
+    ] {
+        assert_eq!(allowed.headers()[name], value, "{name}");
+    }
+    let foreign = preflight("https://evil.example").await;
+    assert_eq!(foreign.status(), 403);
+    let shown = |response: &reqwest::Response| {
+        let headers = response.headers();
+        let vary = headers.get("vary").map(|vary| vary.to_str().unwrap());
+        headers.get("access-control-allow-origin").is_some()
+            && vary.is_some_and(|vary| vary.contains("origin"))
+    };
+    assert!(!shown(&foreign));
+    let put = || {
+        let request = client
+            .put(&url)
+            .header("origin", "https://chat.example.com");
+        request.header("content-type", "application/json")
+    };
+    let body = execute("echo hello").to_string();
+    let reply = put().bearer_auth(TOKEN).body(body.clone()).send().await;
+    let reply = reply.unwrap();
+    assert!(reply.status() == 200 && shown(&reply), "{reply:?}");
+    // A page is told as well what went wrong, also by the framework.
+    for (request, status) in [
+        (put().body(body), 401),
+        (put().bearer_auth(TOKEN).body("x".repeat(2 << 20)), 413),
+    ] {
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status(), status);
+        assert!(shown(&refused), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_origin_is_refused() {
+    let setup = Setup::new().await;
+    let url = format!("{}/v1/tools", for_pages(&setup).await);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |origins: &[&'static str]| {
+        let mut request = client.get(&url).bearer_auth(TOKEN);
+        for origin in origins {
+            request = request.header("origin", *origin);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    let known = "https://chat.example.com";
+    assert_eq!(ask(&[known]).await, 200);
+    assert_eq!(ask(&[known, "https://evil.example"]).await, 403);
+    assert_eq!(ask(&[known, known]).await, 403);
+}
+
+#[tokio::test]
+async fn headers_are_bounded_together() {
+    use tower::ServiceExt;
+    let setup = Setup::new().await;
+    let router = toolhost::server::router(setup.host.clone(), access());
+    let ask = async |size: usize| {
+        let mut request = axum::http::Request::get("/healthz").header("host", "localhost");
+        for index in 0..64 {
+            request = request.header(format!("x-{index:02}"), "y".repeat(size));
+        }
+        let local = toolhost::server::LocalAddress("127.0.0.1:1".parse().unwrap());
+        let request = request.extension(local).body(axum::body::Body::empty());
+        let answer = router.clone().oneshot(request.unwrap()).await;
+        answer.unwrap().status().as_u16()
+    };
+    assert_eq!(ask(1000).await, 200);
+    assert_eq!(ask(1024).await, 431);
 }
 
 #[tokio::test]

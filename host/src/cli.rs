@@ -4,6 +4,7 @@ mod call;
 mod logging;
 mod remote;
 mod serve;
+mod stderr;
 mod token;
 mod tools;
 
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use crate::host::{Builder, Host};
+use crate::host::{Host, StartError};
 use crate::state_dir::StateDir;
 
 /// Runs the tools of chat servers inside WebAssembly.
@@ -81,13 +82,16 @@ const SETUP_FAILED: u8 = 2;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            _ = writeln!(io::stderr(), "toolhost: {error:#}");
-            ExitCode::from(SETUP_FAILED)
-        }
+    if let Err(error) = stderr::start() {
+        _ = writeln!(io::stderr(), "toolhost: cannot start threads: {error}");
+        return ExitCode::from(SETUP_FAILED);
     }
+    let code = run(arguments).unwrap_or_else(|error| {
+        stderr::line(format_args!("toolhost: {error:#}"));
+        ExitCode::from(SETUP_FAILED)
+    });
+    stderr::finish();
+    code
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -116,23 +120,32 @@ impl Common {
         self.state_dir.clone().or_else(StateDir::default_path)
     }
 
-    /// Begins a host in the workspace, with the code cache of the state directory.
-    fn host(&self) -> anyhow::Result<Builder> {
+    /// Starts a host in the workspace, with the code cache of the state directory.
+    ///
+    /// A directory that the user named must work. The default one is a convenience, which a read-only home does without.
+    async fn start(&self) -> anyhow::Result<Host> {
         let workspace = match &self.workspace {
             Some(workspace) => workspace.clone(),
             None => std::env::current_dir()
                 .context("the current directory cannot be used as the workspace")?,
         };
-        let builder = Host::builder(workspace);
-        Ok(match self.state_dir() {
-            Some(path) => builder.state_dir(path),
-            None => {
-                tracing::warn!(
-                    "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"
-                );
-                builder
+        let builder = || Host::builder(&workspace);
+        let Some(path) = self.state_dir() else {
+            tracing::warn!(
+                "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"
+            );
+            return Ok(builder().start().await?);
+        };
+        match builder().state_dir(path).start().await {
+            Err(error @ (StartError::StateDir(_) | StartError::Cache(_)))
+                if self.state_dir.is_none() =>
+            {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::warn!(error, "no code cache: code is compiled each time");
+                Ok(builder().start().await?)
             }
-        })
+            started => Ok(started?),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The HTTP server: tools and calls for chat servers. Knows [`Host`], and no wasmtime type.
 
+mod accept_errors;
 mod access;
 mod calls;
 mod chats;
 mod connections;
+mod headers;
 mod problem;
 mod tools;
 
@@ -48,6 +50,9 @@ pub fn router(host: Host, access: Access) -> Router {
     );
     health
         .merge(api)
-        .layer(from_fn_with_state(access, access::require_known_host))
         .layer(from_fn(problem::in_a_body))
+        // Outside of what makes new responses, so that a page can read those as well.
+        .layer(access::for_pages(Arc::clone(&access)))
+        .layer(from_fn_with_state(access, access::require_known_host))
+        .layer(from_fn(headers::bound))
 }

@@ -1,7 +1,8 @@
 //! The state directory: the one place where Toolhost keeps files of its own.
 //!
 //! It belongs to the user that runs Toolhost and to nobody else. Everything below it is opened relative to a descriptor of
-//! it, and no symbolic link is followed, so that nobody can put something else in its place.
+//! it, and no symbolic link is followed there. Of the path of the directory itself, only the last component is protected
+//! from links: who can replace a directory above it decides where the state is.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +26,7 @@ pub struct StateDir {
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
     /// The system refused.
-    #[error("the state directory {path} cannot be used: {source}", path = path.display())]
+    #[error("the state directory {path} cannot be used", path = path.display())]
     Io {
         /// The directory.
         path: PathBuf,
@@ -50,7 +51,18 @@ pub enum StateDirError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Others may read it, and nothing shows that it is ours to close to them.
+    #[error("others may read {path} (mode {mode:o}), which Toolhost did not make: run `chmod 700` on it, or name another with --state-dir", path = path.display())]
+    Readable {
+        /// The directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
 }
+
+/// The file by which a state directory is known: the key of the code cache.
+const MARK: &str = "cache.key";
 
 impl StateDir {
     /// Returns `$XDG_STATE_HOME/toolhost`, or `~/.local/state/toolhost`; `None` if neither variable is an absolute path.
@@ -70,23 +82,18 @@ impl StateDir {
     /// # Errors
     ///
     /// If it is a symbolic link or no directory, belongs to somebody else, or can be written by others. A directory that
-    /// others can merely read is closed to them.
+    /// others can merely read is closed to them if it is a state directory already, and refused if it is not.
     pub fn open(path: &Path) -> Result<Self, StateDirError> {
+        // A link with `/` or `/.` behind it would be followed.
+        let path: PathBuf = path.components().collect();
         let io = |source| StateDirError::Io {
-            path: path.to_path_buf(),
+            path: path.clone(),
             source,
         };
-        if let Err(error) = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            && error.kind() != io::ErrorKind::AlreadyExists
-        {
-            return Err(io(error));
-        }
+        let made = make(&path).map_err(io)?;
         let directory =
-            nix::fcntl::open(path, DIRECTORY, Mode::empty()).map_err(|errno| io(errno.into()))?;
-        Self::check(directory, path.to_path_buf())
+            nix::fcntl::open(&path, DIRECTORY, Mode::empty()).map_err(|errno| io(errno.into()))?;
+        Self::check(directory, path, made)
     }
 
     /// Opens a directory in this one, making it if it is not there.
@@ -105,10 +112,11 @@ impl StateDir {
             Err(errno) => return Err(io(errno)),
         }
         let directory = openat(&self.directory, name, DIRECTORY, Mode::empty()).map_err(io)?;
-        Self::check(directory, path)
+        // What is in our directory is ours.
+        Self::check(directory, path, true)
     }
 
-    fn check(directory: OwnedFd, path: PathBuf) -> Result<Self, StateDirError> {
+    fn check(directory: OwnedFd, path: PathBuf, ours: bool) -> Result<Self, StateDirError> {
         let io = |errno: Errno, path: &Path| StateDirError::Io {
             path: path.to_path_buf(),
             source: errno.into(),
@@ -127,6 +135,13 @@ impl StateDir {
             return Err(StateDirError::Shared { path, mode });
         }
         if mode & 0o077 != 0 {
+            let known = || {
+                let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
+                nix::sys::stat::fstatat(&directory, MARK, flags).is_ok()
+            };
+            if !ours && !known() {
+                return Err(StateDirError::Readable { path, mode });
+            }
             fchmod(&directory, Mode::S_IRWXU).map_err(|errno| io(errno, &path))?;
         }
         Ok(Self { path, directory })
@@ -270,6 +285,20 @@ impl StateDir {
     }
 }
 
+/// Makes a directory and what is missing above it. Returns whether it was missing.
+fn make(path: &Path) -> io::Result<bool> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.mode(0o700);
+    if let Some(parent) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
+        builder.recursive(true).create(parent)?;
+    }
+    match builder.recursive(false).create(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
@@ -317,8 +346,15 @@ mod tests {
         let path = base.path().join("state");
         StateDir::open(&path).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let error = StateDir::open(&path).unwrap_err();
+        assert!(
+            matches!(error, StateDirError::Readable { mode: 0o755, .. }),
+            "{error}"
+        );
+        assert_eq!(mode(&path), 0o755, "somebody else's choice is left alone");
+        std::fs::write(path.join(MARK), "").unwrap();
         StateDir::open(&path).unwrap();
-        assert_eq!(mode(&path), 0o700, "a readable directory is closed");
+        assert_eq!(mode(&path), 0o700, "a readable state directory is closed");
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
         let error = StateDir::open(&path).unwrap_err();
         assert!(
@@ -328,10 +364,11 @@ mod tests {
         assert!(error.to_string().contains("chmod 700"));
         let link = base.path().join("link");
         symlink(base.path(), &link).unwrap();
-        assert!(matches!(
-            StateDir::open(&link).unwrap_err(),
-            StateDirError::Io { .. }
-        ));
+        for end in ["", "/", "/.", "//./"] {
+            let link = format!("{}{end}", link.display());
+            let error = StateDir::open(Path::new(&link)).unwrap_err();
+            assert!(matches!(error, StateDirError::Io { .. }), "{link}: {error}");
+        }
         std::fs::write(base.path().join("file"), "").unwrap();
         assert!(StateDir::open(&base.path().join("file")).is_err());
     }

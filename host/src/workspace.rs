@@ -84,7 +84,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// It cannot be resolved.
-    #[error("the workspace {path} cannot be used: {source}", path = path.display())]
+    #[error("the workspace {path} cannot be used", path = path.display())]
     Unusable {
         /// The directory.
         path: PathBuf,

@@ -1,6 +1,6 @@
 //! `toolhost call`.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, print, remote, serve};
+use super::{Common, print, remote, serve, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
@@ -58,10 +58,12 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         ),
         None => here(common, request).await?,
     };
-    let is_error = outcome
-        .get("is_error")
-        .and_then(Value::as_bool)
-        .unwrap_or(true);
+    // A cancelled call has a reply, but not the one that was asked for.
+    let is_error = outcome.get("state") == Some(&json!("cancelled"))
+        || outcome
+            .get("is_error")
+            .and_then(Value::as_bool)
+            .unwrap_or(true);
     print(&reply(&outcome, &ended).to_string())?;
     Ok(if is_error {
         ExitCode::FAILURE
@@ -72,19 +74,19 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
 async fn here(common: &Common, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
-    let host = common.host()?.start().await?;
+    let host = common.start().await?;
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = serve::signalled() => {
             // The call is cancelled and replies with what it has.
-            let ended = end(&host).await?;
+            let ended = end(&host).await;
             return match host.call(request).await {
                 Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
                 Err(error) => Err(error.into()),
             };
         }
     };
-    let ended = end(&host).await?;
+    let ended = end(&host).await;
     match called {
         Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
         Err(error @ CallError::UnknownTool { .. }) => bail!(error),
@@ -93,24 +95,23 @@ async fn here(common: &Common, request: Request) -> anyhow::Result<(Value, Vec<I
 }
 
 /// Ends what still runs, and says so if that takes a while.
-async fn end(host: &Host) -> anyhow::Result<Vec<Info>> {
+async fn end(host: &Host) -> Vec<Info> {
     let mut ending = std::pin::pin!(host.shutdown());
     let ended = match tokio::time::timeout(Duration::from_secs(1), &mut ending).await {
         Ok(ended) => ended,
         Err(_) => {
-            writeln!(std::io::stderr(), "toolhost: waiting for processes to end")?;
+            stderr::line("toolhost: waiting for processes to end");
             ending.await
         }
     };
     for info in &ended {
         let command = info.command.escape_debug();
-        writeln!(
-            std::io::stderr(),
+        stderr::line(format_args!(
             "toolhost: ended process {} ({command}) with the call; use `toolhost serve` and --server to keep processes",
             info.id
-        )?;
+        ));
     }
-    Ok(ended)
+    ended
 }
 
 /// Returns what is printed of an outcome: one part bare, several as `content`, a tool error as `error`.

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
+use super::stderr;
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
@@ -22,7 +24,9 @@ pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
         .with_context(|| format!("{filter:?} is no log filter"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr);
+        // The default reports a failed write with `eprintln!`, which panics if the reader is gone.
+        .log_internal_errors(false)
+        .with_writer(|| stderr::Log);
     let started = match format {
         LogFormat::Text => {
             let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

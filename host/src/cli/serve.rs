@@ -1,6 +1,5 @@
 //! `toolhost serve`.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Common, token};
+use super::{Common, stderr, token};
 use crate::server::{self, Access};
 
 #[derive(Debug, Args)]
@@ -54,18 +53,19 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     if !address.ip().is_loopback() {
         tracing::warn!(%address, "tokens and replies are not encrypted on the way: put a TLS proxy in front");
     }
-    let token = token::of_server(
+    // The file with a new token goes when this ends, however it does.
+    let (token, _file) = token::of_server(
         options.token_file.as_deref(),
         common.state_dir(),
         address.port(),
     )?;
-    let host = common.host()?.start().await?;
+    let host = common.start().await?;
     let access = Access {
         token,
         hosts: options.allow_host,
         origins: options.allow_origin,
     };
-    writeln!(std::io::stderr(), "listening on http://{address}")?;
+    stderr::line(format_args!("listening on http://{address}"));
     let ended = server::serve(listener, host, access, stop).await?;
     tracing::info!(
         processes = ended.len(),

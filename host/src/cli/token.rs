@@ -1,11 +1,12 @@
 //! Where the bearer token comes from.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use super::stderr;
 use crate::server::Token;
 use crate::state_dir::StateDir;
 
@@ -40,14 +41,16 @@ pub(super) fn of_server(
     file: Option<&Path>,
     state_dir: Option<PathBuf>,
     port: u16,
-) -> anyhow::Result<Token> {
+) -> anyhow::Result<(Token, Option<TokenFile>)> {
     if let Some(text) = configured(file)? {
-        return Token::new(&text).context("the configured token cannot be used");
+        let token = Token::new(&text).context("the configured token cannot be used")?;
+        return Ok((token, None));
     }
     let text = generate()?;
-    let mut stderr = io::stderr();
-    if stderr.is_terminal() {
-        writeln!(stderr, "token: {text}")?;
+    let token = Token::new(&text).context("the new token cannot be used")?;
+    if io::stderr().is_terminal() {
+        stderr::line(format_args!("token: {text}"));
+        Ok((token, None))
     } else {
         let path = state_dir.with_context(|| {
             format!(
@@ -59,9 +62,30 @@ pub(super) fn of_server(
         state
             .write(&name, text.as_bytes())
             .context("cannot keep a new token")?;
-        writeln!(stderr, "token file: {}", state.path().join(name).display())?;
+        let path = state.path().join(&name);
+        stderr::line(format_args!("token file: {}", path.display()));
+        Ok((token, Some(TokenFile { state, name, text })))
     }
-    Token::new(&text).context("the new token cannot be used")
+}
+
+/// The file with a new token, which is removed when this is dropped.
+pub(super) struct TokenFile {
+    state: StateDir,
+    name: String,
+    text: String,
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        // The port is free by now, and another server may have left its own token here.
+        let found = self.state.read(&self.name, self.text.len() as u64);
+        if !matches!(found, Ok(Some(found)) if found == self.text.as_bytes()) {
+            return;
+        }
+        if let Err(error) = self.state.remove(&self.name) {
+            tracing::warn!(name = self.name, %error, "the token file stays behind");
+        }
+    }
 }
 
 fn generate() -> anyhow::Result<String> {

@@ -28,7 +28,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
                 .tools(options.format)
                 .await?
         }
-        None => options.format.render(common.host()?.start().await?.tools()),
+        None => options.format.render(common.start().await?.tools()),
     };
     print(&serde_json::to_string_pretty(&tools)?)?;
     Ok(ExitCode::SUCCESS)

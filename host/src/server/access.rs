@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use constant_time_eq::constant_time_eq_32;
+use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
 use super::problem::Problem;
 
@@ -102,7 +103,26 @@ pub(super) async fn require_known_host(
     Ok(next.run(request).await)
 }
 
+/// Lets the pages of known origins read replies, and answers what a browser asks before it sends a request.
+///
+/// Refuses nothing: that is what [`require_known_host`] does, outside of it.
+pub(super) fn for_pages(access: Arc<Access>) -> CorsLayer {
+    let known = AllowOrigin::predicate(move |origin, _| access.allows_pages_of(origin.as_bytes()));
+    CorsLayer::new()
+        .allow_origin(known)
+        .allow_methods([Method::GET, Method::PUT, Method::DELETE])
+        .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+        .expose_headers([RETRY_AFTER])
+        // The page is on the Internet and the server on this machine, which browsers ask about as well.
+        .allow_private_network(AllowPrivateNetwork::yes())
+}
+
 impl Access {
+    fn allows_pages_of(&self, origin: &[u8]) -> bool {
+        let mut known = self.origins.iter();
+        known.any(|known| known.as_bytes().eq_ignore_ascii_case(origin))
+    }
+
     fn check(&self, uri: &Uri, headers: &HeaderMap, local: Option<IpAddr>) -> Result<(), Problem> {
         let forbidden =
             |code, detail: String| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
@@ -124,19 +144,21 @@ impl Access {
                 return forbidden("foreign_host", detail);
             }
         }
-        let Some(origin) = headers.get(ORIGIN) else {
+        let mut origins = headers.get_all(ORIGIN).iter();
+        let Some(origin) = origins.next() else {
             return Ok(());
         };
+        if origins.next().is_some() {
+            return forbidden(
+                "foreign_origin",
+                "a request has at most one Origin header".into(),
+            );
+        }
         let origin = String::from_utf8_lossy(origin.as_bytes());
         let same = origin
             .strip_prefix("http://")
             .is_some_and(|origin| origin.eq_ignore_ascii_case(&name));
-        if same
-            || self
-                .origins
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(&origin))
-        {
+        if same || self.allows_pages_of(origin.as_bytes()) {
             return Ok(());
         }
         forbidden(

@@ -1,0 +1,156 @@
+//! Standard error, written by a thread of its own.
+//!
+//! Nobody waits for a reader that does not read, and nobody fails because the reader is gone: what does not fit into the
+//! queue is dropped and counted. `tracing-appender` does the same, but prints to standard output when it cannot end.
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How many bytes may wait for the reader.
+const QUEUE_BYTES: usize = 1 << 20;
+
+/// How long the last lines may take to reach the reader.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// What is not written yet.
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: VecDeque<Vec<u8>>,
+    bytes: usize,
+    dropped: u64,
+    /// A line was taken and is not out yet.
+    writing: bool,
+}
+
+static QUEUE: Queue = Queue {
+    waiting: Mutex::new(Waiting {
+        lines: VecDeque::new(),
+        bytes: 0,
+        dropped: 0,
+        writing: false,
+    }),
+    changed: Condvar::new(),
+};
+
+/// Starts the thread that writes.
+pub(super) fn start() -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("stderr".into());
+    thread.spawn(|| {
+        loop {
+            let line = QUEUE.take();
+            // There is nowhere to report it to.
+            _ = io::stderr().write_all(&line);
+            QUEUE.written();
+        }
+    })?;
+    Ok(())
+}
+
+/// Writes one line, some time soon.
+pub(super) fn line(text: impl Display) {
+    QUEUE.push(format!("{text}\n").into_bytes());
+}
+
+/// Waits until every line is written, but not for long.
+pub(super) fn finish() {
+    let waiting = QUEUE.lock();
+    let busy = |waiting: &mut Waiting| waiting.writing || !waiting.lines.is_empty();
+    _ = QUEUE.changed.wait_timeout_while(waiting, LAST_LINES, busy);
+}
+
+/// What the log is written to, one event at a time.
+#[derive(Debug)]
+pub(super) struct Log;
+
+impl Write for Log {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        QUEUE.push(event.to_vec());
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: Vec<u8>) {
+        self.lock().push(line);
+        self.changed.notify_all();
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(line) = waiting.take() {
+                return line;
+            }
+            waiting = self
+                .changed
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn written(&self) {
+        self.lock().writing = false;
+        self.changed.notify_all();
+    }
+}
+
+impl Waiting {
+    fn push(&mut self, line: Vec<u8>) {
+        if self.bytes + line.len() > QUEUE_BYTES {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += line.len();
+        self.lines.push_back(line);
+    }
+
+    fn take(&mut self) -> Option<Vec<u8>> {
+        let line = match self.lines.pop_front() {
+            Some(line) => {
+                self.bytes -= line.len();
+                line
+            }
+            None if self.dropped > 0 => {
+                let dropped = std::mem::take(&mut self.dropped);
+                format!("toolhost: {dropped} lines are missing here, as nobody read them\n").into()
+            }
+            None => return None,
+        };
+        self.writing = true;
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_is_dropped_and_counted() {
+        let mut waiting = Waiting::default();
+        for _ in 0..3 {
+            waiting.push(vec![b'x'; QUEUE_BYTES / 2]);
+        }
+        assert_eq!(waiting.bytes, QUEUE_BYTES);
+        let lines: Vec<_> = std::iter::from_fn(|| waiting.take()).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[2].starts_with(b"toolhost: 1 lines are missing"));
+        assert_eq!((waiting.bytes, waiting.take()), (0, None));
+    }
+}

@@ -1,0 +1,32 @@
+//! A bound on the headers of a request, which hyper's own buffer limit holds only roughly.
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::problem::Problem;
+
+/// The most bytes of the target and the headers of a request.
+pub(super) const HEADER_BYTES: usize = 64 << 10;
+
+/// What separates name and value, and what ends the line.
+const PUNCTUATION: usize = 4;
+
+/// Refuses requests whose headers are larger together.
+pub(super) async fn bound(request: Request, next: Next) -> Result<Response, Problem> {
+    let path = request.uri().path_and_query();
+    let target = path.map_or(0, |path| path.as_str().len());
+    let each = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
+        name.as_str().len() + value.len() + PUNCTUATION
+    };
+    let size = target + request.headers().iter().map(each).sum::<usize>();
+    if size > HEADER_BYTES {
+        return Err(Problem::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "large_headers",
+            format!("the headers have {size} bytes, and may have {HEADER_BYTES}"),
+        ));
+    }
+    Ok(next.run(request).await)
+}
