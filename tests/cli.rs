@@ -240,6 +240,14 @@ struct Serving {
     rest: Option<std::thread::JoinHandle<String>>,
 }
 
+impl Drop for Serving {
+    /// A test that fails leaves no server behind.
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
 impl Serving {
     fn start(mut command: Command) -> Self {
         let mut child = command

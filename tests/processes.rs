@@ -715,3 +715,23 @@ async fn a_list_stays_small_however_long_the_commands_are() {
     let (infos, _) = setup.registry.list(&chat("a"), false, 10);
     assert!(infos[0].command.len() < 3000 && infos[0].command.ends_with('…'));
 }
+
+#[tokio::test]
+async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
+    let limits = Limits {
+        grace: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let setup = with(limits);
+    setup
+        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
+        .await;
+    let pid = setup.pid("pid").await;
+    let mut ending = Box::pin(setup.registry.shutdown());
+    assert!(futures_util::poll!(ending.as_mut()).is_pending());
+    setup.registry.hurry();
+    tokio::time::timeout(PATIENCE, ending)
+        .await
+        .expect("it waits for the grace");
+    assert!(!is_alive(pid));
+}

@@ -68,7 +68,8 @@ enum Command {
     /// Call a tool and print its reply
     ///
     /// Without --server, the tool runs in this process, and what it started is ended when the reply is there.
-    /// Exit codes: 0 for a reply, 1 if the tool replied with an error, 2 for bad usage or a failed set-up.
+    /// Exit codes: 0 for a reply, 1 if the tool replied with an error or the call was cancelled, 2 for bad usage or a failed
+    /// set-up.
     Call(call::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),

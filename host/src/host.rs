@@ -145,4 +145,9 @@ impl Host {
         self.inner.calls.wait().await;
         self.inner.workspace.shutdown().await
     }
+
+    /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
+    pub fn hurry(&self) {
+        self.inner.workspace.hurry();
+    }
 }

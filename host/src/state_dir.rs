@@ -62,7 +62,7 @@ pub enum StateDirError {
 }
 
 /// The file by which a state directory is known: the key of the code cache.
-const MARK: &str = "cache.key";
+pub(crate) const MARK: &str = "cache.key";
 
 impl StateDir {
     /// Returns `$XDG_STATE_HOME/toolhost`, or `~/.local/state/toolhost`; `None` if neither variable is an absolute path.

@@ -78,6 +78,9 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
 
     /// Ends every process and returns those that were live. Nothing can be started afterwards.
     fn shutdown(&self) -> BoxFuture<'_, Vec<Info>>;
+
+    /// Kills what is being ended at once, without the rest of its grace.
+    fn hurry(&self);
 }
 
 /// A directory that cannot be a workspace.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -94,14 +95,23 @@ async fn here(common: &Common, request: Request) -> anyhow::Result<(Value, Vec<I
     }
 }
 
-/// Ends what still runs, and says so if that takes a while.
+/// Ends what still runs, and says so if that takes a while. Another signal takes its grace from it.
 async fn end(host: &Host) -> Vec<Info> {
-    let mut ending = std::pin::pin!(host.shutdown());
-    let ended = match tokio::time::timeout(Duration::from_secs(1), &mut ending).await {
-        Ok(ended) => ended,
-        Err(_) => {
-            stderr::line("toolhost: waiting for processes to end");
-            ending.await
+    let mut ending = pin!(host.shutdown());
+    let mut again = pin!(serve::signalled());
+    let mut notice = pin!(tokio::time::sleep(Duration::from_secs(1)));
+    let (mut hurried, mut noticed) = (false, false);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut ending => break ended,
+            () = &mut again, if !hurried => {
+                hurried = true;
+                host.hurry();
+            }
+            () = &mut notice, if !noticed => {
+                noticed = true;
+                stderr::line("toolhost: waiting for processes to end");
+            }
         }
     };
     for info in &ended {

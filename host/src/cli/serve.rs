@@ -66,6 +66,15 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         origins: options.allow_origin,
     };
     stderr::line(format_args!("listening on http://{address}"));
+    let hurried = host.clone();
+    let stop = async move {
+        stop.await;
+        // Whoever asks again does not want to wait for processes that take their time.
+        tokio::spawn(async move {
+            signalled().await;
+            hurried.hurry();
+        });
+    };
     let ended = server::serve(listener, host, access, stop).await?;
     tracing::info!(
         processes = ended.len(),

@@ -45,7 +45,7 @@ pub enum StartError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A plugin does not load.
-    #[error("plugin {name}: {source}")]
+    #[error("plugin {name} cannot be loaded")]
     Load {
         /// The name of the plugin.
         name: String,

@@ -12,7 +12,7 @@ use wasmtime::component::Component;
 use crate::state_dir::{StateDir, StateDirError};
 
 /// The name of the key in the state directory.
-const KEY: &str = "cache.key";
+const KEY: &str = crate::state_dir::MARK;
 
 /// The bytes of the key, and of a keyed hash.
 const KEY_SIZE: usize = 32;
@@ -37,7 +37,7 @@ pub enum CacheError {
     #[error(transparent)]
     Directory(#[from] StateDirError),
     /// The key cannot be read or made.
-    #[error("the key of the code cache cannot be used: {0}")]
+    #[error("the key of the code cache cannot be used")]
     Key(#[from] io::Error),
 }
 

@@ -55,7 +55,7 @@ pub enum EngineError {
     #[error("wasmtime cannot work here: {0:#}")]
     Wasm(wasmtime::Error),
     /// The threads for the guests cannot be started.
-    #[error("the threads for plugins cannot be started: {0}")]
+    #[error("the threads for plugins cannot be started")]
     Threads(#[from] std::io::Error),
 }
 

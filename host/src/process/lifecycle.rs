@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
 
 use super::running::Process;
 use super::{Cause, Error, Signal, State};
@@ -234,14 +235,21 @@ async fn kill_in_time(process: Arc<Process>) {
     process.progress().kill_at = None;
 }
 
-/// Ends a process and waits until nothing is left of it that signals can reach.
-pub(super) async fn end(process: &Process, grace: Duration, cause: Cause) {
-    if !grace.is_zero() {
+/// Ends a process and waits until nothing is left of it that signals can reach. Its grace is over at once when there is a
+/// hurry.
+pub(super) async fn end(
+    process: &Process,
+    grace: Duration,
+    hurry: &CancellationToken,
+    cause: Cause,
+) {
+    if !grace.is_zero() && !hurry.is_cancelled() {
         if let Err(error) = process.send(Signal::Terminate, cause) {
             tracing::debug!(process = process.id(), %error, "failed to terminate");
         }
-        if gone_within(process, grace).await {
-            return;
+        tokio::select! {
+            gone = gone_within(process, grace) => if gone { return },
+            () = hurry.cancelled() => {}
         }
     }
     kill(process, cause).await;

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::group::{Group, Spawn, find_shell};
@@ -59,6 +60,8 @@ pub struct Registry {
     chats: Mutex<Chats>,
     /// Ends under way, which whoever asked for them may not live to see.
     ending: TaskTracker,
+    /// Takes the rest of their grace from all that are being ended, and from all that will be.
+    hurry: CancellationToken,
 }
 
 impl Registry {
@@ -77,6 +80,7 @@ impl Registry {
             runtime,
             chats,
             ending: TaskTracker::new(),
+            hurry: CancellationToken::new(),
         });
         registry
             .runtime
@@ -273,19 +277,23 @@ impl Registry {
         ended
     }
 
+    /// Kills what is being ended at once, without the rest of its grace.
+    pub fn hurry(&self) {
+        self.hurry.cancel();
+    }
+
     async fn end_all(&self, processes: Vec<Arc<Process>>) -> Vec<Info> {
         let live = processes
             .into_iter()
             .filter(|process| process.state().is_live());
         let live: Vec<_> = live.collect();
         let infos = live.iter().map(|process| process.info()).collect();
-        let grace = self.limits.grace;
+        let (grace, hurry) = (self.limits.grace, self.hurry.clone());
         let end = async move {
-            join_all(
-                live.iter()
-                    .map(|process| lifecycle::end(process, grace, Cause::Shutdown)),
-            )
-            .await;
+            let ends = live
+                .iter()
+                .map(|process| lifecycle::end(process, grace, &hurry, Cause::Shutdown));
+            join_all(ends).await;
         };
         if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
             tracing::error!(%error, "failed to end processes");

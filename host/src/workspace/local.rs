@@ -113,4 +113,8 @@ impl Workspace for Local {
     fn shutdown(&self) -> BoxFuture<'_, Vec<Info>> {
         Box::pin(self.processes.shutdown())
     }
+
+    fn hurry(&self) {
+        self.processes.hurry();
+    }
 }
