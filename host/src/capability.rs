@@ -26,9 +26,6 @@ use bindings::toolhost::plugin as wit;
 
 pub(crate) use log::LineLog;
 
-/// The imports of the contract that need a grant, and what grants them.
-pub(crate) const GRANTED: [(&str, &str); 2] = [("processes", "processes"), ("files", "files")];
-
 /// What an operator lets a plugin import. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {

@@ -158,17 +158,6 @@ impl Ledger {
         });
         Ok(Begun::Running(told))
     }
-
-    /// Returns how many calls are known, and how many of them run.
-    pub fn counts(&self) -> (usize, usize) {
-        let calls = lock(&self.calls);
-        let running = calls
-            .entries
-            .values()
-            .filter(|record| matches!(record, Record::Running { .. }))
-            .count();
-        (calls.entries.len(), running)
-    }
 }
 
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! `toolhost call`.
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,12 +28,8 @@ pub(super) struct Options {
     /// The id of the call; a server answers a repeated id with the saved reply [default: a random one]
     #[arg(long, value_name = "ID", value_parser = str::parse::<CallId>)]
     call: Option<CallId>,
-    /// Call through a running server, such as http://127.0.0.1:7411; processes then stay
-    #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
-    server: Option<String>,
-    /// A file with the token of the server [default: the variable TOOLHOST_TOKEN]
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    remote: remote::Remote,
 }
 
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
@@ -50,13 +45,8 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         arguments: Arguments::parse(&text)?,
         attributes: [("client".into(), "toolhost".into())].into(),
     };
-    let (outcome, ended) = match options.server {
-        Some(url) => (
-            remote::Server::new(&url, options.token_file.as_deref())?
-                .call(&request)
-                .await?,
-            Vec::new(),
-        ),
+    let (outcome, ended) = match options.remote.server()? {
+        Some(server) => (server.call(&request).await?, Vec::new()),
         None => here(common, request).await?,
     };
     // A cancelled call has a reply, but not the one that was asked for.

@@ -1,14 +1,37 @@
 //! The client half of `--server`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use clap::Args;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
 use super::token;
 use crate::call::Request;
 use crate::tool::Format;
+
+/// Which server to use, and how to be let in.
+#[derive(Debug, Args)]
+pub(super) struct Remote {
+    /// Use a running server, such as http://127.0.0.1:7411; processes then stay when a call ends
+    #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
+    server: Option<String>,
+    /// A file with the token of the server [default: the variable TOOLHOST_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl Remote {
+    /// Returns the server that was named, if one was.
+    pub(super) fn server(&self) -> anyhow::Result<Option<Server>> {
+        let server = self
+            .server
+            .as_deref()
+            .map(|url| Server::new(url, self.token_file.as_deref()));
+        server.transpose()
+    }
+}
 
 /// A running server.
 pub(super) struct Server {
@@ -18,7 +41,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(url: &str, token_file: Option<&Path>) -> anyhow::Result<Self> {
+    fn new(url: &str, token_file: Option<&Path>) -> anyhow::Result<Self> {
         if !url.starts_with("http://") {
             bail!("{url:?} cannot be reached: name a server as http://HOST:PORT");
         }

@@ -1,7 +1,7 @@
 //! What a component may import, judged by name before the linker looks, whose error would not say what to do.
 
 use super::LoadError;
-use crate::capability::{GRANTED, Grants};
+use crate::capability::Grants;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "toolhost:plugin/";
@@ -38,16 +38,15 @@ pub(super) fn check_import(import: &str, grants: &Grants) -> Result<(), LoadErro
         return Err(LoadError::Version(import.to_owned()));
     }
     let name = interface.split('@').next().unwrap_or_default();
-    if FREE.contains(&name) || (name == "processes" && grants.processes) {
-        return Ok(());
-    }
-    match GRANTED.iter().find(|(granted, _)| *granted == name) {
-        Some(("processes", grant)) => Err(LoadError::NotGranted {
+    match name {
+        free if FREE.contains(&free) => Ok(()),
+        "processes" if grants.processes => Ok(()),
+        "processes" => Err(LoadError::NotGranted {
             import: import.to_owned(),
-            grant,
+            grant: "processes",
         }),
-        Some(_) => Err(LoadError::NotOffered(import.to_owned())),
-        None => Err(LoadError::UnknownImport(import.to_owned())),
+        "files" => Err(LoadError::NotOffered(import.to_owned())),
+        _ => Err(LoadError::UnknownImport(import.to_owned())),
     }
 }
 

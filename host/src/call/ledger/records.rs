@@ -56,6 +56,21 @@ impl Record {
             Self::Gone { .. } => Err(Refused::Gone),
         }
     }
+
+    fn ended(&self) -> Option<Instant> {
+        match self {
+            Self::Ended { at, .. } | Self::Gone { at, .. } => Some(*at),
+            Self::Running { .. } => None,
+        }
+    }
+
+    /// Returns how many bytes the outcome holds, if there still is one.
+    fn size(&self) -> Option<usize> {
+        match self {
+            Self::Ended { outcome, .. } => Some(outcome.size()),
+            Self::Running { .. } | Self::Gone { .. } => None,
+        }
+    }
 }
 
 impl Calls {
@@ -113,23 +128,6 @@ impl Calls {
                     at: *at,
                 };
             }
-        }
-    }
-}
-
-impl Record {
-    fn ended(&self) -> Option<Instant> {
-        match self {
-            Self::Ended { at, .. } | Self::Gone { at, .. } => Some(*at),
-            Self::Running { .. } => None,
-        }
-    }
-
-    /// Returns how many bytes the outcome holds, if there still is one.
-    fn size(&self) -> Option<usize> {
-        match self {
-            Self::Ended { outcome, .. } => Some(outcome.size()),
-            Self::Running { .. } | Self::Gone { .. } => None,
         }
     }
 }
