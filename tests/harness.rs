@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use toolhost::process::Spawner;
 use toolhost::server::{Access, Token, serve};
 use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 
@@ -20,6 +21,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn state_dir() -> &'static Path {
     static STATE: OnceLock<TempDir> = OnceLock::new();
     STATE.get_or_init(|| tempfile::tempdir().unwrap()).path()
+}
+
+/// The Toolhost program.
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_toolhost"))
+}
+
+/// A spawner for all tests of this process. Without cgroups, as most machines delegate none: whoever tests with them has a
+/// spawner of its own.
+pub(crate) fn spawner() -> Spawner {
+    static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+    SPAWNER
+        .get_or_init(|| Spawner::start_without_cgroup(program()).unwrap())
+        .clone()
 }
 
 /// A host with a workspace of its own.
@@ -37,7 +52,9 @@ impl Setup {
     /// A host that was changed before its start.
     pub(crate) async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let builder = Host::builder(workspace.path()).state_dir(state_dir().join("state"));
+        let builder = Host::builder(workspace.path())
+            .code_cache(state_dir().join("state"))
+            .spawner(spawner());
         let host = change(builder).start().await.unwrap();
         Self { host, workspace }
     }

@@ -12,6 +12,7 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ pub(crate) struct Call {
 pub(crate) struct Started {
     processes: Arc<Mutex<Vec<StartedProcess>>>,
     starting: TaskTracker,
+    /// How many starts were asked for.
+    asked: Arc<AtomicU64>,
 }
 
 #[derive(Clone, Debug)]
@@ -89,6 +92,11 @@ pub(crate) struct StartedProcess {
 }
 
 impl Started {
+    /// Counts a start, and returns its place in the order of those of the call, from 0 on.
+    fn next(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
     fn push(&self, process: StartedProcess) {
         self.processes
             .lock()

@@ -16,6 +16,7 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::host::{Host, StartError};
+use crate::process::{SPAWNER, run_spawner};
 use crate::state_dir::StateDir;
 
 /// Runs the tools of chat servers inside WebAssembly.
@@ -81,7 +82,14 @@ enum Command {
 const SETUP_FAILED: u8 = 2;
 
 /// Runs the command line of this process.
+///
+/// With the one argument `spawner`, it is that instead (see [`process::Spawner`](crate::process::Spawner)): nothing else is
+/// done before, as that must have one thread.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|argument| argument == SPAWNER) && arguments.next().is_none() {
+        run_spawner();
+    }
     let arguments = Arguments::parse();
     if let Err(error) = stderr::start() {
         _ = writeln!(io::stderr(), "toolhost: cannot start threads: {error}");
@@ -137,7 +145,7 @@ impl Common {
             );
             return Ok(builder().start().await?);
         };
-        match builder().state_dir(path).start().await {
+        match builder().code_cache(path).start().await {
             Err(error @ (StartError::StateDir(_) | StartError::Cache(_)))
                 if self.state_dir.is_none() =>
             {

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::call::{Ledger, Outcome, Refused, Request};
 use crate::id::ChatId;
 use crate::plugin::{Context, Plugin};
-use crate::process::{self, Info};
+use crate::process::{self, Info, Registry};
 use crate::tool::Definition;
 use crate::workspace::Workspace;
 
@@ -28,6 +28,8 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     workspace: Arc<dyn Workspace>,
+    /// Those of the workspace on this machine.
+    processes: Arc<Registry>,
     ledger: Ledger,
     max_wait: Option<Duration>,
     /// Tools as callers see them, and behind each name the plugin that offers it under a name of its own.
@@ -73,6 +75,11 @@ impl Host {
     /// Returns the directory in which commands run.
     pub fn workspace(&self) -> &std::path::Path {
         self.inner.workspace.root()
+    }
+
+    /// Returns the processes of all chats, for those who may see them.
+    pub fn processes(&self) -> &Arc<Registry> {
+        &self.inner.processes
     }
 
     /// Returns the one outcome of a call. Repeats of it, at any time, get the same.

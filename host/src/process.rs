@@ -5,27 +5,32 @@
 //! A process here is one command with everything that it started. It has finished when its **shell** has exited, not when
 //! its output pipe closes: `sleep 5 & echo hi` has finished after a millisecond, and lingers until the `sleep` is gone.
 //!
-//! Containment in this version is the process group. What leaves its group (`setsid`, `timeout`, a shell with job
-//! control) is not reached by signals; SECURITY.md says so.
+//! What holds a command together is in [`contain`]: a supervisor for each, or a process group where there is none.
 
 mod capture;
 mod command;
+mod contain;
+mod ending;
 mod environment;
 mod error;
-mod group;
+mod journal;
 mod lifecycle;
+mod pipe_reader;
+mod record;
 mod registry;
 mod running;
+mod saved;
 mod status;
-mod survivors;
 mod wait;
 
 pub use capture::{Capture, Chunk, WINDOW};
 pub use command::{Command, MAX_COMMAND};
-pub use environment::Environment;
+pub use contain::{Containment, Kind, Spawner, Survivor};
+pub(crate) use contain::{SPAWNER, run_spawner};
+pub use environment::{Environment, Extras, ExtrasError};
 pub use error::Error;
-pub use registry::{Limits, Registry};
+pub use registry::{Config, Limits, OpenError, Records, Registry};
 pub use running::{Info, Process, Snapshot};
+pub use saved::{SaveLimits, Saved};
 pub use status::{Cause, ExitStatus, Signal, State};
-pub use survivors::Survivor;
 pub use wait::{WaitOptions, Waited, Wake};

@@ -4,6 +4,9 @@
 //! it, and no symbolic link is followed there. Of the path of the directory itself, only the last component is protected
 //! from links: who can replace a directory above it decides where the state is.
 
+mod append;
+mod lock;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,6 +17,8 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 use nix::unistd::geteuid;
+
+pub use lock::Lock;
 
 /// An open directory that only its owner, who runs this, can use.
 #[derive(Debug)]
@@ -58,6 +63,14 @@ pub enum StateDirError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// Another host has its [`Lock`].
+    #[error("another toolhost{} uses the state directory {path}: end it, or name another directory with --state-dir", lock::holder(*pid), path = path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+        /// The process that has the lock; `None` if it did not say.
+        pid: Option<u32>,
     },
 }
 
@@ -116,6 +129,48 @@ impl StateDir {
         Self::check(directory, path, true)
     }
 
+    /// Opens a directory in this one; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`StateDir::open`].
+    pub fn existing_subdirectory(&self, name: &str) -> Result<Option<Self>, StateDirError> {
+        let path = self.path.join(name);
+        match openat(&self.directory, name, DIRECTORY, Mode::empty()) {
+            // What is in our directory is ours.
+            Ok(directory) => Self::check(directory, path, true).map(Some),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(StateDirError::Io {
+                path,
+                source: errno.into(),
+            }),
+        }
+    }
+
+    /// Removes a directory in this one with the files in it. That there is none is no error.
+    ///
+    /// # Errors
+    ///
+    /// If it is a link, holds a directory, or the system refuses. What could be removed is gone.
+    pub fn remove_subdirectory(&self, name: &str) -> io::Result<()> {
+        let directory = match self.existing_subdirectory(name) {
+            Ok(Some(directory)) => directory,
+            Ok(None) => return Ok(()),
+            Err(StateDirError::Io { source, .. }) => return Err(source),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let mut removed = Ok(());
+        for (file, _) in directory.names()? {
+            removed = removed.and(directory.remove(&file));
+        }
+        removed?;
+        let flag = nix::unistd::UnlinkatFlags::RemoveDir;
+        match nix::unistd::unlinkat(&self.directory, name, flag) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     fn check(directory: OwnedFd, path: PathBuf, ours: bool) -> Result<Self, StateDirError> {
         let io = |errno: Errno, path: &Path| StateDirError::Io {
             path: path.to_path_buf(),
@@ -158,6 +213,24 @@ impl StateDir {
     ///
     /// If it is a link, no regular file, larger, somebody else's, writable by others, or cannot be read.
     pub fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(name)? else {
+            return Ok(None);
+        };
+        let size = file.metadata()?.len();
+        if size > max {
+            return Err(not_ours(name));
+        }
+        let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        io::Read::read_to_end(&mut io::Read::take(file, max), &mut data)?;
+        Ok(Some(data))
+    }
+
+    /// Opens a regular file that belongs to this user for reading; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it is a link, no regular file, somebody else's, writable by others, or cannot be opened.
+    pub fn open_file(&self, name: &str) -> io::Result<Option<File>> {
         // O_NONBLOCK: a FIFO in the place of the file must not stop us.
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.directory, name, flags, Mode::empty()) {
@@ -166,17 +239,24 @@ impl StateDir {
             Err(errno) => return Err(errno.into()),
         };
         let stat = fstat(&file)?;
-        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
-        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 || size > max
-        {
-            return Err(io::Error::other(format!(
-                "{name} is not a file that this user wrote"
-            )));
+        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
+            return Err(not_ours(name));
         }
-        let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        io::Read::read_to_end(&mut io::Read::take(file, max), &mut data)?;
-        Ok(Some(data))
+        Ok(Some(file))
+    }
+
+    /// Makes an empty file with mode 0600, open for reading and writing. Unlike [`StateDir::write`], it is for what grows
+    /// under its name.
+    ///
+    /// # Errors
+    ///
+    /// If the name is taken, even by a link, or the system refuses.
+    pub fn create_file(&self, name: &str) -> io::Result<File> {
+        let flags =
+            OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        Ok(File::from(openat(&self.directory, name, flags, mode)?))
     }
 
     /// Writes a file with mode 0600 that is complete before it has its name. An older file of the name is replaced.
@@ -217,14 +297,7 @@ impl StateDir {
 
     fn write_partial(&self, name: &str, data: &[u8]) -> io::Result<String> {
         let partial = format!(".{name}.{}", uuid::Uuid::new_v4().simple());
-        let flags =
-            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(
-            &self.directory,
-            partial.as_str(),
-            flags,
-            Mode::S_IRUSR | Mode::S_IWUSR,
-        )?);
+        let mut file = self.create_file(&partial)?;
         match io::Write::write_all(&mut file, data) {
             Ok(()) => Ok(partial),
             Err(error) => {
@@ -283,6 +356,10 @@ impl StateDir {
         }
         Ok(names)
     }
+}
+
+fn not_ours(name: &str) -> io::Error {
+    io::Error::other(format!("{name} is not a file that this user wrote"))
 }
 
 /// Makes a directory and what is missing above it. Returns whether it was missing.
@@ -389,5 +466,33 @@ mod tests {
         )
         .unwrap();
         assert!(state.read("shared", 100).is_err());
+    }
+
+    #[test]
+    fn files_grow_under_their_name_and_go_with_their_directory() {
+        let base = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&base.path().join("state")).unwrap();
+        assert!(state.existing_subdirectory("sub").unwrap().is_none());
+        let sub = state.subdirectory("sub").unwrap();
+        let mut file = sub.create_file("x").unwrap();
+        io::Write::write_all(&mut file, b"grows").unwrap();
+        assert_eq!(mode(&sub.path().join("x")), 0o600);
+        assert!(sub.create_file("x").is_err(), "a name is used once");
+        let sub = state.existing_subdirectory("sub").unwrap().unwrap();
+        let mut file = sub.open_file("x").unwrap().unwrap();
+        let mut text = String::new();
+        io::Read::read_to_string(&mut file, &mut text).unwrap();
+        assert_eq!(text, "grows");
+        let target = base.path().join("target");
+        std::fs::write(&target, "").unwrap();
+        symlink(&target, sub.path().join("link")).unwrap();
+        assert!(sub.create_file("link").is_err());
+        assert!(sub.open_file("link").is_err());
+        symlink(base.path(), state.path().join("elsewhere")).unwrap();
+        assert!(state.existing_subdirectory("elsewhere").is_err());
+        assert!(state.remove_subdirectory("elsewhere").is_err());
+        state.remove_subdirectory("sub").unwrap();
+        state.remove_subdirectory("sub").unwrap();
+        assert!(!sub.path().exists() && target.exists());
     }
 }

@@ -22,7 +22,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
     /// Returns the absolute path of the workspace directory, as a command sees it.
     fn root(&self) -> &Path;
 
-    /// Starts a command and returns the id of its process.
+    /// Starts a command and returns the id of its process. The key of the command names this start: a repeat with the same
+    /// key starts nothing and returns the process of the first.
     fn start<'a>(
         &'a self,
         chat: &'a ChatId,
@@ -97,4 +98,7 @@ pub enum OpenError {
     /// It is no directory.
     #[error("the workspace {path} is not a directory", path = .0.display())]
     NotADirectory(PathBuf),
+    /// The records of its processes cannot be used.
+    #[error(transparent)]
+    Records(#[from] crate::process::OpenError),
 }

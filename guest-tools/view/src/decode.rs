@@ -43,8 +43,7 @@ impl Text {
 
     /// Decodes bytes before which others are missing: the end of a character that began there is dropped.
     pub(crate) fn decode_cut_at_start(bytes: &[u8], start: u64) -> Self {
-        let is_continuation = |byte: &&u8| (0x80..0xC0).contains(*byte);
-        let dropped = bytes.iter().take(3).take_while(is_continuation).count();
+        let dropped = cut_at_start(bytes);
         let (_, whole) = bytes.split_at(dropped);
         Self::decode(whole, start + dropped as u64)
     }
@@ -80,6 +79,12 @@ impl Text {
         }
         self.start + raw as u64
     }
+}
+
+/// Returns how many bytes at the start can be the end of a character.
+pub(crate) fn cut_at_start(bytes: &[u8]) -> usize {
+    let is_continuation = |byte: &&u8| (0x80..0xC0).contains(*byte);
+    bytes.iter().take(3).take_while(is_continuation).count()
 }
 
 /// Returns how many bytes at the end are the beginning of a character.

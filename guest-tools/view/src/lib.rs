@@ -2,10 +2,12 @@
 //!
 //! Output arrives as raw bytes: its first and last ones, and how many there were in all. It leaves as text that fits a
 //! cap, with exact numbers of what was left out. The stages are: decode ([`render`] and [`page`]), then cut
-//! ([`render`]). Everything here is pure, and knows neither processes nor the contract.
+//! ([`render`]). Everything here is pure, and knows neither processes nor the contract. The API that is compatible with
+//! the reference implementation renders in its own way, see [`reference`](mod@reference).
 
 mod cut;
 mod decode;
+pub mod reference;
 
 use cut::Cut;
 use decode::Text;

@@ -53,6 +53,12 @@ impl wit::Host for View<'_> {
             env: options.env,
             background,
             stdin: options.stdin,
+            // The same call starts its processes in the same order, however often it is tried.
+            key: Some(format!(
+                "{} {}",
+                call.request.id.as_str(),
+                call.started.next()
+            )),
         };
         let (workspace, request, started) = (
             call.workspace.clone(),

@@ -20,10 +20,9 @@ use crate::workspace::{Local, OpenError};
 /// What a host is made of. [`Builder::start`] makes it.
 #[derive(Debug)]
 pub struct Builder {
-    workspace: PathBuf,
-    state_dir: Option<PathBuf>,
+    processes: process::Config,
+    code_cache: Option<PathBuf>,
     max_wait: Option<Duration>,
-    process_limits: process::Limits,
     ledger_limits: call::Limits,
     shell: bool,
     plugins: Vec<(Vec<u8>, Options)>,
@@ -60,19 +59,31 @@ pub enum StartError {
 impl Builder {
     pub(super) fn new(workspace: PathBuf) -> Self {
         Self {
-            workspace,
-            state_dir: None,
+            processes: process::Config::new(workspace),
+            code_cache: None,
             max_wait: None,
-            process_limits: process::Limits::default(),
             ledger_limits: call::Limits::default(),
             shell: true,
             plugins: Vec::new(),
         }
     }
 
-    /// Keeps compiled code in this directory. Without one, every start compiles.
-    pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
-        self.state_dir = Some(path.into());
+    /// Keeps compiled code in this state directory, which any number of hosts may share. Without one, every start compiles.
+    pub fn code_cache(mut self, path: impl Into<PathBuf>) -> Self {
+        self.code_cache = Some(path.into());
+        self
+    }
+
+    /// Replaces everything about processes, the workspace included. What the records of processes are kept in, and what
+    /// forks supervisors for them, is said here.
+    pub fn processes(mut self, config: process::Config) -> Self {
+        self.processes = config;
+        self
+    }
+
+    /// Runs every command below a supervisor that this forks, instead of in a plain process group.
+    pub fn spawner(mut self, spawner: process::Spawner) -> Self {
+        self.processes.spawner = Some(spawner);
         self
     }
 
@@ -84,7 +95,7 @@ impl Builder {
 
     /// Replaces the limits for processes.
     pub fn process_limits(mut self, limits: process::Limits) -> Self {
-        self.process_limits = limits;
+        self.processes.limits = limits;
         self
     }
 
@@ -116,8 +127,9 @@ impl Builder {
     ///
     /// Outside of a tokio runtime with I/O and time.
     pub async fn start(self) -> Result<Host, StartError> {
-        let workspace = Arc::new(Local::open(&self.workspace, self.process_limits)?);
-        let cache = match &self.state_dir {
+        let workspace = Local::open(self.processes)?;
+        let processes = Arc::clone(workspace.processes());
+        let cache = match &self.code_cache {
             Some(path) => Some(CodeCache::open(&StateDir::open(path)?)?),
             None => None,
         };
@@ -140,7 +152,8 @@ impl Builder {
         }
         let (tools, routes) = route(&loaded);
         let inner = Inner {
-            workspace,
+            workspace: Arc::new(workspace),
+            processes,
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,
             tools,

@@ -1,14 +1,21 @@
 //! The first and last bytes of an output, with exact counts.
 
-/// How many of the first bytes, and how many of the last, are kept in memory.
+use std::ops::Range;
+
+/// How many of the first bytes, and how many of the last, are kept in memory by default.
 pub const WINDOW: usize = 32 * 1024;
 
-/// Output of any length in bounded memory: the first [`WINDOW`] bytes and the last [`WINDOW`] bytes after those.
-#[derive(Debug, Default)]
+/// Output of any length in bounded memory: its first bytes, and the last bytes after those.
+///
+/// Memory is allocated as output comes. It at most doubles each time, and never exceeds the two sizes together.
+#[derive(Debug)]
 pub struct Capture {
     head: Vec<u8>,
-    /// A ring of the bytes after the head. It is full when it has `WINDOW` bytes; `start` is then where it begins.
+    /// How many bytes the head still takes.
+    head_room: usize,
+    /// A ring of the last bytes after the head. It is full when it has `ring_size` bytes; `start` is then where it begins.
     ring: Vec<u8>,
+    ring_size: usize,
     start: usize,
     total: u64,
 }
@@ -26,31 +33,77 @@ pub struct Chunk {
     pub end: bool,
 }
 
+impl Default for Capture {
+    /// A capture that keeps [`WINDOW`] bytes of each end.
+    fn default() -> Self {
+        Self::new(WINDOW, WINDOW)
+    }
+}
+
 impl Capture {
+    /// Returns an empty capture that keeps this many of the first bytes, and this many of the last ones after them.
+    ///
+    /// Either may be 0. Nothing is allocated yet.
+    #[must_use]
+    pub const fn new(head: usize, tail: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            head_room: head,
+            ring: Vec::new(),
+            ring_size: tail,
+            start: 0,
+            total: 0,
+        }
+    }
+
+    /// Makes a capture of an output of this many bytes that memory has nothing of.
+    pub(super) fn forgotten(total: u64) -> Self {
+        Self {
+            total,
+            ..Self::new(0, 0)
+        }
+    }
+
     /// Adds bytes to the end.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
-        let (to_head, rest) = bytes.split_at(bytes.len().min(WINDOW - self.head.len()));
-        self.head.extend_from_slice(to_head);
+        let (to_head, rest) = bytes.split_at(bytes.len().min(self.head_room));
+        extend(&mut self.head, to_head, self.head_room);
+        self.head_room -= to_head.len();
         // Of the rest only the last bytes can stay, however many there are.
-        self.push_ring(
-            rest.get(rest.len().saturating_sub(WINDOW)..)
-                .unwrap_or_default(),
-        );
+        let (_, last) = rest.split_at(rest.len().saturating_sub(self.ring_size));
+        self.push_ring(last);
     }
 
     fn push_ring(&mut self, bytes: &[u8]) {
-        let (to_end, wrapped) = bytes.split_at(bytes.len().min(WINDOW - self.ring.len()));
-        self.ring.extend_from_slice(to_end);
-        let (first, second) = wrapped.split_at(wrapped.len().min(WINDOW - self.start));
+        let room = self.ring_size - self.ring.len();
+        let (to_end, wrapped) = bytes.split_at(bytes.len().min(room));
+        extend(&mut self.ring, to_end, room);
+        let (first, second) = wrapped.split_at(wrapped.len().min(self.ring_size - self.start));
         overwrite(&mut self.ring, self.start, first);
         overwrite(&mut self.ring, 0, second);
-        self.start = (self.start + wrapped.len()) % WINDOW;
+        self.start += wrapped.len();
+        if self.start >= self.ring_size {
+            self.start -= self.ring_size;
+        }
     }
 
     /// Returns how many bytes were written so far.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Returns how many bytes memory has, of both ends together.
+    pub fn retained(&self) -> usize {
+        self.head.len() + self.ring.len()
+    }
+
+    /// Returns the cursors of the bytes that memory has: those of the head, and those of the tail.
+    ///
+    /// If the first range ends before the second one begins, exactly the bytes between are gone.
+    pub fn windows(&self) -> (Range<u64>, Range<u64>) {
+        let tail_start = self.total.saturating_sub(self.ring.len() as u64);
+        (0..self.head.len() as u64, tail_start..self.total)
     }
 
     /// Returns a copy of the first bytes.
@@ -60,8 +113,23 @@ impl Capture {
 
     /// Returns a copy of the last bytes that are not in the head.
     pub fn tail(&self) -> Vec<u8> {
-        let (older, newer) = self.ring.split_at(self.start.min(self.ring.len()));
-        [newer, older].concat()
+        let (older, newer) = self.ring_in_order();
+        [older, newer].concat()
+    }
+
+    fn ring_in_order(&self) -> (&[u8], &[u8]) {
+        let (newer, older) = self.ring.split_at(self.start.min(self.ring.len()));
+        (older, newer)
+    }
+
+    /// Frees all memory. [`Capture::total`] stays, so that later reads name exactly what is gone.
+    ///
+    /// The beginning is gone for good: of what is added later only the last bytes are kept.
+    pub fn clear(&mut self) {
+        self.head = Vec::new();
+        self.head_room = 0;
+        self.ring = Vec::new();
+        self.start = 0;
     }
 
     /// Returns at most `max` bytes from the cursor `since` on, as far as memory has them.
@@ -69,30 +137,25 @@ impl Capture {
     /// A cursor in the gap between head and tail is moved to the start of the tail. One past the end gives nothing, at the
     /// end. The bytes never cross the gap. [`Chunk::end`] is false: only the caller knows whether more will follow.
     pub fn read(&self, since: u64, max: usize) -> Chunk {
-        let head_end = self.head.len() as u64;
-        let tail_start = self.total - self.ring.len() as u64;
-        let (offset, window) = if since < head_end {
-            (
-                since,
-                self.head
-                    .get(to_index(since)..)
-                    .unwrap_or_default()
-                    .to_vec(),
-            )
+        let (head, tail) = self.windows();
+        let offset = if head.contains(&since) {
+            since
         } else {
-            let offset = since.clamp(tail_start, self.total);
-            (
-                offset,
-                self.tail()
-                    .split_off(to_index(offset - tail_start).min(self.ring.len())),
-            )
+            since.clamp(tail.start, tail.end)
         };
-        let mut data = window;
-        // Head and tail touch where nothing was left out.
-        if since < head_end && tail_start == head_end {
-            data.extend_from_slice(&self.tail());
+        let (older, newer) = self.ring_in_order();
+        let parts = [
+            (head.start, self.head.as_slice()),
+            (tail.start, older),
+            (tail.start + older.len() as u64, newer),
+        ];
+        let mut data = Vec::new();
+        for (start, part) in parts {
+            // Nothing is taken from a part after a gap, or from one that ends before the cursor.
+            let skipped = (offset + data.len() as u64).checked_sub(start);
+            let rest = skipped.and_then(|skipped| part.get(usize::try_from(skipped).ok()?..));
+            data.extend(rest.unwrap_or_default().iter().take(max - data.len()));
         }
-        data.truncate(max);
         Chunk {
             offset,
             data,
@@ -102,9 +165,12 @@ impl Capture {
     }
 }
 
-/// An index of at most a window, which fits on every platform.
-fn to_index(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
+/// Adds bytes to a vector that grows by at most `room` in all: unlike by default, it never allocates more than that.
+fn extend(vec: &mut Vec<u8>, bytes: &[u8], room: usize) {
+    if vec.capacity() - vec.len() < bytes.len() {
+        vec.reserve_exact(bytes.len().max(vec.capacity()).min(room));
+    }
+    vec.extend_from_slice(bytes);
 }
 
 fn overwrite(ring: &mut [u8], at: usize, bytes: &[u8]) {
@@ -114,89 +180,4 @@ fn overwrite(ring: &mut [u8], at: usize, bytes: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// The bytes that a capture must keep of an output, and the gap between them.
-    fn expected(output: &[u8]) -> (&[u8], &[u8]) {
-        let (head, rest) = output.split_at(output.len().min(WINDOW));
-        (head, &rest[rest.len().saturating_sub(WINDOW)..])
-    }
-
-    fn bytes(len: usize) -> Vec<u8> {
-        (0..len).map(|index| (index * 31 % 251) as u8).collect()
-    }
-
-    #[test]
-    fn keeps_everything_up_to_two_windows_and_the_ends_beyond() {
-        for len in [
-            0,
-            1,
-            WINDOW - 1,
-            WINDOW,
-            WINDOW + 1,
-            2 * WINDOW - 1,
-            2 * WINDOW,
-            2 * WINDOW + 1,
-            5 * WINDOW + 17,
-        ] {
-            let output = bytes(len);
-            let mut capture = Capture::default();
-            capture.push(&output);
-            let (head, tail) = expected(&output);
-            assert_eq!(capture.total(), len as u64);
-            assert!(
-                capture.head() == head && capture.tail() == tail,
-                "{len} bytes"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_split_into_writes_gives_the_same(lens in prop::collection::vec(0_usize..40_000, 0..12)) {
-            let output = bytes(lens.iter().sum());
-            let mut capture = Capture::default();
-            let mut at = 0;
-            for len in lens {
-                capture.push(&output[at..at + len]);
-                at += len;
-            }
-            let (head, tail) = expected(&output);
-            prop_assert!(capture.head() == head && capture.tail() == tail);
-            prop_assert_eq!(capture.total(), output.len() as u64);
-        }
-
-        #[test]
-        fn reads_reproduce_the_output_or_name_an_exact_gap(len in 0_usize..200_000, max in 1_usize..50_000) {
-            let output = bytes(len);
-            let mut capture = Capture::default();
-            capture.push(&output);
-            let (mut cursor, mut gap) = (0_u64, 0);
-            loop {
-                let chunk = capture.read(cursor, max);
-                prop_assert_eq!(capture.read(cursor, max), chunk.clone());
-                prop_assert!(chunk.data.len() <= max);
-                gap += chunk.offset - cursor;
-                let at = chunk.offset as usize;
-                prop_assert!(chunk.data == output[at..at + chunk.data.len()]);
-                cursor = chunk.offset + chunk.data.len() as u64;
-                if chunk.data.is_empty() {
-                    break;
-                }
-            }
-            prop_assert_eq!(cursor, len as u64);
-            prop_assert_eq!(gap as usize, len.saturating_sub(2 * WINDOW));
-        }
-
-        #[test]
-        fn a_cursor_past_the_end_gives_nothing(len in 0_usize..70_000, past in any::<u64>()) {
-            let mut capture = Capture::default();
-            capture.push(&bytes(len));
-            let chunk = capture.read(past.max(len as u64), 10);
-            prop_assert_eq!((chunk.offset, chunk.data.len()), (len as u64, 0));
-        }
-    }
-}
+mod tests;

@@ -4,8 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Error;
 
-/// The longest command, in bytes. Linux takes 131,072 bytes in one argument, with its final NUL.
-pub const MAX_COMMAND: usize = 131_071;
+/// The longest command, in bytes. One of 131,072 bytes or more does not fit an argument; its shell reads it from a file in
+/// memory, which takes a supervisor.
+pub const MAX_COMMAND: usize = 1 << 20;
+
+/// The longest variable with its name, in bytes. Linux takes 131,072 bytes in one string, with its final NUL.
+const MAX_VARIABLE: usize = 131_071;
 
 /// A command to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +24,9 @@ pub struct Command {
     pub background: bool,
     /// Bytes for standard input; `None`: the null device.
     pub stdin: Option<Vec<u8>>,
+    /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
+    /// first. Kept for as long as that process is known.
+    pub key: Option<String>,
 }
 
 impl Command {
@@ -34,7 +41,7 @@ impl Command {
         }
         if self.command.len() > MAX_COMMAND {
             let text = format!(
-                "the command has {} bytes, the most is {MAX_COMMAND}: put it into a file",
+                "the command has {} bytes, the most is {MAX_COMMAND}: put it into a file and run that",
                 self.command.len()
             );
             return Err(Error::Invalid(text));
@@ -50,8 +57,35 @@ impl Command {
                     "the environment variable {name:?} cannot be set"
                 )));
             }
+            if name.len() + "=".len() + value.len() > MAX_VARIABLE {
+                return Err(Error::Invalid(format!(
+                    "the environment variable {name:?} has {} bytes, the most is {}",
+                    value.len(),
+                    MAX_VARIABLE - name.len() - 1
+                )));
+            }
         }
         Ok(())
+    }
+
+    /// Returns a digest of everything but the key, by which a repeat is told from another command.
+    pub(super) fn digest(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        add(self.command.as_bytes());
+        let workdir = self.workdir.as_ref().map(|path| path.as_os_str());
+        add(&[u8::from(workdir.is_some()), u8::from(self.background)]);
+        add(workdir.unwrap_or_default().as_encoded_bytes());
+        add(&[u8::from(self.stdin.is_some())]);
+        add(self.stdin.as_deref().unwrap_or_default());
+        for (name, value) in &self.env {
+            add(name.as_bytes());
+            add(value.as_bytes());
+        }
+        hasher.finalize()
     }
 
     /// Resolves the directory to run in against the workspace directory, and checks it.

@@ -1,57 +1,20 @@
-//! The environment of a command. Nothing of the host's own environment is passed on unless it is named here, so that the
-//! secrets of a chat server never reach a command.
+//! The environment of a command. Nothing of the host's own environment is passed on unless it is named, here or by the
+//! operator, so that the secrets of a chat server never reach a command.
 
-use std::collections::BTreeMap;
+mod credentials;
+mod extras;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
 use crate::id::ChatId;
-
-/// Variables of the host that a command gets as they are.
-const INHERITED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "CURL_CA_BUNDLE",
-    "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "GIT_SSL_CAINFO",
-    "NO_PROXY",
-    "no_proxy",
-    // Tool chains that a command would otherwise not find.
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "GOPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "PYENV_ROOT",
-    "VIRTUAL_ENV",
-    "LD_LIBRARY_PATH",
-];
-
-/// Prefixes of variables that a command gets as they are.
-const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
-
-/// Variables that a command gets without the user and password that their URL may hold.
-const PROXIES: &[&str] = &[
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "FTP_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "ftp_proxy",
-];
+use credentials::without_credentials;
+use extras::CHAT_ID;
+pub use extras::{Extras, ExtrasError};
+use names::Rule;
 
 /// Variables that keep programs from waiting for a person, who is not there. The first eleven are the reference's.
 const NON_INTERACTIVE: &[(&str, &str)] = &[
@@ -83,40 +46,43 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 #[derive(Clone, Debug)]
 pub struct Environment {
     base: BTreeMap<OsString, OsString>,
+    inherited: BTreeSet<String>,
 }
 
 impl Environment {
-    /// Builds it from the environment of this process.
+    /// Builds it from the environment of this process, with nothing configured.
     pub fn inherit() -> Self {
-        Self::from_host(std::env::vars_os())
+        Self::from_host(std::env::vars_os(), &Extras::default())
     }
 
-    /// Builds it from these variables of the host.
-    pub fn from_host(host: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let mut base: BTreeMap<OsString, OsString> = host
+    /// Builds it from these variables of the host: the allowlist with these extras, and over it the non-interactive set.
+    ///
+    /// A variable that was asked for by its whole name is passed on as it is. Any other that holds URLs, such as a proxy,
+    /// loses their users and passwords. A name that is no UTF-8 is not passed on.
+    pub fn from_host(
+        host: impl IntoIterator<Item = (OsString, OsString)>,
+        extras: &Extras,
+    ) -> Self {
+        let mut inherited: BTreeMap<String, OsString> = host
             .into_iter()
             .filter_map(|(name, value)| {
-                let text = name.to_str()?;
-                if INHERITED.contains(&text)
-                    || INHERITED_PREFIXES
-                        .iter()
-                        .any(|prefix| text.starts_with(prefix))
-                {
-                    Some((name, value))
-                } else if PROXIES.contains(&text) {
-                    let value = without_credentials(value.to_str()?);
-                    Some((name, value.into()))
-                } else if text == "GIT_ASKPASS" {
-                    Some((name, value))
-                } else {
-                    None
-                }
+                let name = name.into_string().ok()?;
+                let value = pass(&name, value, extras)?;
+                Some((name, value))
             })
             .collect();
-        let path = base.entry("PATH".into()).or_default();
-        if path.is_empty() {
-            *path = DEFAULT_PATH.into();
-        }
+        inherited.retain(|name, value| {
+            let overridden = NON_INTERACTIVE.iter().any(|(own, _)| own == name);
+            let empty_path = name == "PATH" && value.is_empty();
+            !(overridden || empty_path)
+        });
+        let names = inherited.keys().cloned().collect();
+        let mut base: BTreeMap<OsString, OsString> = inherited
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect();
+        base.entry("PATH".into())
+            .or_insert_with(|| DEFAULT_PATH.into());
         // A host that answers git's questions by itself keeps doing so; elsewhere the answer is empty, at once.
         base.entry("GIT_ASKPASS".into())
             .or_insert_with(|| "true".into());
@@ -125,18 +91,26 @@ impl Environment {
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value).into())),
         );
-        Self { base }
+        Self {
+            base,
+            inherited: names,
+        }
     }
 
     /// Returns the whole environment of one command: the base, then the command's own variables, then the chat's.
+    ///
+    /// Without a chat there is no `CODER_CHAT_ID`, whatever the command's own variables say.
     pub fn of_command(
         &self,
         own: &[(String, String)],
-        chat: &ChatId,
+        chat: Option<&ChatId>,
     ) -> BTreeMap<OsString, OsString> {
         let mut all = self.base.clone();
         all.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
-        all.insert("CODER_CHAT_ID".into(), chat.as_str().into());
+        match chat {
+            Some(chat) => all.insert(CHAT_ID.into(), chat.as_str().into()),
+            None => all.remove(OsStr::new(CHAT_ID)),
+        };
         all
     }
 
@@ -144,81 +118,26 @@ impl Environment {
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.base.get(OsStr::new(name)).map(OsString::as_os_str)
     }
+
+    /// Returns the names of the host's variables that are passed on, sorted. What every command gets besides is not the
+    /// host's: the non-interactive set, and defaults where the host has nothing.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.inherited.iter().map(String::as_str)
+    }
 }
 
-/// `http://user:secret@proxy:3128` becomes `http://proxy:3128`.
-fn without_credentials(url: &str) -> String {
-    let (scheme, rest) = url
-        .split_once("://")
-        .map_or(("", url), |(scheme, rest)| (scheme, rest));
-    let (authority, path) = rest
-        .find(['/', '?', '#'])
-        .map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let separator = if scheme.is_empty() { "" } else { "://" };
-    format!("{scheme}{separator}{host}{path}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn build(host: &[(&str, &str)], own: &[(&str, &str)]) -> BTreeMap<OsString, OsString> {
-        let own: Vec<_> = own
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        let host = host
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()));
-        Environment::from_host(host).of_command(&own, &"chat-1".parse().unwrap())
+/// Returns what commands get of a variable of the host; `None` if they get nothing.
+fn pass(name: &str, value: OsString, extras: &Extras) -> Option<OsString> {
+    // Whatever else is said: `Extras` refuses the token, and the chat's name is not the host's to give.
+    if name == extras::HOST_TOKEN || name == CHAT_ID {
+        return None;
     }
-
-    #[test]
-    fn passes_on_only_what_is_named() {
-        let env = build(
-            &[
-                ("PATH", "/p"),
-                ("LC_ALL", "C"),
-                ("OPENAI_API_KEY", "s3cret"),
-                ("TOOLHOST_TOKEN", "s3cret"),
-            ],
-            &[],
-        );
-        assert_eq!(env.get(OsStr::new("PATH")).unwrap(), "/p");
-        assert_eq!(env.get(OsStr::new("LC_ALL")).unwrap(), "C");
-        assert!(!env.values().any(|value| value == "s3cret"));
+    if extras.names(name) {
+        return Some(value);
     }
-
-    #[test]
-    fn later_layers_win() {
-        let host = [
-            ("EDITOR", "vim"),
-            ("GIT_ASKPASS", "/helper"),
-            ("CODER_CHAT_ID", "other"),
-        ];
-        let env = build(&host, &[("PAGER", "less"), ("CODER_CHAT_ID", "forged")]);
-        let get = |name: &str| env.get(OsStr::new(name)).unwrap().to_str().unwrap();
-        assert_eq!(get("EDITOR"), "true");
-        assert_eq!(get("PAGER"), "less");
-        assert_eq!(get("GIT_ASKPASS"), "/helper");
-        assert_eq!(get("CODER_CHAT_ID"), "chat-1");
-        assert_eq!(get("CODER_CHAT_AGENT"), "true");
-        assert_eq!(get("PATH"), DEFAULT_PATH);
-    }
-
-    #[test]
-    fn proxies_lose_their_credentials() {
-        for (url, clean) in [
-            ("http://user:pass@proxy:3128", "http://proxy:3128"),
-            ("http://proxy:3128/a@b", "http://proxy:3128/a@b"),
-            ("user:p@ss@proxy:3128", "proxy:3128"),
-            ("socks5h://u@[::1]:1080/", "socks5h://[::1]:1080/"),
-            ("", ""),
-        ] {
-            assert_eq!(without_credentials(url), clean);
-        }
+    match names::rule(name, extras.toolchains()) {
+        Some(Rule::Plain) => Some(value),
+        Some(Rule::WithoutCredentials) => Some(without_credentials(value.to_str()?).into()),
+        None => extras.covers(name).then_some(value),
     }
 }

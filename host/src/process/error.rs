@@ -24,6 +24,9 @@ pub enum Error {
     /// The chat has as many live processes as it may have.
     #[error("{0}")]
     Limit(String),
+    /// The key names another command, which was started before.
+    #[error("the key {0:?} was used for another command")]
+    KeyReused(String),
     /// The registry is shutting down.
     #[error("the host is shutting down")]
     Closed,

@@ -1,91 +1,95 @@
 //! All processes of a host, by chat.
 
 mod chats;
+mod config;
+mod keeper;
+mod upkeep;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::group::{Group, Spawn, find_shell};
-use super::running::{Process, Progress};
-use super::{Cause, Command, Environment, Error, Info, Signal, State, lifecycle};
+use super::contain::{self, Contained, Containment, Spawn, Spawned, Watch};
+use super::pipe_reader::Room;
+use super::record::Record;
+use super::running::Process;
+use super::{Cause, Command, Environment, Error, Info, Signal, Spawner, State, ending, lifecycle};
 use crate::id::ChatId;
-use chats::{Chats, Slot, refusal};
+use chats::{Chats, Owner, Slot, refusal};
+pub use config::{Config, Limits, OpenError, Records};
+use keeper::Keeper;
 
-/// How often ended processes are looked through.
-const FORGET_EVERY: Duration = Duration::from_secs(30);
+/// How long the last output of what was ended may take to be read and recorded at shutdown.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// What a chat may use, and how long things are kept.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The most processes of one chat that run or linger at once; 32 by default.
-    pub live_per_chat: usize,
-    /// The most ended processes of one chat that stay readable; 256 by default.
-    pub ended_per_chat: usize,
-    /// How long an ended process stays readable; 5 minutes by default.
-    pub retention: Duration,
-    /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
-    pub output: u64,
-    /// What a terminated process gets before it is killed, unless the caller says otherwise; 5 s by default.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            live_per_chat: 32,
-            ended_per_chat: 256,
-            retention: Duration::from_secs(5 * 60),
-            output: 5 << 30,
-            grace: Duration::from_secs(5),
-        }
-    }
-}
-
-/// Starts processes and remembers them, each in the scope of one chat.
+/// Starts processes and remembers them, each in the scope of one chat, or of none.
 #[derive(Debug)]
 pub struct Registry {
     workspace: PathBuf,
     environment: Environment,
     limits: Limits,
+    spawner: Option<Spawner>,
+    keeper: Arc<Keeper>,
     /// Where the tasks of the processes run, whichever runtime asks for one.
     runtime: Handle,
     chats: Mutex<Chats>,
+    room: Room,
+    /// The lives of all processes.
+    lives: TaskTracker,
     /// Ends under way, which whoever asked for them may not live to see.
     ending: TaskTracker,
     /// Takes the rest of their grace from all that are being ended, and from all that will be.
     hurry: CancellationToken,
+    /// Ends the upkeep with the registry.
+    _upkeep: DropGuard,
 }
 
 impl Registry {
-    /// Makes a registry whose commands run in this directory, which must be absolute.
+    /// Opens a registry. One whose records are kept knows the processes of earlier ones: what ended, and how, and what was
+    /// lost because the host stopped while it ran.
+    ///
+    /// # Errors
+    ///
+    /// If the records cannot be kept, or another host keeps its own in the same place.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
-    pub fn new(workspace: PathBuf, environment: Environment, limits: Limits) -> Arc<Self> {
-        let chats = Mutex::new(Chats::default());
-        let runtime = Handle::current();
+    pub fn open(config: Config) -> Result<Arc<Self>, OpenError> {
+        let (keeper, recovered) = Keeper::open(config.records, config.save_limits)?;
+        let mut chats = Chats::default();
+        for (process, outputs) in recovered {
+            chats.recover(process, outputs);
+        }
+        let closed = CancellationToken::new();
         let registry = Arc::new(Self {
-            workspace,
-            environment,
-            limits,
-            runtime,
-            chats,
+            workspace: config.workspace,
+            environment: config.environment,
+            limits: config.limits,
+            spawner: config.spawner,
+            keeper: Arc::new(keeper),
+            runtime: Handle::current(),
+            chats: Mutex::new(chats),
+            room: Room::new(),
+            lives: TaskTracker::new(),
             ending: TaskTracker::new(),
             hurry: CancellationToken::new(),
+            _upkeep: closed.clone().drop_guard(),
         });
-        registry
-            .runtime
-            .spawn(forget_regularly(Arc::downgrade(&registry)));
-        registry
+        let upkeep = upkeep::run(Arc::downgrade(&registry));
+        let upkeep = closed.clone().run_until_cancelled_owned(upkeep);
+        registry.runtime.spawn(upkeep);
+        if let Some(spawner) = registry.spawner.clone() {
+            let replace = closed.run_until_cancelled_owned(upkeep::replace(spawner));
+            registry.runtime.spawn(replace);
+        }
+        Ok(registry)
     }
 
     /// Returns the directory in which commands run by default.
@@ -93,19 +97,49 @@ impl Registry {
         &self.workspace
     }
 
-    /// Starts a command for a chat.
+    /// Returns how commands are held together, and why not better.
+    pub fn containment(&self) -> Containment {
+        Containment::of(self.spawner.as_ref())
+    }
+
+    /// Starts a command for a chat, or for none.
     ///
     /// # Errors
     ///
     /// Nothing was started if it fails: [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the
-    /// chat has too many live processes, [`Error::Closed`] during shutdown, [`Error::Failed`] if the system refused.
-    pub async fn start(
+    /// chat has too many live processes, [`Error::KeyReused`] if another command was started with the same key,
+    /// [`Error::Closed`] during shutdown, [`Error::Failed`] if the system refused.
+    pub async fn start<'a>(
         self: &Arc<Self>,
-        chat: &ChatId,
+        chat: impl Into<Option<&'a ChatId>>,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
         command.check()?;
-        let slot = self.admit(chat)?;
+        let owner = chat.into().cloned();
+        let Some(key) = &command.key else {
+            return self.start_new(owner, command).await;
+        };
+        let start = self
+            .chats()
+            .entry(&owner, &self.keeper)
+            .keyed(key, command.digest())?;
+        let registry = Arc::clone(self);
+        // A task of its own: a start whose caller left must still be the one that a repeat finds.
+        let started = self.runtime.spawn(async move {
+            let start_new = || registry.start_new(owner, command);
+            start.get_or_try_init(start_new).await.cloned()
+        });
+        started
+            .await
+            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    async fn start_new(
+        self: &Arc<Self>,
+        owner: Owner,
+        command: Command,
+    ) -> Result<Arc<Process>, Error> {
+        let slot = self.admit(owner)?;
         let registry = Arc::clone(self);
         // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
         // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
@@ -120,47 +154,53 @@ impl Registry {
     fn spawn(self: &Arc<Self>, mut slot: Slot, command: &Command) -> Result<Arc<Process>, Error> {
         let workdir = command.resolve_workdir(&self.workspace)?;
         let path = self.environment.get("PATH").unwrap_or_default();
-        let shell = find_shell(path).ok_or_else(|| {
+        let shell = contain::find_shell(path).ok_or_else(|| {
             Error::Failed(
                 "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
             )
         })?;
-        let env = self.environment.of_command(&command.env, &slot.chat);
-        let stdin = command.stdin.as_deref();
+        let env = self
+            .environment
+            .of_command(&command.env, slot.owner.as_ref());
         let spawn = Spawn {
             shell: &shell,
             command: &command.command,
             workdir: &workdir,
             env: &env,
-            stdin,
+            stdin: command.stdin.as_deref(),
+            nice: self.limits.nice,
+            oom_score_adj: self.limits.oom_score_adj,
         };
-        let spawned = Group::spawn(&spawn).map_err(|error| Error::Failed(error.to_string()))?;
-        let process = Arc::new(Process {
-            id: uuid::Uuid::new_v4().to_string(),
-            command: command.command.clone(),
-            workdir,
-            background: command.background,
-            started: SystemTime::now(),
-            group: spawned.group,
-            progress: Mutex::new(Progress::default()),
-            changed: watch::Sender::new(()),
-            grown: watch::Sender::new(()),
-        });
+        let record = Record::new(
+            slot.owner.as_ref(),
+            &command.command,
+            &workdir,
+            command.background,
+        );
+        let output = slot.outputs.output();
+        // Known to the journal before it runs: what a crash interrupts is lost, not unknown.
+        self.keeper.starting(&record, &output);
         let _runtime = self.runtime.enter();
-        match pipe::Receiver::from_owned_fd(spawned.output.into()) {
-            Ok(output) => {
-                self.runtime.spawn(lifecycle::supervise(
-                    Arc::clone(&process),
-                    spawned.pidfd,
-                    output,
-                    self.limits.output,
-                ));
-            }
+        let spawned = contain::spawn(self.spawner.as_ref(), &spawn).and_then(receive);
+        let (contained, watch, receiver) = match spawned {
+            Ok(spawned) => spawned,
             Err(error) => {
-                process.group.abandon();
-                return Err(Error::Failed(format!("cannot read its output: {error}")));
+                self.keeper.never_started(&record.id);
+                return Err(Error::Failed(contain::explain(&error, &spawn)));
             }
-        }
+        };
+        let process = Arc::new(Process::started(record, contained, output));
+        let (keeper, room, limit) = (
+            Arc::clone(&self.keeper),
+            self.room.clone(),
+            self.limits.output,
+        );
+        let life = Arc::clone(&process);
+        let life = async move {
+            lifecycle::supervise(Arc::clone(&life), watch, receiver, room, limit).await;
+            keeper.ended(&life);
+        };
+        self.lives.spawn_on(life, &self.runtime);
         if slot.register(Arc::clone(&process)) {
             Ok(process)
         } else {
@@ -171,13 +211,12 @@ impl Registry {
     }
 
     /// Takes a place for one more process of a chat.
-    fn admit(self: &Arc<Self>, chat: &ChatId) -> Result<Slot, Error> {
+    fn admit(self: &Arc<Self>, owner: Owner) -> Result<Slot, Error> {
         let mut chats = self.chats();
         if chats.closed {
             return Err(Error::Closed);
         }
-        let entry = chats.entry(chat);
-        entry.forget(&self.limits);
+        let entry = chats.entry(&owner, &self.keeper);
         let live: Vec<_> = entry
             .processes
             .iter()
@@ -189,92 +228,147 @@ impl Registry {
         entry.starting += 1;
         Ok(Slot {
             registry: Arc::clone(self),
-            chat: chat.clone(),
+            outputs: Arc::clone(&entry.outputs),
             number: entry.number,
+            owner,
             taken: true,
         })
     }
 
-    /// Returns the process of this chat that has this id.
+    /// Returns the process of this chat, or of no chat, that has this id.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], also for a process of another chat.
-    pub fn get(&self, chat: &ChatId, id: &str) -> Result<Arc<Process>, Error> {
+    pub fn get<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        id: &str,
+    ) -> Result<Arc<Process>, Error> {
+        let owner = chat.into().cloned();
+        let found = self
+            .chats()
+            .used(&owner)
+            .and_then(|chat| chat.find(id).cloned());
+        found.ok_or_else(|| Error::NotFound(id.to_owned()))
+    }
+
+    /// Returns the process that has this id, whosoever it is: for callers that may see everything, or check by themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`].
+    pub fn find(&self, id: &str) -> Result<Arc<Process>, Error> {
         let chats = self.chats();
-        let mut processes = chats
-            .by_id
-            .get(chat)
-            .into_iter()
-            .flat_map(|chat| &chat.processes);
-        processes
-            .find(|process| process.id() == id)
-            .cloned()
-            .ok_or_else(|| Error::NotFound(id.to_owned()))
+        let found = chats.by_owner.values().find_map(|chat| chat.find(id));
+        found.cloned().ok_or_else(|| Error::NotFound(id.to_owned()))
     }
 
-    /// Returns at most `max` processes of a chat and how many there are: live ones first, then newest first.
-    pub fn list(&self, chat: &ChatId, running_only: bool, max: usize) -> (Vec<Info>, usize) {
-        let processes = {
-            let mut chats = self.chats();
-            let Some(entry) = chats.by_id.get_mut(chat) else {
-                return (Vec::new(), 0);
-            };
-            entry.forget(&self.limits);
-            entry.processes.clone()
+    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: live ones first, then newest first.
+    pub fn list<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        running_only: bool,
+        max: usize,
+    ) -> (Vec<Info>, usize) {
+        let owner = chat.into().cloned();
+        let processes = self.chats().used(&owner).map(|chat| chat.processes.clone());
+        infos(processes.unwrap_or_default(), running_only, max)
+    }
+
+    /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
+    pub fn list_all(&self, running_only: bool, max: usize) -> (Vec<Info>, usize) {
+        let mut processes: Vec<_> = {
+            let chats = self.chats();
+            let all = chats.by_owner.values();
+            all.flat_map(|chat| chat.processes.clone()).collect()
         };
-        let mut infos: Vec<_> = processes
-            .iter()
-            .rev()
-            .map(|process| process.info())
-            .collect();
-        infos.retain(|info| !running_only || info.state.is_live());
-        // Stable, so that the order of starts decides among equals.
-        infos.sort_by_key(|info| !info.state.is_live());
-        let total = infos.len();
-        infos.truncate(max);
-        (infos, total)
+        processes.sort_by_key(|process| process.record.started);
+        infos(processes, running_only, max)
     }
 
-    /// Sends a signal to everything that a process started; see [`Signal::Terminate`] for the grace.
+    /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the
+    /// grace, which is that of the limits if none is given.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], or [`Error::Failed`] if the system refused. An ended process is no error.
-    pub fn signal(
+    pub fn signal<'a>(
         &self,
-        chat: &ChatId,
+        chat: impl Into<Option<&'a ChatId>>,
         id: &str,
         signal: Signal,
         grace: Option<Duration>,
     ) -> Result<State, Error> {
-        let process = self.get(chat, id)?;
-        let _runtime = self.runtime.enter();
-        lifecycle::signal(&process, signal, grace.unwrap_or(self.limits.grace))
+        self.signal_process(&self.get(chat, id)?, signal, grace)
     }
 
-    /// Ends every process of a chat and forgets the chat. Returns what was still live.
+    /// As [`Registry::signal`], for a process that was found before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] if the system refused.
+    pub fn signal_process(
+        &self,
+        process: &Arc<Process>,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> Result<State, Error> {
+        let _runtime = self.runtime.enter();
+        ending::signal(process, signal, grace.unwrap_or(self.limits.grace))
+    }
+
+    /// Ends every process of a chat, or of no chat, forgets the chat, and removes what was saved of it. Returns what was
+    /// still live.
     ///
     /// They are ended even if the returned future is dropped.
-    pub async fn end_chat(&self, chat: &ChatId) -> Vec<Info> {
-        let entry = self.chats().by_id.remove(chat);
-        let processes = entry.map(|chat| chat.processes).unwrap_or_default();
-        self.end_all(processes).await
+    pub async fn end_chat<'a>(&self, chat: impl Into<Option<&'a ChatId>>) -> Vec<Info> {
+        let owner = chat.into().cloned();
+        let Some(entry) = self.chats().by_owner.remove(&owner) else {
+            return Vec::new();
+        };
+        let keeper = Arc::clone(&self.keeper);
+        let (infos, ends) = self.ends(entry.processes.clone());
+        let end = async move {
+            ends.await;
+            keeper
+                .forget_chat(owner, &entry.processes, entry.outputs)
+                .await;
+        };
+        if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
+            tracing::error!(%error, "failed to end a chat");
+        }
+        infos
     }
 
     /// Refuses new processes and ends all that are live, also those of chats that are just being ended. Returns those of
-    /// chats that were not.
+    /// chats that were not. What was saved stays readable by the next host, if records are kept.
     pub async fn shutdown(&self) -> Vec<Info> {
         let processes = {
             let mut chats = self.chats();
             chats.closed = true;
-            let all = chats.by_id.drain().flat_map(|(_, chat)| chat.processes);
+            let all = chats.by_owner.drain().flat_map(|(_, chat)| chat.processes);
             all.collect()
         };
-        let ended = self.end_all(processes).await;
+        let (infos, ends) = self.ends(processes);
+        if let Err(error) = self.ending.spawn_on(ends, &self.runtime).await {
+            tracing::error!(%error, "failed to end processes");
+        }
         self.ending.close();
         self.ending.wait().await;
-        ended
+        self.lives.close();
+        if tokio::time::timeout(LAST_WORDS, self.lives.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("some processes could not be ended");
+        }
+        infos
+    }
+
+    /// Does now what is done every 30 s: frees, expires and forgets what ended long enough ago, and ends idle chats.
+    pub async fn tidy_up(&self) {
+        upkeep::look(self).await;
     }
 
     /// Kills what is being ended at once, without the rest of its grace.
@@ -282,23 +376,18 @@ impl Registry {
         self.hurry.cancel();
     }
 
-    async fn end_all(&self, processes: Vec<Arc<Process>>) -> Vec<Info> {
-        let live = processes
-            .into_iter()
-            .filter(|process| process.state().is_live());
-        let live: Vec<_> = live.collect();
+    /// Returns those of these that live, and what ends them.
+    fn ends(&self, mut live: Vec<Arc<Process>>) -> (Vec<Info>, impl Future<Output = ()> + use<>) {
+        live.retain(|process| process.state().is_live());
         let infos = live.iter().map(|process| process.info()).collect();
         let (grace, hurry) = (self.limits.grace, self.hurry.clone());
         let end = async move {
             let ends = live
                 .iter()
-                .map(|process| lifecycle::end(process, grace, &hurry, Cause::Shutdown));
+                .map(|process| ending::end(process, grace, &hurry, Cause::Shutdown));
             join_all(ends).await;
         };
-        if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
-            tracing::error!(%error, "failed to end processes");
-        }
-        infos
+        (infos, end)
     }
 
     fn chats(&self) -> MutexGuard<'_, Chats> {
@@ -306,17 +395,28 @@ impl Registry {
     }
 }
 
-/// Frees what ended processes hold, also of chats that nobody asks about any more.
-async fn forget_regularly(registry: Weak<Registry>) {
-    loop {
-        tokio::time::sleep(FORGET_EVERY).await;
-        let Some(registry) = registry.upgrade() else {
-            return;
-        };
-        let mut chats = registry.chats();
-        chats.by_id.retain(|_, chat| {
-            chat.forget(&registry.limits);
-            chat.starting > 0 || !chat.processes.is_empty()
-        });
+/// Makes the output of a command readable within the runtime that this is called in.
+fn receive(spawned: Spawned) -> std::io::Result<(Contained, Watch, pipe::Receiver)> {
+    match pipe::Receiver::from_owned_fd(spawned.output.into()) {
+        Ok(receiver) => Ok((spawned.contained, spawned.watch, receiver)),
+        Err(error) => {
+            spawned.contained.abandon();
+            Err(error)
+        }
     }
+}
+
+/// Returns what a list shows of processes that are in the order of their start.
+fn infos(processes: Vec<Arc<Process>>, running_only: bool, max: usize) -> (Vec<Info>, usize) {
+    let mut infos: Vec<_> = processes
+        .iter()
+        .rev()
+        .map(|process| process.info())
+        .collect();
+    infos.retain(|info| !running_only || info.state.is_live());
+    // Stable, so that the order of starts decides among equals.
+    infos.sort_by_key(|info| !info.state.is_live());
+    let total = infos.len();
+    infos.truncate(max);
+    (infos, total)
 }

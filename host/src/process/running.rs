@@ -1,25 +1,28 @@
 //! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::group::{Exit, Group};
-use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor};
+use super::contain::{Contained, Exit};
+use super::record::Record;
+use super::saved::{Saved, SavedOutput};
+use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor, WINDOW};
+use crate::id::ChatId;
+
+/// How long a reader waits for what is on its way to the disk.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// One command with everything that it started.
 #[derive(Debug)]
 pub struct Process {
-    pub(super) id: String,
-    pub(super) command: String,
-    pub(super) workdir: PathBuf,
-    pub(super) background: bool,
-    pub(super) started: SystemTime,
-    pub(super) group: Group,
+    pub(super) record: Record,
+    pub(super) contained: Contained,
     pub(super) progress: Mutex<Progress>,
+    pub(super) saved: Arc<SavedOutput>,
     /// Told after every change of the state.
     pub(super) changed: watch::Sender<()>,
     /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
@@ -33,12 +36,19 @@ pub(super) struct Progress {
     pub(super) capture: Capture,
     /// How the shell ended, once it did.
     pub(super) exit: Option<Exit>,
+    /// Why nobody knows how it ended.
+    pub(super) lost: Option<String>,
+    /// How it ended, if that is known from the journal.
+    pub(super) recorded: Option<State>,
     /// Whether the output of the ended shell was drained: from then on it has finished for everyone.
     pub(super) drained: bool,
     /// Whether something outlives the shell.
     pub(super) lingering: bool,
     /// Whether the end of the output was read.
     pub(super) output_ended: bool,
+    /// Whether the kernel ended something of it for lack of memory.
+    pub(super) out_of_memory: bool,
+    /// When it ended.
     pub(super) exited: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
     /// The signals that were sent through this host, as a set of bits, and on whose behalf.
@@ -46,6 +56,8 @@ pub(super) struct Progress {
     pub(super) sent_for: Option<Cause>,
     /// When a process that was asked to end is killed.
     pub(super) kill_at: Option<Instant>,
+    /// Whether its output is no longer kept.
+    pub(super) expired: bool,
 }
 
 /// State and bounded output of one moment.
@@ -61,6 +73,8 @@ pub struct Snapshot {
     pub tail: Vec<u8>,
     /// What outlives the shell; empty while the shell runs.
     pub survivors: Vec<Survivor>,
+    /// How far the full copy of the output goes.
+    pub saved: Saved,
 }
 
 /// One process in a list.
@@ -87,19 +101,48 @@ pub struct Info {
 }
 
 impl Process {
-    /// Returns the id, unique in this host.
-    pub fn id(&self) -> &str {
-        &self.id
+    /// Makes a process that was just started.
+    pub(super) fn started(record: Record, contained: Contained, saved: Arc<SavedOutput>) -> Self {
+        Self {
+            record,
+            contained,
+            progress: Mutex::default(),
+            saved,
+            changed: watch::Sender::new(()),
+            grown: watch::Sender::new(()),
+        }
     }
 
-    /// Returns the command as it was started.
+    /// Makes a process that ran under an earlier host, and is known from its journal.
+    pub(super) fn recovered(record: Record, saved: Arc<SavedOutput>, progress: Progress) -> Self {
+        Self {
+            record,
+            contained: Contained::Past,
+            progress: Mutex::new(progress),
+            saved,
+            changed: watch::Sender::new(()),
+            grown: watch::Sender::new(()),
+        }
+    }
+
+    /// Returns the id, unique in this host.
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Returns the chat that it belongs to; `None` if it was started for no chat.
+    pub fn chat(&self) -> Option<&ChatId> {
+        self.record.chat.as_ref()
+    }
+
+    /// Returns the command as it was started, cut at 2 KiB.
     pub fn command(&self) -> &str {
-        &self.command
+        &self.record.command
     }
 
     /// Returns the absolute directory in which it was started.
     pub fn workdir(&self) -> &Path {
-        &self.workdir
+        &self.record.workdir
     }
 
     /// Returns where it stands.
@@ -107,25 +150,33 @@ impl Process {
         self.progress().state()
     }
 
-    /// Returns state and bounded output of this moment.
-    pub fn snapshot(&self) -> Snapshot {
-        let (state, total, head, tail) = {
+    /// Returns whether its output is no longer kept: only its state is known.
+    pub fn is_expired(&self) -> bool {
+        self.progress().expired
+    }
+
+    /// Returns state and bounded output of this moment. The output of one whose memory was freed comes from its saved
+    /// output.
+    pub async fn snapshot(&self) -> Snapshot {
+        let (state, total, head, tail, freed) = {
             let progress = self.progress();
             let capture = &progress.capture;
+            let freed = capture.retained() == 0 && capture.total() > 0;
             (
                 progress.state(),
                 capture.total(),
                 capture.head(),
                 capture.tail(),
+                freed,
             )
         };
+        let (head, tail) = if freed {
+            self.saved_windows(total).await
+        } else {
+            (head, tail)
+        };
         let survivors = match state {
-            State::Lingering(_) => self
-                .group
-                .members()
-                .iter()
-                .map(|member| member.describe())
-                .collect(),
+            State::Lingering(_) => self.contained.survivors(),
             _ => Vec::new(),
         };
         Snapshot {
@@ -134,60 +185,109 @@ impl Process {
             head,
             tail,
             survivors,
+            saved: self.saved.status(),
         }
     }
 
-    /// Returns at most `max` bytes of output from the cursor `since` on, as far as memory has them.
-    pub fn read(&self, since: u64, max: usize) -> Chunk {
-        let progress = self.progress();
-        let chunk = progress.capture.read(since, max);
+    async fn saved_windows(&self, total: u64) -> (Vec<u8>, Vec<u8>) {
+        let head = self.read_saved(0, WINDOW).await;
+        let rest = total.saturating_sub(head.len() as u64);
+        let window = WINDOW as u64;
+        let tail = if self.saved.written() < total || rest == 0 {
+            Vec::new()
+        } else {
+            self.read_saved(total - rest.min(window), WINDOW).await
+        };
+        (head, tail)
+    }
+
+    /// Returns at most `max` bytes of output from the cursor `since` on, from memory or else from the saved output.
+    ///
+    /// A cursor that neither has is moved to the next byte that there is: exactly the bytes between are gone.
+    pub async fn read(&self, since: u64, max: usize) -> Chunk {
+        let (chunk, ended) = {
+            let progress = self.progress();
+            (progress.capture.read(since, max), progress.output_ended)
+        };
+        let mut chunk = chunk;
+        if chunk.offset > since {
+            let gap = usize::try_from(chunk.offset - since).unwrap_or(usize::MAX);
+            let data = self.read_saved(since, max.min(gap)).await;
+            if !data.is_empty() {
+                chunk = Chunk {
+                    offset: since,
+                    data,
+                    ..chunk
+                };
+            }
+        }
         let at_end = chunk.offset + chunk.data.len() as u64 == chunk.total;
         Chunk {
-            end: at_end && progress.output_ended,
+            end: at_end && ended,
             ..chunk
         }
+    }
+
+    async fn read_saved(&self, offset: u64, max: usize) -> Vec<u8> {
+        let end = offset.saturating_add(max as u64);
+        // What is on its way to the disk is there in a moment, unless the disk hangs.
+        _ = tokio::time::timeout(SETTLE, self.saved.settled(end)).await;
+        let read = self.saved.read(offset, max).await;
+        read.unwrap_or_else(|error| {
+            tracing::warn!(process = self.id(), %error, "failed to read a saved output");
+            Vec::new()
+        })
     }
 
     /// Returns what a list shows of it.
     pub fn info(&self) -> Info {
         let progress = self.progress();
         Info {
-            id: self.id.clone(),
-            command: clip(&self.command),
-            workdir: self.workdir.clone(),
-            background: self.background,
+            id: self.record.id.clone(),
+            command: self.record.command.clone(),
+            workdir: self.record.workdir.clone(),
+            background: self.record.background,
             state: progress.state(),
-            started: self.started,
+            started: self.record.started,
             exited: progress.exited.map(|(time, _)| time),
             last_output: progress.last_output,
             total: progress.capture.total(),
         }
     }
 
-    /// Sends one signal to the whole group and returns the state after that.
+    /// Sends one signal to everything and returns the state after that.
     pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
         let raw = nix_signal(signal);
         {
             let mut progress = self.progress();
-            if matches!(progress.state(), State::Exited(_)) {
+            if !progress.state().is_live() {
                 return Ok(progress.state());
             }
             progress.sent |= bit(raw);
             progress.sent_for.get_or_insert(cause);
         }
-        // Without the lock: looking for members takes a while. The group itself keeps signals and reaping apart.
-        let signalled = self.group.signal(raw);
-        if signal == Signal::Terminate {
-            // A stopped process would not see the signal before somebody lets it go on.
-            _ = self.group.signal(nix::sys::signal::Signal::SIGCONT);
-        }
-        signalled.map_err(|error| Error::Failed(format!("signal process: {error}")))?;
+        // Without the lock: looking for members takes a while. The containment keeps signals and reaping apart.
+        self.contained
+            .signal(raw)
+            .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
         Ok(self.state())
     }
 
     /// Returns whether everything that a signal can reach was killed through this host.
     pub(super) fn was_killed(&self) -> bool {
         self.progress().sent & bit(nix::sys::signal::Signal::SIGKILL) != 0
+    }
+
+    /// Returns whether everything that a signal can reach was told to end, or killed, through this host.
+    pub(super) fn was_told_to_end(&self) -> bool {
+        use nix::sys::signal::Signal;
+        self.progress().sent & (bit(Signal::SIGKILL) | bit(Signal::SIGTERM)) != 0
+    }
+
+    /// Returns whether the end of its shell is known, or known to be lost.
+    pub(super) fn has_exited(&self) -> bool {
+        let progress = self.progress();
+        progress.exit.is_some() || progress.lost.is_some()
     }
 
     pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -211,15 +311,33 @@ impl Process {
         self.grown.send_replace(());
         total
     }
+
+    /// Frees the memory of the output of one that has ended, if that was longer ago than this.
+    pub(super) fn free_after(&self, age: Duration) {
+        let mut progress = self.progress();
+        if !progress.state().is_live() && progress.ended_before(age) {
+            progress.capture.clear();
+        }
+    }
 }
 
 impl Progress {
     pub(super) fn state(&self) -> State {
-        match self.exit.filter(|_| self.drained) {
-            None => State::Running,
-            Some(exit) if self.lingering => State::Lingering(self.status(exit)),
-            Some(exit) => State::Exited(self.status(exit)),
+        if let Some(state) = &self.recorded {
+            return state.clone();
         }
+        match (self.exit, &self.lost) {
+            _ if !self.drained => State::Running,
+            (Some(exit), _) if self.lingering => State::Lingering(self.status(exit)),
+            (Some(exit), _) => State::Exited(self.status(exit)),
+            (None, Some(why)) => State::Lost(why.clone()),
+            (None, None) => State::Running,
+        }
+    }
+
+    /// Returns whether it ended longer ago than this.
+    pub(super) fn ended_before(&self, age: Duration) -> bool {
+        self.exited.is_some_and(|(_, at)| at.elapsed() > age)
     }
 
     fn status(&self, exit: Exit) -> ExitStatus {
@@ -229,7 +347,11 @@ impl Progress {
             // A handler of SIGTERM that cleans up and exits by itself was still asked to.
             Exit::Code(_) => sent(nix::sys::signal::Signal::SIGTERM),
         };
-        let cause = self.sent_for.filter(|_| caused).unwrap_or(Cause::Itself);
+        let cause = match self.sent_for.filter(|_| caused) {
+            Some(cause) => cause,
+            None if self.out_of_memory => Cause::OutOfMemory,
+            None => Cause::Itself,
+        };
         match exit {
             Exit::Code(code) => ExitStatus {
                 code: Some(code),
@@ -242,15 +364,6 @@ impl Progress {
                 cause,
             },
         }
-    }
-}
-
-/// A list of processes must stay small, and a command can have 128 KiB.
-fn clip(command: &str) -> String {
-    const MOST: usize = 2048;
-    match command.get(..command.floor_char_boundary(MOST)) {
-        Some(start) if start.len() < command.len() => format!("{start}…"),
-        _ => command.to_owned(),
     }
 }
 

@@ -112,7 +112,7 @@ impl Process {
         if matched.is_some() {
             return Some(progress.waited(Wake::Matched, matched));
         }
-        if progress.exit.is_some() && progress.drained {
+        if progress.drained {
             return Some(progress.waited(Wake::Ended, None));
         }
         if options.output && progress.capture.total() > options.since {

@@ -9,8 +9,7 @@ use futures_util::future::BoxFuture;
 use super::{OpenError, Workspace};
 use crate::id::ChatId;
 use crate::process::{
-    Chunk, Command, Environment, Error, Info, Limits, Registry, Signal, Snapshot, State,
-    WaitOptions, Waited,
+    Chunk, Command, Config, Error, Info, Registry, Signal, Snapshot, State, WaitOptions, Waited,
 };
 
 /// A directory of this machine.
@@ -20,26 +19,35 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens a directory as a workspace. Commands get what [`Environment`] passes on of this process's environment.
+    /// Opens a directory as a workspace. The directory of the configuration becomes absolute.
     ///
     /// # Errors
     ///
-    /// If it cannot be resolved to a directory.
+    /// If it cannot be resolved to a directory, or the records of processes cannot be used.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
-    pub fn open(directory: &Path, limits: Limits) -> Result<Self, OpenError> {
-        let path = directory.to_path_buf();
-        let root = path
+    pub fn open(config: Config) -> Result<Self, OpenError> {
+        let path = config.workspace.clone();
+        let workspace = path
             .canonicalize()
             .map_err(|source| OpenError::Unusable { path, source })?;
-        if !root.is_dir() {
-            return Err(OpenError::NotADirectory(root));
+        if !workspace.is_dir() {
+            return Err(OpenError::NotADirectory(workspace));
         }
+        let config = Config {
+            workspace,
+            ..config
+        };
         Ok(Self {
-            processes: Registry::new(root, Environment::inherit(), limits),
+            processes: Registry::open(config)?,
         })
+    }
+
+    /// Returns the processes, of all chats.
+    pub fn processes(&self) -> &Arc<Registry> {
+        &self.processes
     }
 }
 
@@ -74,7 +82,7 @@ impl Workspace for Local {
         chat: &'a ChatId,
         id: &'a str,
     ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        Box::pin(async move { Ok(self.processes.get(chat, id)?.snapshot()) })
+        Box::pin(async move { Ok(self.processes.get(chat, id)?.snapshot().await) })
     }
 
     fn read<'a>(
@@ -84,7 +92,7 @@ impl Workspace for Local {
         since: u64,
         max: usize,
     ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        Box::pin(async move { Ok(self.processes.get(chat, id)?.read(since, max)) })
+        Box::pin(async move { Ok(self.processes.get(chat, id)?.read(since, max).await) })
     }
 
     fn signal<'a>(

@@ -11,7 +11,7 @@ impl From<process::Error> for wit::Error {
         let text = error.to_string();
         match error {
             Error::NotFound(_) => Self::NotFound,
-            Error::Invalid(_) => Self::Invalid(text),
+            Error::Invalid(_) | Error::KeyReused(_) => Self::Invalid(text),
             Error::Workdir { .. } => Self::Workdir(text),
             Error::Limit(_) => Self::Limit(text),
             Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
@@ -94,7 +94,18 @@ impl From<process::Snapshot> for wit::Snapshot {
                     command: process.command,
                 })
                 .collect(),
-            saved: wit::Saved::None,
+            saved: snapshot.saved.into(),
+        }
+    }
+}
+
+impl From<process::Saved> for wit::Saved {
+    fn from(saved: process::Saved) -> Self {
+        match saved {
+            process::Saved::None => Self::None,
+            process::Saved::Complete => Self::Complete,
+            process::Saved::Partial(bytes) => Self::Partial(bytes),
+            process::Saved::Failed(why) => Self::Failed(why),
         }
     }
 }

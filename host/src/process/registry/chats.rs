@@ -1,12 +1,24 @@
-//! The processes of each chat, and the places for more.
+//! The processes of each chat, the places for more, and the keys of their starts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use super::keeper::Keeper;
 use super::{Limits, Registry};
 use crate::id::ChatId;
-use crate::process::State;
+use crate::process::Error;
 use crate::process::running::Process;
+use crate::process::saved::ChatOutputs;
+
+/// Whom processes belong to: a chat, or nobody.
+pub(super) type Owner = Option<ChatId>;
+
+/// The start that a key names, done or under way.
+type Start = Arc<OnceCell<Arc<Process>>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Chats {
@@ -14,65 +26,151 @@ pub(super) struct Chats {
     /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
     /// another of the same name was made.
     made: u64,
-    pub(super) by_id: HashMap<ChatId, Chat>,
+    pub(super) by_owner: HashMap<Owner, Chat>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chat {
     pub(super) number: u64,
     /// In the order of their start.
     pub(super) processes: Vec<Arc<Process>>,
     /// Starts that were let in and are not in the list yet.
     pub(super) starting: usize,
+    pub(super) outputs: Arc<ChatOutputs>,
+    keys: HashMap<String, (blake3::Hash, Start)>,
+    used: Instant,
+}
+
+/// What is to be removed of processes that ended.
+#[derive(Debug, Default)]
+pub(super) struct Old {
+    /// Their output is no longer kept.
+    pub(super) expired: Vec<Arc<Process>>,
+    /// Not even their state is known any more.
+    pub(super) forgotten: Vec<Arc<Process>>,
 }
 
 impl Chats {
-    pub(super) fn entry(&mut self, id: &ChatId) -> &mut Chat {
+    pub(super) fn entry(&mut self, owner: &Owner, keeper: &Keeper) -> &mut Chat {
+        let chat = self.insert(owner, || keeper.chat());
+        chat.used = Instant::now();
+        chat
+    }
+
+    /// Takes in a process of an earlier host.
+    pub(super) fn recover(&mut self, process: Process, outputs: Arc<ChatOutputs>) {
+        let owner = process.record.chat.clone();
+        let chat = self.insert(&owner, || outputs);
+        chat.processes.push(Arc::new(process));
+    }
+
+    fn insert(&mut self, owner: &Owner, outputs: impl FnOnce() -> Arc<ChatOutputs>) -> &mut Chat {
         let made = &mut self.made;
-        self.by_id.entry(id.clone()).or_insert_with(|| {
+        self.by_owner.entry(owner.clone()).or_insert_with(|| {
             *made += 1;
             Chat {
                 number: *made,
-                ..Chat::default()
+                processes: Vec::new(),
+                starting: 0,
+                outputs: outputs(),
+                keys: HashMap::new(),
+                used: Instant::now(),
             }
         })
     }
 
-    fn same(&mut self, id: &ChatId, number: u64) -> Option<&mut Chat> {
-        self.by_id.get_mut(id).filter(|chat| chat.number == number)
+    /// Returns a chat that somebody just asked for.
+    pub(super) fn used(&mut self, owner: &Owner) -> Option<&Chat> {
+        let chat = self.by_owner.get_mut(owner)?;
+        chat.used = Instant::now();
+        Some(chat)
+    }
+
+    fn same(&mut self, owner: &Owner, number: u64) -> Option<&mut Chat> {
+        self.by_owner
+            .get_mut(owner)
+            .filter(|chat| chat.number == number)
     }
 }
 
 impl Chat {
-    /// Drops ended processes that are too old or too many.
-    pub(super) fn forget(&mut self, limits: &Limits) {
-        let ended = |process: &Process| {
-            let progress = process.progress();
-            matches!(progress.state(), State::Exited(_))
-                .then_some(progress.exited)
-                .flatten()
-        };
-        self.processes.retain(|process| {
-            ended(process).is_none_or(|(_, at)| at.elapsed() <= limits.retention)
-        });
-        let mut excess = self
+    pub(super) fn find(&self, id: &str) -> Option<&Arc<Process>> {
+        self.processes.iter().find(|process| process.id() == id)
+    }
+
+    /// Returns the start that a key names, which may be that of an earlier caller.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeyReused`] if the key names the start of another command.
+    pub(super) fn keyed(&mut self, key: &str, digest: blake3::Hash) -> Result<Start, Error> {
+        let entry = self.keys.entry(key.to_owned());
+        let (known, start) = entry.or_insert_with(|| (digest, Start::default()));
+        if *known != digest {
+            // A start that failed started nothing, so its key is free; one that is under way holds it.
+            if start.get().is_some() || Arc::strong_count(start) > 1 {
+                return Err(Error::KeyReused(key.to_owned()));
+            }
+            *known = digest;
+        }
+        Ok(Arc::clone(start))
+    }
+
+    /// Frees, expires and forgets what ended long enough ago.
+    pub(super) fn age(&mut self, limits: &Limits) -> Old {
+        let mut old = Old::default();
+        let ended: Vec<_> = self
             .processes
             .iter()
-            .filter(|process| ended(process).is_some())
-            .count()
-            .saturating_sub(limits.ended_per_chat);
-        self.processes.retain(|process| {
-            let drop = excess > 0 && ended(process).is_some();
-            excess -= usize::from(drop);
-            !drop
+            .filter(|process| !process.state().is_live())
+            .cloned()
+            .collect();
+        for (newer, process) in ended.iter().rev().enumerate() {
+            process.free_after(limits.memory);
+            let mut progress = process.progress();
+            let outdated =
+                newer >= limits.ended_per_chat || progress.ended_before(limits.retention);
+            if outdated && !progress.expired {
+                progress.expired = true;
+                progress.capture.clear();
+                old.expired.push(Arc::clone(process));
+            }
+        }
+        let excess = ended.len().saturating_sub(limits.known_per_chat);
+        let forgotten: HashSet<_> = ended
+            .iter()
+            .take(excess)
+            .map(|process| process.id())
+            .collect();
+        if !forgotten.is_empty() {
+            self.processes
+                .retain(|process| !forgotten.contains(process.id()));
+            old.forgotten = ended.iter().take(excess).cloned().collect();
+        }
+        let known: HashSet<_> = self.processes.iter().map(|process| process.id()).collect();
+        self.keys.retain(|_, (_, start)| match start.get() {
+            Some(process) => known.contains(process.id()),
+            None => Arc::strong_count(start) > 1,
         });
+        old
+    }
+
+    /// Returns whether nobody asked for it for this long.
+    pub(super) fn is_idle(&self, time: Duration) -> bool {
+        self.used.elapsed() > time
+    }
+
+    /// Returns whether there is nothing to know of it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.starting == 0 && self.processes.is_empty() && self.keys.is_empty()
     }
 }
 
 /// A place for a process that is being started; given back unless the process takes it.
 pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
-    pub(super) chat: ChatId,
+    pub(super) owner: Owner,
+    pub(super) outputs: Arc<ChatOutputs>,
     pub(super) number: u64,
     pub(super) taken: bool,
 }
@@ -82,7 +180,7 @@ impl Slot {
     pub(super) fn register(&mut self, process: Arc<Process>) -> bool {
         let mut chats = self.registry.chats();
         self.taken = false;
-        match chats.same(&self.chat, self.number) {
+        match chats.same(&self.owner, self.number) {
             Some(chat) => {
                 chat.starting -= 1;
                 chat.processes.push(process);
@@ -96,7 +194,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if self.taken
-            && let Some(chat) = self.registry.chats().same(&self.chat, self.number)
+            && let Some(chat) = self.registry.chats().same(&self.owner, self.number)
         {
             chat.starting -= 1;
         }

@@ -1,13 +1,11 @@
 //! One process group: spawning its leader, waiting for it without reaping, signalling all of it.
 //!
-//! The only place that starts a process, and with `survivors` and `command` the only one that names `nix`.
+//! What there is without a spawner. A command can leave its group (`setsid`, `timeout`, a shell with job control), and is not
+//! reached by signals then.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{self, PipeReader, Seek, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,41 +15,29 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use tokio::io::unix::AsyncFd;
 
-use super::survivors::{self, Member};
+use super::spawner::in_memory;
+use super::{Contained, Event, Exit, Spawn, Spawned, survivors};
 
-/// How the leader of a group ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    Code(i32),
-    Signal(Signal),
-}
+/// How often what outlives a shell is looked for: orphans are nobody's children here, so their end is no event.
+const LINGER_LOOK: Duration = Duration::from_millis(500);
 
 /// A process group whose leader this host started.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(in crate::process) struct Group {
     leader: Pid,
     /// Whether the leader was reaped. Until then its number cannot name another group, so signals may go to the number;
     /// the lock keeps a signal and the reaping apart.
     reaped: Mutex<bool>,
 }
 
-/// A group that was just started.
-pub(super) struct Spawned {
-    pub(super) group: Group,
-    /// Readable once the leader has exited. Whoever watches it closes it then: an ended process must hold no descriptor.
-    pub(super) pidfd: OwnedFd,
-    /// Standard output and error, merged.
-    pub(super) output: PipeReader,
-}
-
-/// What a group is started with.
-pub(super) struct Spawn<'a> {
-    pub(super) shell: &'a Path,
-    pub(super) command: &'a str,
-    pub(super) workdir: &'a Path,
-    pub(super) env: &'a BTreeMap<OsString, OsString>,
-    pub(super) stdin: Option<&'a [u8]>,
+/// Notices the exit of a leader, and the end of its group.
+#[derive(Debug)]
+pub(in crate::process) struct Watch {
+    /// Readable once the leader has exited; `None` after that, as an ended process must hold no descriptor.
+    pidfd: Option<AsyncFd<OwnedFd>>,
+    gone: bool,
 }
 
 impl Group {
@@ -60,17 +46,12 @@ impl Group {
         let (reader, writer) = io::pipe()?;
         let stdin = match spawn.stdin {
             None => Stdio::null(),
-            Some(bytes) => {
-                // A file, not a pipe: nobody has to feed it, whatever the command does with it.
-                let mut file = tempfile::tempfile()?;
-                file.write_all(bytes)?;
-                file.rewind()?;
-                file.into()
-            }
+            // A file, not a pipe: nobody has to feed it, whatever the command does with it.
+            Some(bytes) => in_memory(bytes)?.into(),
         };
         #[expect(
             clippy::disallowed_methods,
-            reason = "this is the one place that starts processes"
+            reason = "this directory is the one place that starts processes"
         )]
         let child = std::process::Command::new(spawn.shell)
             .arg("-c")
@@ -87,14 +68,17 @@ impl Group {
         let leader = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
         let pidfd = rustix::process::Pid::from_raw(leader.as_raw())
             .ok_or_else(|| io::Error::other("the child has no process id"))
-            .and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::NONBLOCK)?));
+            .and_then(|pid| watch(pidfd_open(pid, PidfdFlags::NONBLOCK)?));
         match pidfd {
             Ok(pidfd) => Ok(Spawned {
-                group: Self {
+                contained: Contained::Group(Self {
                     leader,
                     reaped: Mutex::new(false),
-                },
-                pidfd,
+                }),
+                watch: super::Watch::Group(Watch {
+                    pidfd: Some(pidfd),
+                    gone: false,
+                }),
                 output: reader,
             }),
             Err(error) => {
@@ -144,6 +128,15 @@ impl Group {
 
     /// Sends a signal to every member. That there is none left is no error.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let sent = self.send(signal);
+        if signal == Signal::SIGTERM {
+            // A stopped process would not see the signal before somebody lets it go on.
+            _ = self.send(Signal::SIGCONT);
+        }
+        sent
+    }
+
+    fn send(&self, signal: Signal) -> io::Result<()> {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if !*reaped {
             return match killpg(self.leader, signal) {
@@ -158,7 +151,7 @@ impl Group {
         let members = survivors::members(self.leader.as_raw());
         let results = members
             .iter()
-            .map(|member| signal_member(member, self.leader.as_raw(), signal));
+            .map(|member| signal_member(*member, self.leader.as_raw(), signal));
         results.fold(Ok(()), Result::and)
     }
 
@@ -172,9 +165,55 @@ impl Group {
     }
 
     /// Returns the members that live, without the leader.
-    pub(super) fn members(&self) -> Vec<Member> {
+    pub(super) fn members(&self) -> Vec<i32> {
         survivors::members(self.leader.as_raw())
     }
+}
+
+impl Watch {
+    pub(super) async fn next(&mut self, group: &Group) -> Event {
+        if let Some(pidfd) = &mut self.pidfd {
+            let event = match exit(group, pidfd).await {
+                Ok(exit) => Event::Exited(exit),
+                Err(error) => {
+                    tracing::error!(pid = group.leader.as_raw(), %error, "failed to wait for a process");
+                    group.abandon();
+                    Event::Lost("the system does not say what becomes of it, so it was killed")
+                }
+            };
+            self.pidfd = None;
+            return event;
+        }
+        if self.gone {
+            return std::future::pending().await;
+        }
+        while !group.is_empty(LINGER_LOOK / 2) {
+            tokio::time::sleep(LINGER_LOOK).await;
+        }
+        self.gone = true;
+        Event::Gone
+    }
+}
+
+/// Waits for the exit of a leader, which stays a zombie.
+async fn exit(group: &Group, pidfd: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
+    loop {
+        let mut ready = pidfd.readable().await?;
+        if let Some(exit) = group.peek_exit()? {
+            return Ok(exit);
+        }
+        ready.clear_ready();
+    }
+}
+
+/// Makes the end of a process an event of the runtime.
+#[expect(
+    unsafe_code,
+    reason = "tokio wants a promise that the descriptor stays open while it is watched"
+)]
+fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` has one descriptor for as long as it lives, and the `AsyncFd` owns it.
+    Ok(unsafe { AsyncFd::register(pidfd) }?)
 }
 
 fn kill_and_reap(leader: Pid) {
@@ -183,8 +222,8 @@ fn kill_and_reap(leader: Pid) {
 }
 
 /// Signals one member through a descriptor, and only if that still names a member.
-fn signal_member(member: &Member, group: i32, signal: Signal) -> io::Result<()> {
-    let Some(pid) = rustix::process::Pid::from_raw(member.pid) else {
+fn signal_member(member: i32, group: i32, signal: Signal) -> io::Result<()> {
+    let Some(pid) = rustix::process::Pid::from_raw(member) else {
         return Ok(());
     };
     let Some(raw) = rustix::process::Signal::from_named_raw(signal as i32) else {
@@ -195,23 +234,11 @@ fn signal_member(member: &Member, group: i32, signal: Signal) -> io::Result<()> 
     let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
         return Ok(());
     };
-    if !survivors::is_member(member.pid, group) {
+    if !survivors::is_member(member, group) {
         return Ok(());
     }
     match pidfd_send_signal(&pidfd, raw) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
-}
-
-/// Finds the shell in a search path, as an absolute path.
-pub(super) fn find_shell(path: &std::ffi::OsStr) -> Option<PathBuf> {
-    let candidates = std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join("sh"));
-    std::iter::once(PathBuf::from("/bin/sh"))
-        .chain(candidates)
-        .find(|shell| {
-            nix::unistd::access(shell, nix::unistd::AccessFlags::X_OK).is_ok() && shell.is_file()
-        })
 }

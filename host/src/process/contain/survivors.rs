@@ -1,4 +1,4 @@
-//! Who is left of a process group, read from `/proc`.
+//! Who outlives a shell: what they run, and who is left of a process group, read from `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,18 +17,12 @@ pub struct Survivor {
     pub command: String,
 }
 
-/// A living member of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
-    pub(super) pid: i32,
-}
-
-impl Member {
-    /// Returns the member with its command line.
-    pub(super) fn describe(&self) -> Survivor {
-        Survivor {
-            pid: self.pid.unsigned_abs(),
-            command: command_line(self.pid),
+impl Survivor {
+    /// Looks up what a process runs.
+    pub(super) fn of(pid: i32) -> Self {
+        Self {
+            pid: pid.unsigned_abs(),
+            command: command_line(pid),
         }
     }
 }
@@ -36,13 +30,13 @@ impl Member {
 /// All process groups with living members, at one moment.
 struct Scan {
     at: Instant,
-    groups: HashMap<i32, Vec<Member>>,
+    groups: HashMap<i32, Vec<i32>>,
 }
 
 /// Returns the living members of a group whose leader was started by this host and is gone or about to be.
 ///
 /// A group of this number that has a living leader is somebody else's: the number was handed out again.
-pub(super) fn members(group: i32) -> Vec<Member> {
+pub(super) fn members(group: i32) -> Vec<i32> {
     of_group(&Scan::now(), group)
 }
 
@@ -56,9 +50,9 @@ pub(super) fn has_members(group: i32, max_age: Duration) -> bool {
     !of_group(scan, group).is_empty()
 }
 
-fn of_group(scan: &Scan, group: i32) -> Vec<Member> {
+fn of_group(scan: &Scan, group: i32) -> Vec<i32> {
     let members = scan.groups.get(&group).map_or(&[][..], Vec::as_slice);
-    if members.iter().any(|member| member.pid == group) {
+    if members.contains(&group) {
         Vec::new()
     } else {
         members.to_vec()
@@ -68,11 +62,11 @@ fn of_group(scan: &Scan, group: i32) -> Vec<Member> {
 impl Scan {
     fn now() -> Self {
         let at = Instant::now();
-        let mut groups = HashMap::<i32, Vec<Member>>::new();
+        let mut groups = HashMap::<i32, Vec<i32>>::new();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
             if let Some(group) = group_of(pid) {
-                groups.entry(group).or_default().push(Member { pid });
+                groups.entry(group).or_default().push(pid);
             }
         }
         Self { at, groups }

@@ -1,0 +1,208 @@
+//! Cgroups, version 2: a wall around a command that the kernel keeps, where one was delegated to this host.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{AccessFlags, Pid, access, geteuid};
+
+/// What the names of cgroups of commands begin with; the host's process id follows.
+const PREFIX: &str = "toolhost-";
+
+/// A cgroup in which this host may make others.
+#[derive(Debug)]
+pub(super) struct Parent {
+    path: PathBuf,
+    made: AtomicU64,
+    left: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+/// The cgroup of one command. Removed when it is dropped, or later if it is not empty by then.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    path: PathBuf,
+    directory: OwnedFd,
+    left: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Parent {
+    /// Finds the cgroup of this process, if it may be used.
+    ///
+    /// # Errors
+    ///
+    /// Why not, as the end of a sentence.
+    pub(super) fn find() -> Result<Self, String> {
+        let text = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let path = locate(&text("/proc/self/mountinfo")?, &text("/proc/self/cgroup")?)
+            .ok_or("no cgroup of version 2 is mounted here")?;
+        let shown = path.display();
+        let writable = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
+        // A process is moved by somebody who may write to the parent of where it comes from, too.
+        if !writable(&path) || !writable(&path.join("cgroup.procs")) {
+            return Err(format!(
+                "the cgroup {shown} is not delegated to this user: with systemd, set Delegate=yes in the unit"
+            ));
+        }
+        if geteuid().is_root() && !is_root_of_view(&path) && !is_delegated(&path) {
+            return Err(format!(
+                "the cgroup {shown} is not marked as delegated: with systemd, set Delegate=yes in the unit"
+            ));
+        }
+        let parent = Self {
+            path,
+            made: AtomicU64::new(0),
+            left: Arc::default(),
+        };
+        parent.remove_left();
+        let probe = parent.leaf().map_err(|error| {
+            format!(
+                "no cgroup can be made in {}: {error}",
+                parent.path.display()
+            )
+        })?;
+        if !probe.path.join("cgroup.kill").exists() {
+            return Err("the kernel has no cgroup.kill, which came with Linux 5.14".into());
+        }
+        Ok(parent)
+    }
+
+    /// Makes a cgroup for one command.
+    pub(super) fn leaf(&self) -> io::Result<Leaf> {
+        // What was still dying when it was dropped is dead by now.
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|path| is_busy(fs::remove_dir(path)));
+        drop(left);
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let path = self.path.join(name);
+        fs::create_dir(&path)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        match open(&path, flags, Mode::empty()) {
+            Ok(directory) => Ok(Leaf {
+                path,
+                directory,
+                left: Arc::clone(&self.left),
+            }),
+            Err(errno) => {
+                _ = fs::remove_dir(&path);
+                Err(errno.into())
+            }
+        }
+    }
+
+    /// Removes the cgroups of hosts that ended before they could. Those in use cannot be removed.
+    fn remove_left(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let owner = name
+                .to_str()
+                .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok());
+            let dead = |pid| nix::sys::signal::kill(Pid::from_raw(pid), None).is_err();
+            if owner.is_some_and(dead) {
+                _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+impl Leaf {
+    /// Kills everything in it.
+    pub(super) fn kill(&self) -> io::Result<()> {
+        kill(self.directory.as_fd())
+    }
+
+    /// Returns whether the kernel ended something in it for lack of memory. Told only where the memory controller is on.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("memory.events")).unwrap_or_default();
+        events
+            .lines()
+            .filter_map(|line| line.strip_prefix("oom_kill "))
+            .any(|count| count != "0")
+    }
+}
+
+impl AsFd for Leaf {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        if is_busy(fs::remove_dir(&self.path)) {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+fn is_busy(removed: io::Result<()>) -> bool {
+    removed.is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+}
+
+/// Kills everything in a cgroup, given by its directory.
+pub(super) fn kill(cgroup: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    let file = openat(cgroup, "cgroup.kill", flags, Mode::empty())?;
+    nix::unistd::write(file, b"1")?;
+    Ok(())
+}
+
+/// Finds the directory of a process's cgroup from its mounts and its cgroups.
+fn locate(mountinfo: &str, cgroups: &str) -> Option<PathBuf> {
+    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mountinfo.lines().find_map(|line| {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        if filesystem.split(' ').next() != Some("cgroup2") {
+            return None;
+        }
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        // The mount may show a part of the hierarchy only.
+        let below = Path::new(own).strip_prefix(root).ok()?;
+        Some(Path::new(point).join(below))
+    })
+}
+
+/// Whether this is the top of what this process can see, as in a container with a namespace of its own.
+fn is_root_of_view(path: &Path) -> bool {
+    path.parent()
+        .is_none_or(|parent| !parent.join("cgroup.procs").exists())
+}
+
+/// Whether the manager of the hierarchy left it to somebody.
+fn is_delegated(path: &Path) -> bool {
+    ["trusted.delegate", "user.delegate"].iter().any(|name| {
+        let mut value = [0_u8; 8];
+        rustix::fs::getxattr(path, *name, &mut value[..]).is_ok_and(|_| value.starts_with(b"1"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+        22 1 0:20 / /proc rw - proc proc rw\n\
+        30 22 0:26 / /sys/fs/cgroup/unified rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn finds_the_directory_of_a_cgroup() {
+        let found = |cgroups| locate(MOUNTS, cgroups);
+        assert_eq!(
+            found("1:cpu:/x\n0::/a/b\n"),
+            Some("/sys/fs/cgroup/unified/a/b".into())
+        );
+        assert_eq!(found("0::/\n"), Some("/sys/fs/cgroup/unified/".into()));
+        assert_eq!(found("1:cpu:/x\n"), None);
+        assert_eq!(locate("22 1 0:20 / /proc rw - proc proc rw", "0::/"), None);
+        let part = "30 22 0:26 /a /mnt rw - cgroup2 cgroup2 rw";
+        assert_eq!(locate(part, "0::/a/b"), Some("/mnt/b".into()));
+        assert_eq!(locate(part, "0::/c"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Starting the shell of a command, below its supervisor.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+use nix::errno::Errno;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
+
+use crate::process::contain::sys::{self, Side};
+use crate::process::contain::wire::Request;
+
+/// The longest command that can be an argument, in bytes: Linux takes 131,072 in one, with its final NUL.
+const MOST_IN_ARGUMENT: usize = 131_071;
+
+/// The descriptor by which a shell reads a command that is too long for an argument. The shells at hand use numbers from 10
+/// on for themselves, and a command hardly ever uses this one.
+const SCRIPT: RawFd = 9;
+
+/// Closes [`SCRIPT`] in the shell, which has opened the script under another number by then.
+const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
+
+/// Everything that an exec takes, made before the fork.
+struct Prepared {
+    request: Request,
+    program: CString,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+    workdir: CString,
+    script: Option<File>,
+}
+
+/// Starts the shell of a request and returns once it has executed, or could not.
+pub(super) fn start(
+    request: OwnedFd,
+    output: &OwnedFd,
+    stdin: &OwnedFd,
+    cgroup: Option<&OwnedFd>,
+) -> io::Result<Pid> {
+    let prepared = Prepared::read(request)?;
+    let (mut failure, failing) = io::pipe()?;
+    // Out of the way of the numbers that the child gives out.
+    let above = rustix::io::fcntl_dupfd_cloexec(&failing, SCRIPT + 1)?;
+    drop(failing);
+    let side = match sys::fork(cgroup.map(AsFd::as_fd)) {
+        // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
+        Err(_) if cgroup.is_some() => sys::fork(None),
+        side => side,
+    };
+    match side? {
+        Side::Child => {
+            let error = become_shell(&prepared, output.as_fd(), stdin.as_fd());
+            report(above, &error)
+        }
+        Side::Parent(pid) => {
+            drop(above);
+            let mut errno = Vec::new();
+            failure.read_to_end(&mut errno)?;
+            match errno.first_chunk() {
+                None => Ok(pid),
+                Some(errno) => {
+                    _ = nix::sys::wait::waitpid(pid, None);
+                    Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
+                }
+            }
+        }
+    }
+}
+
+impl Prepared {
+    fn read(request: OwnedFd) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        File::from(request).read_to_end(&mut bytes)?;
+        let request = Request::decode(&bytes)?;
+        let long = request.command.len() > MOST_IN_ARGUMENT;
+        let script = long.then(|| script(&request.command)).transpose()?;
+        let arguments = match &script {
+            None => vec![c"sh".to_owned(), c"-c".to_owned(), text(&request.command)?],
+            Some(_) => vec![c"sh".to_owned(), CString::new(format!("/dev/fd/{SCRIPT}"))?],
+        };
+        let environment = request.env.iter().map(|(name, value)| {
+            let mut variable = OsString::with_capacity(name.len() + 1 + value.len());
+            variable.push(name);
+            variable.push("=");
+            variable.push(value);
+            text(&variable)
+        });
+        Ok(Self {
+            program: text(&request.shell)?,
+            arguments,
+            environment: environment.collect::<io::Result<_>>()?,
+            workdir: text(&request.workdir)?,
+            script,
+            request,
+        })
+    }
+}
+
+fn text(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}
+
+/// Puts a command into a file that has no name.
+fn script(command: &OsStr) -> io::Result<File> {
+    let mut file = File::from(memfd_create(c"command", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(CLOSE_SCRIPT)?;
+    file.write_all(command.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Turns this process into the shell. Returns only if that fails.
+fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'_>) -> io::Error {
+    let become_it = || {
+        nix::unistd::setsid()?;
+        nix::unistd::chdir(prepared.workdir.as_c_str())?;
+        // A crash must not fill the workspace with the memory of a command.
+        setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+        prefer_others(&prepared.request);
+        sys::duplicate(stdin, 0)?;
+        sys::duplicate(output, 1)?;
+        sys::duplicate(output, 2)?;
+        sys::close_on_exec_from(3)?;
+        if let Some(script) = &prepared.script {
+            sys::duplicate(script.as_fd(), SCRIPT)?;
+        }
+        sys::default_signals(&SigSet::empty())?;
+        let errno = sys::execute(
+            &prepared.program,
+            &prepared.arguments,
+            &prepared.environment,
+        );
+        Err::<std::convert::Infallible, io::Error>(errno.into())
+    };
+    match become_it() {
+        Ok(infallible) => match infallible {},
+        Err(error) => error,
+    }
+}
+
+/// Lets the machine prefer other work, and end this first when memory runs out. As far as that is possible: a command is not
+/// refused for the lack of it.
+fn prefer_others(request: &Request) {
+    if request.nice != 0 {
+        _ = rustix::process::nice(request.nice);
+    }
+    let file = "/proc/self/oom_score_adj";
+    // The file of a process that is not dumpable belongs to root. What is here in memory is the command's own.
+    _ = nix::sys::prctl::set_dumpable(true);
+    let now = std::fs::read_to_string(file)
+        .ok()
+        .and_then(|text| text.trim().parse::<i32>().ok());
+    if now.is_none_or(|now| now < request.oom_score_adj) {
+        _ = std::fs::write(file, request.oom_score_adj.to_string());
+    }
+}
+
+/// Tells the supervisor why there is no shell, and ends.
+fn report(failing: OwnedFd, error: &io::Error) -> ! {
+    let errno = error.raw_os_error().unwrap_or(Errno::EIO as i32);
+    _ = File::from(failing).write_all(&errno.to_ne_bytes());
+    sys::exit(127)
+}

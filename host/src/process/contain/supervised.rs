@@ -1,0 +1,236 @@
+//! The host's end of one supervisor.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::sys::socket::{MsgFlags, send};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+use tokio_util::sync::CancellationToken;
+
+use super::cgroup::Leaf;
+use super::tree::{self, Tree};
+use super::wire::{FRAME, Frame, Frames};
+use super::{Event, Exit};
+
+/// Why nobody knows what became of a command.
+const SUPERVISOR_KILLED: &str = "its supervisor was killed, perhaps by the command itself, and everything that it had started with it";
+const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was killed, and everything that it had started with it";
+
+/// A command below its supervisor.
+#[derive(Debug)]
+pub(in crate::process) struct Supervised {
+    /// Closed when nothing is left: an ended process holds no descriptor.
+    socket: Mutex<Option<Arc<UnixStream>>>,
+    supervisor: i32,
+    shell: i32,
+    gone: AtomicBool,
+    leaf: Mutex<Option<Leaf>>,
+    out_of_memory: AtomicBool,
+}
+
+/// Reads what the supervisor has to say.
+#[derive(Debug)]
+pub(in crate::process) struct Watch {
+    socket: tokio::net::UnixStream,
+    frames: Frames,
+    spawner_ended: CancellationToken,
+    gone: bool,
+}
+
+impl Supervised {
+    pub(super) fn new(
+        socket: Arc<UnixStream>,
+        supervisor: i32,
+        shell: i32,
+        leaf: Option<Leaf>,
+    ) -> Self {
+        Self {
+            socket: Mutex::new(Some(socket)),
+            supervisor,
+            shell,
+            gone: AtomicBool::new(false),
+            leaf: Mutex::new(leaf),
+            out_of_memory: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let frame = match signal {
+            Signal::SIGKILL => Frame::Kill,
+            // It does that by itself after SIGTERM.
+            Signal::SIGCONT => return Ok(()),
+            _ => Frame::Signal {
+                signal: signal as i32,
+            },
+        };
+        let socket = self.socket();
+        let Some(socket) = socket else {
+            return Ok(());
+        };
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        match send(socket.as_raw_fd(), &frame.encode(), flags) {
+            // It ended by itself meanwhile.
+            Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN) => Ok(()),
+            Err(Errno::EAGAIN) => {
+                // Its socket is full of signals that it does not take: somebody stopped it.
+                self.unblock();
+                Err(io::Error::other("the supervisor does not answer"))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Kills the supervisor if somebody stopped it. The spawner then kills what it left.
+    pub(super) fn unblock(&self) {
+        let stopped = tree::status(self.supervisor).is_some_and(|status| status.stopped);
+        // While the socket is open, the number names the supervisor or its zombie.
+        if stopped
+            && self.socket().is_some()
+            && let Some(pid) = Pid::from_raw(self.supervisor)
+            && let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
+        {
+            _ = pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
+        }
+    }
+
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.out_of_memory.load(Ordering::Relaxed)
+    }
+
+    /// Returns what lives below the supervisor besides the shell.
+    pub(super) fn members(&self) -> Vec<i32> {
+        if self.is_gone() {
+            return Vec::new();
+        }
+        let tree = Tree {
+            root: self.supervisor,
+            except: &HashSet::new(),
+        };
+        let mut members = tree.members();
+        members.retain(|pid| *pid != self.shell);
+        members
+    }
+
+    fn socket(&self) -> Option<Arc<UnixStream>> {
+        self.socket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Nothing is left, or nobody can tell: frees what is held for a command that lives.
+    fn end(&self, leaf_may_be_full: bool) {
+        let leaf = self
+            .leaf
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(leaf) = leaf {
+            self.out_of_memory
+                .fetch_or(leaf.ran_out_of_memory(), Ordering::Relaxed);
+            if leaf_may_be_full {
+                _ = leaf.kill();
+            }
+        }
+        self.socket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.gone.store(true, Ordering::Release);
+    }
+
+    fn note_memory(&self) {
+        let leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(leaf) = leaf.as_ref() {
+            self.out_of_memory
+                .fetch_or(leaf.ran_out_of_memory(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Watch {
+    pub(super) fn new(
+        socket: &Arc<UnixStream>,
+        spawner_ended: CancellationToken,
+    ) -> io::Result<Self> {
+        let socket = socket.try_clone()?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket: tokio::net::UnixStream::from_std(socket)?,
+            frames: Frames::default(),
+            spawner_ended,
+            gone: false,
+        })
+    }
+
+    pub(super) async fn next(&mut self, supervised: &Supervised) -> Event {
+        if self.gone {
+            return std::future::pending().await;
+        }
+        loop {
+            match self.frames.next() {
+                Ok(Some(Frame::Exited { code })) => return Event::Exited(Exit::Code(code)),
+                Ok(Some(Frame::Signalled { signal })) => {
+                    supervised.note_memory();
+                    let signal = Signal::try_from(signal).unwrap_or(Signal::SIGKILL);
+                    return Event::Exited(Exit::Signal(signal));
+                }
+                Ok(Some(Frame::Gone)) => {
+                    self.gone = true;
+                    supervised.end(false);
+                    return Event::Gone;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let lost = tokio::select! {
+                        biased;
+                        more = read(&self.socket, &mut self.frames) => (!more).then_some(SUPERVISOR_KILLED),
+                        () = self.spawner_ended.cancelled() => {
+                            _ = supervised.signal(Signal::SIGKILL);
+                            Some(SPAWNER_KILLED)
+                        }
+                    };
+                    if let Some(lost) = lost {
+                        return self.lose(supervised, lost);
+                    }
+                }
+                Err(_) => return self.lose(supervised, SUPERVISOR_KILLED),
+            }
+        }
+    }
+
+    fn lose(&mut self, supervised: &Supervised, why: &'static str) -> Event {
+        self.gone = true;
+        supervised.end(true);
+        Event::Lost(why)
+    }
+}
+
+/// Reads what there is. Returns false at the end.
+async fn read(socket: &tokio::net::UnixStream, frames: &mut Frames) -> bool {
+    let mut buffer = [0; 8 * FRAME];
+    loop {
+        if socket.readable().await.is_err() {
+            return false;
+        }
+        match socket.try_read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(count) => {
+                frames.push(buffer.get(..count).unwrap_or_default());
+                return true;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Everything that a process started, found through `/proc`, and signals to all of it.
+//!
+//! Below a subreaper nothing can hide: a process whose parent ended becomes a child of the subreaper. So what a command
+//! started is what can be reached from its supervisor by going from parent to child, whatever session or group it made.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::OnceLock;
+
+use nix::sys::signal::Signal;
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+
+/// How often what appeared meanwhile is looked for, before a signal counts as sent to all.
+///
+/// What forks faster than it can be stopped is met again by the next round of a kill.
+const MOST_LOOKS: usize = 64;
+
+/// A tree of processes below one that is not part of it.
+#[derive(Debug)]
+pub(super) struct Tree<'a> {
+    /// The process below which the tree is.
+    pub(super) root: i32,
+    /// Children of the root that are no part of the tree, with all below them.
+    pub(super) except: &'a HashSet<i32>,
+}
+
+impl Tree<'_> {
+    /// Returns all that is in the tree, parents before their children, without those that ended and wait to be reaped.
+    pub(super) fn members(&self) -> Vec<i32> {
+        let mut members = Vec::new();
+        let mut seen = HashSet::new();
+        let mut pending: Vec<i32> = children(self.root)
+            .into_iter()
+            .filter(|pid| !self.except.contains(pid))
+            .collect();
+        while let Some(pid) = pending.pop() {
+            if seen.insert(pid) {
+                pending.extend(children(pid));
+                if status(pid).is_some_and(|status| status.lives) {
+                    members.push(pid);
+                }
+            }
+        }
+        members
+    }
+
+    /// Sends a signal to each member once, also to those that appear while this runs.
+    pub(super) fn signal(&self, signal: Signal) {
+        let mut seen = HashSet::new();
+        for _ in 0..MOST_LOOKS {
+            if !self.signal_new(signal, &mut seen) {
+                break;
+            }
+        }
+    }
+
+    /// Stops the tree, so that it cannot grow, and kills it. One round: what slipped through is met by the next.
+    pub(super) fn kill(&self) {
+        let mut seen = HashSet::new();
+        for _ in 0..MOST_LOOKS {
+            if !self.signal_new(Signal::SIGSTOP, &mut seen) {
+                break;
+            }
+        }
+        for pid in &seen {
+            self.send(*pid, Signal::SIGKILL, &seen);
+        }
+    }
+
+    /// Signals members that were not seen before, and returns whether there were any.
+    fn signal_new(&self, signal: Signal, seen: &mut HashSet<i32>) -> bool {
+        let members = self.members();
+        let before = seen.len();
+        let new: Vec<i32> = members
+            .into_iter()
+            .filter(|pid| seen.insert(*pid))
+            .collect();
+        for pid in new {
+            self.send(pid, signal, seen);
+        }
+        seen.len() > before
+    }
+
+    /// Signals one process through a descriptor that names it for good, and only if it still is in the tree: its number may
+    /// have been handed out again.
+    fn send(&self, pid: i32, signal: Signal, members: &HashSet<i32>) {
+        let raw = rustix::process::Signal::from_named_raw(signal as i32);
+        let (Some(raw), Some(target)) = (raw, rustix::process::Pid::from_raw(pid)) else {
+            return;
+        };
+        let Ok(pidfd) = pidfd_open(target, PidfdFlags::empty()) else {
+            return;
+        };
+        let parent = status(pid).map(|status| status.parent);
+        if parent.is_some_and(|parent| parent == self.root || members.contains(&parent)) {
+            // One that may not be signalled, such as a setuid program, does not shield the others.
+            _ = pidfd_send_signal(&pidfd, raw);
+        }
+    }
+}
+
+/// What `/proc` says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Status {
+    pub(super) parent: i32,
+    /// Whether it is more than a zombie.
+    pub(super) lives: bool,
+    /// Whether a signal stopped it.
+    pub(super) stopped: bool,
+}
+
+/// Returns what a process is, or `None` if there is none of this number.
+pub(super) fn status(pid: i32) -> Option<Status> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The second field is a name that may contain anything, so fields are counted from its closing parenthesis on.
+fn parse(stat: &str) -> Option<Status> {
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut fields = after_name.split(' ');
+    let state = fields.next()?;
+    Some(Status {
+        parent: fields.next()?.parse().ok()?,
+        lives: !matches!(state, "Z" | "X" | "x"),
+        stopped: matches!(state, "T" | "t"),
+    })
+}
+
+/// Returns the children of a process, also those that it has not reaped.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    if !lists_children() {
+        return children_by_search(pid);
+    }
+    // Each thread has children of its own.
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<i32>>()
+        })
+        .collect()
+}
+
+/// Returns whether the kernel lists the children of a process. Most do; it is an option of the build.
+pub(super) fn lists_children() -> bool {
+    static LISTS: OnceLock<bool> = OnceLock::new();
+    *LISTS.get_or_init(|| {
+        let pid = std::process::id();
+        fs::exists(format!("/proc/{pid}/task/{pid}/children")).unwrap_or(false)
+    })
+}
+
+fn children_by_search(parent: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| status(*pid).is_some_and(|status| status.parent == parent))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_parent_behind_any_name() {
+        let status = |stat| parse(stat);
+        let running = Status {
+            parent: 42,
+            lives: true,
+            stopped: false,
+        };
+        assert_eq!(status("7 (sh) S 42 1 1 0 -1"), Some(running));
+        assert_eq!(status("7 (a) b) S 9 (x) R 42 1 1"), Some(running));
+        assert!(!status("7 (sh) Z 42 1 1").unwrap().lives);
+        assert!(status("7 (sh) T 42 1 1").unwrap().stopped);
+        assert_eq!(status("7 (sh"), None);
+        assert_eq!(status(""), None);
+    }
+
+    #[test]
+    fn both_ways_find_the_same_children() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let parent = status(pid).unwrap().parent;
+        assert!(children_by_search(parent).contains(&pid));
+        assert_eq!(
+            children(parent).contains(&pid),
+            status(pid).unwrap().parent == parent
+        );
+    }
+}

@@ -1,0 +1,247 @@
+//! What host, spawner and supervisors say to each other. Both ends are the same program, or nearly: the version tells.
+//!
+//! Messages are frames of fixed size on stream sockets. What has no fixed size, the command with its environment, travels
+//! in a memory file whose descriptor is attached to the frame: it is never in an argument list, where every process of the
+//! machine could read it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The version of everything in this file.
+pub(super) const VERSION: u8 = 1;
+
+/// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
+pub(super) const FRAME: usize = 12;
+
+/// What a process tells another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Spawner to host: ready.
+    Ready,
+    /// Host to spawner: start a supervisor. Attached are the request, the control socket, the output, standard input, and
+    /// the cgroup if `cgroup` is set.
+    Start { cgroup: bool },
+    /// Supervisor to host: the shell runs.
+    Started { supervisor: i32, shell: i32 },
+    /// Spawner or supervisor to host: there is no shell, because of this error of the system.
+    Failed { errno: i32 },
+    /// Supervisor to host: the shell exited with this code.
+    Exited { code: i32 },
+    /// Supervisor to host: this signal ended the shell.
+    Signalled { signal: i32 },
+    /// Supervisor to host: nothing is left of what the command started.
+    Gone,
+    /// Host to supervisor: send this signal to everything.
+    Signal { signal: i32 },
+    /// Host to supervisor: kill until nothing is left.
+    Kill,
+}
+
+impl Frame {
+    pub(super) fn encode(self) -> [u8; FRAME] {
+        let (kind, first, second) = match self {
+            Self::Ready => (1, 0, 0),
+            Self::Start { cgroup } => (2, i32::from(cgroup), 0),
+            Self::Started { supervisor, shell } => (3, supervisor, shell),
+            Self::Failed { errno } => (4, errno, 0),
+            Self::Exited { code } => (5, code, 0),
+            Self::Signalled { signal } => (6, signal, 0),
+            Self::Gone => (7, 0, 0),
+            Self::Signal { signal } => (8, signal, 0),
+            Self::Kill => (9, 0, 0),
+        };
+        let mut frame = [0; FRAME];
+        let head = [VERSION, kind, 0, 0].into_iter();
+        let numbers = first.to_le_bytes().into_iter().chain(second.to_le_bytes());
+        for (place, byte) in frame.iter_mut().zip(head.chain(numbers)) {
+            *place = byte;
+        }
+        frame
+    }
+
+    pub(super) fn decode(frame: [u8; FRAME]) -> io::Result<Self> {
+        let [version, kind, _, _, numbers @ ..] = frame;
+        if version != VERSION {
+            return Err(invalid("another version of Toolhost is at the other end"));
+        }
+        let [a, b, c, d, rest @ ..] = numbers;
+        let (first, second) = (i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes(rest));
+        Ok(match kind {
+            1 => Self::Ready,
+            2 => Self::Start { cgroup: first != 0 },
+            3 => Self::Started {
+                supervisor: first,
+                shell: second,
+            },
+            4 => Self::Failed { errno: first },
+            5 => Self::Exited { code: first },
+            6 => Self::Signalled { signal: first },
+            7 => Self::Gone,
+            8 => Self::Signal { signal: first },
+            9 => Self::Kill,
+            _ => return Err(invalid("a message of an unknown kind")),
+        })
+    }
+}
+
+/// Puts frames together from whatever a stream delivers at once.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    pending: Vec<u8>,
+}
+
+impl Frames {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+    }
+
+    /// Returns the next whole frame, if there is one.
+    pub(super) fn next(&mut self) -> io::Result<Option<Frame>> {
+        let Some(frame) = self.pending.first_chunk::<FRAME>().copied() else {
+            return Ok(None);
+        };
+        self.pending.drain(..FRAME);
+        Frame::decode(frame).map(Some)
+    }
+}
+
+/// What a supervisor is to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The absolute path of the shell.
+    pub(super) shell: OsString,
+    pub(super) command: OsString,
+    /// The absolute directory to run in.
+    pub(super) workdir: OsString,
+    pub(super) env: Vec<(OsString, OsString)>,
+    /// What is added to the niceness.
+    pub(super) nice: i32,
+    /// What `oom_score_adj` becomes, unless it is higher already.
+    pub(super) oom_score_adj: i32,
+}
+
+impl Request {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for text in [&self.shell, &self.command, &self.workdir] {
+            put(&mut bytes, text);
+        }
+        bytes.extend(self.nice.to_le_bytes());
+        bytes.extend(self.oom_score_adj.to_le_bytes());
+        for (name, value) in &self.env {
+            put(&mut bytes, name);
+            put(&mut bytes, value);
+        }
+        bytes
+    }
+
+    pub(super) fn decode(mut bytes: &[u8]) -> io::Result<Self> {
+        let bytes = &mut bytes;
+        let mut request = Self {
+            shell: take(bytes)?,
+            command: take(bytes)?,
+            workdir: take(bytes)?,
+            nice: i32::from_le_bytes(take_array(bytes)?),
+            oom_score_adj: i32::from_le_bytes(take_array(bytes)?),
+            env: Vec::new(),
+        };
+        while !bytes.is_empty() {
+            request.env.push((take(bytes)?, take(bytes)?));
+        }
+        Ok(request)
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, text: &OsStr) {
+    // Lengths are checked long before: a command has at most 1 MiB.
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(text.as_bytes());
+}
+
+fn take(bytes: &mut &[u8]) -> io::Result<OsString> {
+    let length = u32::from_le_bytes(take_array(bytes)?) as usize;
+    let (text, rest) = bytes
+        .split_at_checked(length)
+        .ok_or_else(|| invalid("a request that ends too early"))?;
+    *bytes = rest;
+    Ok(OsString::from_vec(text.to_vec()))
+}
+
+fn take_array<const N: usize>(bytes: &mut &[u8]) -> io::Result<[u8; N]> {
+    let (array, rest) = bytes
+        .split_first_chunk()
+        .ok_or_else(|| invalid("a request that ends too early"))?;
+    *bytes = rest;
+    Ok(*array)
+}
+
+fn invalid(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn frames_read_back_however_they_are_cut() {
+        let sent = [
+            Frame::Ready,
+            Frame::Start { cgroup: true },
+            Frame::Started {
+                supervisor: 7,
+                shell: i32::MAX,
+            },
+            Frame::Failed { errno: 2 },
+            Frame::Exited { code: -1 },
+            Frame::Signalled { signal: 9 },
+            Frame::Gone,
+            Frame::Signal { signal: 15 },
+            Frame::Kill,
+        ];
+        let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
+        for size in 1..bytes.len() {
+            let mut frames = Frames::default();
+            let mut read = Vec::new();
+            for piece in bytes.chunks(size) {
+                frames.push(piece);
+                while let Some(frame) = frames.next().unwrap() {
+                    read.push(frame);
+                }
+            }
+            assert_eq!(read, sent);
+        }
+    }
+
+    #[test]
+    fn another_version_is_an_error() {
+        let mut frame = Frame::Gone.encode();
+        frame[0] = VERSION + 1;
+        assert!(Frame::decode(frame).is_err());
+        assert!(Frame::decode([VERSION; FRAME].map(|byte| byte * 200)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn requests_read_back(command in ".{0,300}", env in prop::collection::vec((".{1,9}", ".{0,40}"), 0..9), nice: i32) {
+            let request = Request {
+                shell: "/bin/sh".into(),
+                command: command.into(),
+                workdir: "/".into(),
+                env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+                nice,
+                oom_score_adj: 500,
+            };
+            prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request);
+        }
+
+        #[test]
+        fn any_bytes_are_a_request_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            _ = Request::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Ending a process: signals, the grace, and the kill that follows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::running::Process;
+use super::{Cause, Error, Signal, State};
+
+/// How long a killed process may take to disappear before it is given up, which happens to processes stuck in the kernel.
+const KILL_MAX: Duration = Duration::from_secs(2);
+
+/// How often a kill is repeated.
+const KILL_ROUND: Duration = Duration::from_millis(50);
+
+/// How old a look at all processes may be while an end is waited for.
+const END_LOOK: Duration = Duration::from_millis(20);
+
+/// Sends a signal. SIGTERM becomes SIGKILL for whatever is left after the grace, without anyone waiting for that.
+pub(super) fn signal(
+    process: &Arc<Process>,
+    signal: Signal,
+    grace: Duration,
+) -> Result<State, Error> {
+    let state = process.send(signal, Cause::Signalled)?;
+    if !state.is_live() {
+        return Ok(state);
+    }
+    match signal {
+        Signal::Terminate => {
+            let kill_at = Instant::now() + grace;
+            // One task for a process, however often it is asked to end; the earliest moment counts.
+            let earlier = {
+                let mut progress = process.progress();
+                let earlier = progress.kill_at;
+                progress.kill_at = Some(earlier.map_or(kill_at, |earlier| earlier.min(kill_at)));
+                earlier
+            };
+            if earlier.is_none() {
+                tokio::spawn(kill_in_time(Arc::clone(process)));
+            }
+        }
+        Signal::Kill => {
+            let process = Arc::clone(process);
+            // One signal would do, but for what forks meanwhile and for who stopped the supervisor.
+            tokio::spawn(async move { kill(&process, Cause::Signalled).await });
+        }
+        _ => {}
+    }
+    Ok(state)
+}
+
+/// Kills a process at the moment that its progress names, unless it is gone before.
+async fn kill_in_time(process: Arc<Process>) {
+    /// How late an earlier moment may be noticed.
+    const STEP: Duration = Duration::from_millis(100);
+    let left = || {
+        let kill_at = process.progress().kill_at;
+        kill_at.map_or(Duration::ZERO, |at| {
+            at.saturating_duration_since(Instant::now())
+        })
+    };
+    while !gone_within(&process, left().min(STEP)).await {
+        if left().is_zero() {
+            kill(&process, Cause::Signalled).await;
+            break;
+        }
+    }
+    process.progress().kill_at = None;
+}
+
+/// Ends a process and waits until nothing is left of it that signals can reach. Its grace is over at once when there is a
+/// hurry.
+pub(super) async fn end(
+    process: &Process,
+    grace: Duration,
+    hurry: &CancellationToken,
+    cause: Cause,
+) {
+    if !grace.is_zero() && !hurry.is_cancelled() {
+        if let Err(error) = process.send(Signal::Terminate, cause) {
+            tracing::debug!(process = process.id(), %error, "failed to terminate");
+        }
+        tokio::select! {
+            gone = gone_within(process, grace) => if gone { return },
+            () = hurry.cancelled() => {}
+        }
+    }
+    kill(process, cause).await;
+}
+
+/// Kills until nothing is left: what forks while it is being killed is hit by the next round.
+async fn kill(process: &Process, cause: Cause) {
+    let give_up = Instant::now() + KILL_MAX;
+    while Instant::now() < give_up {
+        if let Err(error) = process.send(Signal::Kill, cause) {
+            tracing::debug!(process = process.id(), %error, "failed to kill");
+        }
+        if gone_within(process, KILL_ROUND).await {
+            return;
+        }
+        process.contained.unblock();
+    }
+    tracing::warn!(process = process.id(), command = ?process.command(), "could not be killed");
+}
+
+/// Waits until nothing is left. Where that is an event, it is waited for; the end of the orphans of a process group is looked
+/// for in short rounds.
+async fn gone_within(process: &Process, time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    let mut changed = process.changed.subscribe();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        changed.mark_unchanged();
+        if process.contained.is_empty(END_LOOK) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        let next = (Instant::now() + pause).min(deadline);
+        _ = tokio::time::timeout_at(next, changed.changed()).await;
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}

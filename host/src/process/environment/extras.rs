@@ -1,0 +1,136 @@
+//! What an operator adds to the variables that commands get, or takes from them.
+
+use std::collections::BTreeSet;
+
+/// The token of the host: whoever has it has every chat.
+pub(super) const HOST_TOKEN: &str = "TOOLHOST_TOKEN";
+
+/// The variable that names the chat of a command. It is set for each command, and never inherited.
+pub(super) const CHAT_ID: &str = "CODER_CHAT_ID";
+
+/// Which variables of the host are passed on to commands besides the ones that always are.
+///
+/// By default these are the set `toolchains` and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extras {
+    names: BTreeSet<String>,
+    prefixes: BTreeSet<String>,
+    toolchains: bool,
+}
+
+/// A pattern of variables that cannot be passed on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExtrasError {
+    /// It covers the host's own token.
+    #[error(
+        "{0:?} would give commands {HOST_TOKEN}, with which they could use every chat of this host: name the variables that \
+         they need one by one"
+    )]
+    HostToken(String),
+    /// It names the variable that every command gets from its chat.
+    #[error("{0:?} is set for each command to its own chat, and cannot be inherited")]
+    ChatId(String),
+    /// It is no name, and no beginning of one with `*` behind it.
+    #[error(
+        "{0:?} names no variable: use a name such as \"KUBECONFIG\", or the beginning of some with \"*\" at its end, such as \
+         \"AWS_*\""
+    )]
+    Invalid(String),
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self {
+            names: BTreeSet::new(),
+            prefixes: BTreeSet::new(),
+            toolchains: true,
+        }
+    }
+}
+
+impl Extras {
+    /// Makes the set of these patterns, with the set `toolchains`. A pattern is the name of a variable, or the beginning of
+    /// names with `*` at its end; upper and lower case differ. What is named is passed on as it is, credentials included.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtrasError::HostToken`] if a pattern covers `TOOLHOST_TOKEN`, [`ExtrasError::ChatId`] if it is `CODER_CHAT_ID`,
+    /// [`ExtrasError::Invalid`] if it is empty, only `*`, or holds `=`, NUL, white space or another `*`.
+    pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, ExtrasError> {
+        let mut extras = Self::default();
+        for pattern in patterns {
+            let pattern = pattern.as_ref();
+            let (start, set) = match pattern.strip_suffix('*') {
+                Some(prefix) => (prefix, &mut extras.prefixes),
+                None => (pattern, &mut extras.names),
+            };
+            let forbidden = |char: char| matches!(char, '=' | '\0' | '*') || char.is_whitespace();
+            if start.is_empty() || start.contains(forbidden) {
+                return Err(ExtrasError::Invalid(pattern.to_owned()));
+            }
+            if pattern == CHAT_ID {
+                return Err(ExtrasError::ChatId(pattern.to_owned()));
+            }
+            let is_prefix = start.len() < pattern.len();
+            if start == HOST_TOKEN || (is_prefix && HOST_TOKEN.starts_with(start)) {
+                return Err(ExtrasError::HostToken(pattern.to_owned()));
+            }
+            set.insert(start.to_owned());
+        }
+        Ok(extras)
+    }
+
+    /// Leaves the set `toolchains` out: `CARGO_HOME`, `GOPATH`, `VIRTUAL_ENV`, `XDG_*` and their kin.
+    #[must_use]
+    pub fn without_toolchains(self) -> Self {
+        Self {
+            toolchains: false,
+            ..self
+        }
+    }
+
+    /// Returns whether the set `toolchains` is passed on.
+    pub(super) fn toolchains(&self) -> bool {
+        self.toolchains
+    }
+
+    /// Returns whether the variable was asked for by its whole name.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns whether the variable was asked for by its beginning.
+    pub(super) fn covers(&self, name: &str) -> bool {
+        self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_names_and_beginnings() {
+        let extras = Extras::new(["KUBECONFIG", "AWS_*"]).unwrap();
+        assert!(extras.names("KUBECONFIG") && !extras.names("KUBECONFIG2"));
+        assert!(extras.covers("AWS_PROFILE") && !extras.covers("aws_profile"));
+        assert!(extras.toolchains() && !extras.without_toolchains().toolchains());
+        assert_eq!(Extras::new([""; 0]), Ok(Extras::default()));
+    }
+
+    #[test]
+    fn what_must_not_be_passed_on_is_refused() {
+        for pattern in ["TOOLHOST_TOKEN", "TOOLHOST_*", "T*", "TOOLHOST_TOKEN*"] {
+            let error = Extras::new([pattern]).unwrap_err();
+            assert_eq!(error, ExtrasError::HostToken(pattern.into()));
+            assert!(error.to_string().contains("every chat of this host"));
+        }
+        for pattern in ["", "*", "A=B", "A*B", "*A", "A**", "A B", "A\0"] {
+            let error = Extras::new([pattern]).unwrap_err();
+            assert_eq!(error, ExtrasError::Invalid(pattern.into()));
+        }
+        let error = Extras::new(["CODER_CHAT_ID"]).unwrap_err();
+        assert_eq!(error, ExtrasError::ChatId("CODER_CHAT_ID".into()));
+        Extras::new(["TOOLHOST_TOKEN_FILE", "CODER_*", "TOOLHOST_L*"]).unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! Tests of the environment as a command gets it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn host(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    let variable = |(name, value): &(&str, &str)| ((*name).into(), (*value).into());
+    variables.iter().map(variable).collect()
+}
+
+fn build(host_has: &[(&str, &str)], own: &[(&str, &str)]) -> BTreeMap<OsString, OsString> {
+    let own: Vec<_> = own
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let environment = Environment::from_host(host(host_has), &Extras::default());
+    environment.of_command(&own, Some(&"chat-1".parse().unwrap()))
+}
+
+#[test]
+fn passes_on_only_what_is_named() {
+    let env = build(
+        &[
+            ("PATH", "/p"),
+            ("LC_ALL", "C"),
+            ("CARGO_HOME", "/c"),
+            ("OPENAI_API_KEY", "s3cret"),
+            ("TOOLHOST_TOKEN", "s3cret"),
+            ("HTTPS_PROXY", "http://u:s3cret@proxy"),
+        ],
+        &[],
+    );
+    assert_eq!(env.get(OsStr::new("PATH")).unwrap(), "/p");
+    assert_eq!(env.get(OsStr::new("LC_ALL")).unwrap(), "C");
+    assert_eq!(env.get(OsStr::new("CARGO_HOME")).unwrap(), "/c");
+    assert_eq!(env.get(OsStr::new("HTTPS_PROXY")).unwrap(), "http://proxy");
+    assert!(!env.values().any(|value| value == "s3cret"));
+}
+
+#[test]
+fn later_layers_win() {
+    let host = [
+        ("EDITOR", "vim"),
+        ("GIT_ASKPASS", "/helper"),
+        ("CODER_CHAT_ID", "other"),
+        ("PATH", ""),
+    ];
+    let env = build(&host, &[("PAGER", "less"), ("CODER_CHAT_ID", "forged")]);
+    let get = |name: &str| env.get(OsStr::new(name)).unwrap().to_str().unwrap();
+    assert_eq!(get("EDITOR"), "true");
+    assert_eq!(get("PAGER"), "less");
+    assert_eq!(get("GIT_ASKPASS"), "/helper");
+    assert_eq!(get("CODER_CHAT_ID"), "chat-1");
+    assert_eq!(get("CODER_CHAT_AGENT"), "true");
+    assert_eq!(get("PATH"), DEFAULT_PATH);
+}
+
+#[test]
+fn without_a_chat_there_is_no_chat_id() {
+    let variables = host(&[("CODER_CHAT_ID", "other"), ("CODER_WORKSPACE_NAME", "w")]);
+    let extras = Extras::new(["CODER_*"]).unwrap();
+    let environment = Environment::from_host(variables, &extras);
+    let own = [("CODER_CHAT_ID".to_owned(), "forged".to_owned())];
+    for own in [&own[..], &[]] {
+        let env = environment.of_command(own, None);
+        assert_eq!(env.get(OsStr::new("CODER_CHAT_ID")), None);
+        assert_eq!(env.get(OsStr::new("GIT_ASKPASS")).unwrap(), "true");
+    }
+    let names: Vec<_> = environment.names().collect();
+    assert_eq!(names, ["CODER_WORKSPACE_NAME"]);
+}
+
+#[test]
+fn an_operator_decides() {
+    let variables = host(&[
+        ("EDITOR", "vim"),
+        ("GOPATH", "/go"),
+        ("HTTPS_PROXY", "http://u:p@proxy"),
+        ("HTTP_PROXY", "http://u:p@proxy"),
+        ("KUBECONFIG", "/k"),
+        ("PATH", "/bin"),
+        ("VAULT_ADDR", "v"),
+        ("VAULT_TOKEN", "t"),
+    ]);
+    let extras = Extras::new(["HTTP*", "HTTPS_PROXY", "KUBECONFIG", "VAULT_*", "EDITOR"]).unwrap();
+    let environment = Environment::from_host(variables, &extras.without_toolchains());
+    let names: Vec<_> = environment.names().collect();
+    let expected = [
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "KUBECONFIG",
+        "PATH",
+        "VAULT_ADDR",
+        "VAULT_TOKEN",
+    ];
+    assert_eq!(
+        names, expected,
+        "no GOPATH, and the editor is not the host's"
+    );
+    assert_eq!(environment.get("HTTPS_PROXY").unwrap(), "http://u:p@proxy");
+    assert_eq!(environment.get("HTTP_PROXY").unwrap(), "http://proxy");
+    assert_eq!(environment.get("EDITOR").unwrap(), "true");
+}
+
+/// Names of all kinds: known, secret, nearly known, and any.
+fn some_names() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "PATH",
+            "HOME",
+            "GOPATH",
+            "GOPROXY",
+            "https_proxy",
+            "EDITOR",
+            "GIT_ASKPASS",
+            "KUBECONFIG",
+        ])
+        .prop_map(String::from),
+        prop::sample::select(vec![
+            "TOOLHOST_TOKEN",
+            "CODER_CHAT_ID",
+            "OPENAI_API_KEY",
+            "NPM_TOKEN",
+            "GIT_CONFIG_COUNT",
+            "SSH_AUTH_SOCK",
+            "path",
+            "LD_PRELOAD",
+            "BASH_ENV",
+            "PGPASSWORD",
+        ])
+        .prop_map(String::from),
+        "(PATH|GO|XDG|XDG_|LC_|CARGO_|AWS|AWS_|CARGO_REGISTRIES_)[A-Z_]{0,6}(_TOKEN|_INDEX|_KEY)?",
+        "[A-Za-z_]{1,8}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_outside_of_the_rules_is_ever_passed_on(
+        names in prop::collection::btree_set(some_names(), 0..24),
+        toolchains in any::<bool>(),
+        configured in any::<bool>(),
+    ) {
+        let patterns: &[&str] = if configured { &["KUBECONFIG", "AWS_*"] } else { &[] };
+        let mut extras = Extras::new(patterns).unwrap();
+        if !toolchains {
+            extras = extras.without_toolchains();
+        }
+        let variables = names.iter().map(|name| (name.into(), "http://u:of-the-host@h".into()));
+        let environment = Environment::from_host(variables, &extras);
+        for (name, value) in environment.of_command(&[], None) {
+            let name = name.to_str().unwrap();
+            let of_host = value.to_str().unwrap().starts_with("http://");
+            prop_assert_eq!(of_host, environment.names().any(|known| known == name));
+            if !of_host {
+                let set = NON_INTERACTIVE.iter().any(|(known, _)| *known == name);
+                prop_assert!(set || name == "PATH" || name == "GIT_ASKPASS", "{}", name);
+                continue;
+            }
+            let asked = configured && (name == "KUBECONFIG" || name.starts_with("AWS_"));
+            prop_assert!(asked || names::rule(name, toolchains).is_some(), "{}", name);
+            prop_assert!(name != "TOOLHOST_TOKEN" && name != "CODER_CHAT_ID");
+            let secret = ["TOKEN", "KEY", "AUTH", "PASSWORD"].iter().any(|part| {
+                name.ends_with(&format!("_{part}")) || name.contains("GIT_CONFIG")
+            });
+            prop_assert!(asked || !secret, "{}", name);
+            let url = name == "GOPROXY" || name == "https_proxy" || name.starts_with("CARGO_REGISTRIES_");
+            prop_assert!(!url || value == "http://h", "{}", name);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The journal of processes: what must survive a crash of the host, so that after a restart every id still answers, with
+//! how it ended or with `lost`.
+//!
+//! It is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache, which is
+//! not synced: it survives a crash of the host, but not of the machine. There, its end may be missing or damaged, and then
+//! it says less, but it can still be read.
+//!
+//! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
+//! it has grown past four times its size. For that it is read again rather than kept in memory: a host has no use for what
+//! it knew of processes long ended until the next start, and reading takes place on a thread of its own.
+
+mod entry;
+mod knowledge;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::state_dir::StateDir;
+pub(crate) use entry::{End, Ended, Entry, Lost, OutputName, Recovered, Saving, Started};
+
+/// The file in the state directory.
+const NAME: &str = "processes.jsonl";
+
+/// Below this size in bytes, the file is not rewritten while it is in use.
+const SMALL: u64 = 1 << 20;
+
+/// Writes down what happens to processes. Dropping it ends all writing.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    /// `None` if nothing is written down.
+    shared: Option<Arc<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    directory: StateDir,
+    out: Mutex<Out>,
+}
+
+/// The file as it is being written.
+#[derive(Debug)]
+struct Out {
+    /// `None` if it must be opened again.
+    file: Option<Arc<File>>,
+    /// Its size in bytes.
+    size: u64,
+    /// The size past which it is rewritten.
+    limit: u64,
+    /// Whether its last line may lack its end.
+    torn: bool,
+    /// How many entries in a row could not be written.
+    failures: u64,
+    rewriting: bool,
+    closed: bool,
+}
+
+impl Journal {
+    /// Returns the journal of a host without a state directory: it forgets what it is told.
+    pub(crate) const fn none() -> Self {
+        Self { shared: None }
+    }
+
+    /// Opens the journal of a state directory, making it if there is none, and returns what it knew, in the order in which
+    /// the processes started. Whoever opens it must hold the [`Lock`](crate::state_dir::Lock) of the directory.
+    ///
+    /// Lines that are damaged are skipped and logged.
+    ///
+    /// # Errors
+    ///
+    /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
+    /// know, in which case it is left as it is.
+    pub(crate) fn open(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
+        Self::open_in(directory).map_err(|error| {
+            let path = directory.path().join(NAME);
+            let text = format!(
+                "the journal of processes {} cannot be used: {error}",
+                path.display()
+            );
+            io::Error::new(error.kind(), text)
+        })
+    }
+
+    fn open_in(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
+        remove_partial(directory)?;
+        let file = directory.append_file(NAME)?;
+        let knowledge = lines::read(&file, file.metadata()?.len())?;
+        let text = lines::compact(&knowledge);
+        directory.write(NAME, &text)?;
+        let size = text.len() as u64;
+        let out = Out {
+            file: Some(Arc::new(directory.append_file(NAME)?)),
+            size,
+            limit: limit_after(size),
+            torn: false,
+            failures: 0,
+            rewriting: false,
+            closed: false,
+        };
+        let shared = Shared {
+            directory: directory.try_clone()?,
+            out: Mutex::new(out),
+        };
+        let journal = Self {
+            shared: Some(Arc::new(shared)),
+        };
+        Ok((journal, knowledge.into_recovered()))
+    }
+
+    /// Writes an entry down. It never fails for its caller: that entries could not be written is logged once until they
+    /// can be written again.
+    ///
+    /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
+    /// rewrite that puts its new file in place, which is one write of that whole file.
+    pub(crate) fn append(&self, entry: &Entry) {
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let line = lines::line(entry);
+        let mut out = shared.out();
+        let written = line.and_then(|line| out.write(&shared.directory, line));
+        out.note(written);
+        if out.size > out.limit && !out.rewriting {
+            out.rewriting = true;
+            drop(out);
+            shared.rewrite_apart();
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            // A rewrite under way would replace the file under the feet of whoever opens it next.
+            shared.out().closed = true;
+        }
+    }
+}
+
+impl Shared {
+    fn out(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rewrites the file on a thread of its own, because reading some ten thousand lines takes a while.
+    fn rewrite_apart(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let rewrite = move || {
+            let rewritten = shared.rewrite();
+            shared.settle(rewritten);
+        };
+        let thread = std::thread::Builder::new().name("journal".into());
+        if let Err(error) = thread.spawn(rewrite) {
+            self.settle(Err(error));
+        }
+    }
+
+    fn settle(&self, rewritten: io::Result<()>) {
+        let mut out = self.out();
+        out.rewriting = false;
+        if let Err(error) = rewritten {
+            // Not again at the very next line.
+            out.limit = out.size.saturating_mul(2);
+            tracing::warn!(%error, size = out.size, "the journal of processes could not be made smaller");
+        }
+    }
+
+    /// Replaces the file by the fewest lines that mean the same. What is appended meanwhile is taken over as it is.
+    fn rewrite(&self) -> io::Result<()> {
+        let (file, end) = {
+            let mut out = self.out();
+            let file = out.file(&self.directory)?;
+            let end = file.metadata()?.len();
+            (file, end)
+        };
+        let mut text = lines::compact(&lines::read(&file, end)?);
+        let mut out = self.out();
+        if out.closed {
+            return Ok(());
+        }
+        let added = file.metadata()?.len().saturating_sub(end);
+        let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
+        file.read_exact_at(&mut rest, end)?;
+        out.limit = limit_after(text.len() as u64);
+        text.append(&mut rest);
+        self.directory.write(NAME, &text)?;
+        // The old file has lost its name. If the new one cannot be opened now, the next entry tries again.
+        out.file = None;
+        out.size = text.len() as u64;
+        out.file(&self.directory).map(|_| ())
+    }
+}
+
+impl Out {
+    fn file(&mut self, directory: &StateDir) -> io::Result<Arc<File>> {
+        match &self.file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => {
+                let file = Arc::new(directory.append_file(NAME)?);
+                self.file = Some(Arc::clone(&file));
+                Ok(file)
+            }
+        }
+    }
+
+    /// Writes a line in one system call, so that a crash of the host does not tear it.
+    fn write(&mut self, directory: &StateDir, mut line: Vec<u8>) -> io::Result<()> {
+        if self.torn {
+            line.insert(0, b'\n');
+        }
+        let file = self.file(directory)?;
+        let count = loop {
+            match (&*file).write(&line) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        self.size += count as u64;
+        self.torn = count < line.len();
+        if self.torn {
+            let size = line.len();
+            return Err(io::Error::new(
+                io::ErrorKind::WriteZero,
+                format!("only {count} of {size} bytes were written"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Logs the first failure in a row, and the first success after it.
+    fn note(&mut self, written: io::Result<()>) {
+        match written {
+            Err(error) => {
+                self.failures += 1;
+                if self.failures == 1 {
+                    tracing::warn!(%error, "the journal of processes cannot be written: after a restart, ids may be unknown or lost");
+                }
+            }
+            Ok(()) if self.failures > 0 => {
+                let missing = std::mem::take(&mut self.failures);
+                tracing::warn!(missing, "the journal of processes is written again");
+            }
+            Ok(()) => {}
+        }
+    }
+}
+
+fn limit_after(size: u64) -> u64 {
+    size.saturating_mul(4).max(SMALL)
+}
+
+/// Removes what rewrites left behind that a crash tore off.
+fn remove_partial(directory: &StateDir) -> io::Result<()> {
+    let prefix = format!(".{NAME}.");
+    for (name, _) in directory.names()? {
+        if name.starts_with(&prefix) {
+            directory.remove(&name)?;
+        }
+    }
+    Ok(())
+}

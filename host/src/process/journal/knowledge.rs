@@ -1,0 +1,93 @@
+//! What the entries of a journal mean when they are put together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::entry::{End, Entry, Recovered};
+use crate::id::ChatId;
+
+/// What is known of all processes, in the order in which they started.
+#[derive(Debug, Default)]
+pub(super) struct Knowledge {
+    records: BTreeMap<u64, Recovered>,
+    ids: HashMap<String, u64>,
+    /// So that the end of a chat costs what the chat had, not what all had. Ids that were forgotten stay in it.
+    chats: HashMap<ChatId, Vec<u64>>,
+    next: u64,
+}
+
+impl Knowledge {
+    /// Adds the next entry.
+    pub(super) fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Started(started) => {
+                if self.ids.contains_key(&started.id) {
+                    return;
+                }
+                self.ids.insert(started.id.clone(), self.next);
+                if let Some(chat) = &started.chat {
+                    self.chats.entry(chat.clone()).or_default().push(self.next);
+                }
+                let record = Recovered {
+                    started,
+                    end: None,
+                    gone: false,
+                };
+                self.records.insert(self.next, record);
+                self.next += 1;
+            }
+            Entry::Ended(ended) => {
+                if let Some(record) = self.record(&ended.id)
+                    && !matches!(record.end, Some(End::Exited(_)))
+                {
+                    // Who saw how it ended knows more than who lost it.
+                    record.end = Some(End::Exited(ended));
+                }
+            }
+            Entry::Lost(lost) => {
+                if let Some(record) = self.record(&lost.id) {
+                    record.end.get_or_insert(End::Lost(lost));
+                }
+            }
+            Entry::Gone { id } => {
+                if let Some(record) = self.record(&id) {
+                    record.gone = true;
+                }
+            }
+            Entry::Forgotten { id } => {
+                if let Some(at) = self.ids.remove(&id) {
+                    self.records.remove(&at);
+                }
+            }
+            Entry::ChatEnded { chat } => {
+                for at in self.chats.remove(&chat).unwrap_or_default() {
+                    if let Some(record) = self.records.remove(&at) {
+                        self.ids.remove(&record.started.id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, id: &str) -> Option<&mut Recovered> {
+        self.records.get_mut(self.ids.get(id)?)
+    }
+
+    /// Returns the fewest entries that mean the same.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.records.values().flat_map(|record| {
+            let id = || record.started.id.clone();
+            let end = record.end.clone().map(|end| match end {
+                End::Exited(ended) => Entry::Ended(ended),
+                End::Lost(lost) => Entry::Lost(lost),
+            });
+            let gone = record.gone.then(|| Entry::Gone { id: id() });
+            let started = Entry::Started(record.started.clone());
+            std::iter::once(started).chain(end).chain(gone)
+        })
+    }
+
+    /// Returns what is known, in the order in which the processes started.
+    pub(super) fn into_recovered(self) -> Vec<Recovered> {
+        self.records.into_values().collect()
+    }
+}

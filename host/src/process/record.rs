@@ -1,0 +1,49 @@
+//! What is known of a process from its start on, and stays known after its end.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::id::ChatId;
+
+/// The longest command that is remembered, in bytes: a list of processes must stay small, and a command can have 1 MiB.
+const MOST_OF_COMMAND: usize = 2048;
+
+/// What a process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) id: String,
+    /// The chat that it belongs to; `None` if it was started for no chat.
+    pub(super) chat: Option<ChatId>,
+    /// As it was started, cut by [`clip`].
+    pub(super) command: String,
+    pub(super) workdir: PathBuf,
+    pub(super) background: bool,
+    pub(super) started: SystemTime,
+}
+
+impl Record {
+    /// Makes the record of a process that is about to start, with an id of its own.
+    pub(super) fn new(
+        chat: Option<&ChatId>,
+        command: &str,
+        workdir: &Path,
+        background: bool,
+    ) -> Self {
+        Self {
+            id: uuid::Uuid::new_v4().to_string(),
+            chat: chat.cloned(),
+            command: clip(command),
+            workdir: workdir.to_path_buf(),
+            background,
+            started: SystemTime::now(),
+        }
+    }
+}
+
+/// Cuts a command at 2 KiB.
+fn clip(command: &str) -> String {
+    match command.get(..command.floor_char_boundary(MOST_OF_COMMAND)) {
+        Some(start) if start.len() < command.len() => format!("{start}…"),
+        _ => command.to_owned(),
+    }
+}

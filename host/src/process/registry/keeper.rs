@@ -1,0 +1,237 @@
+//! What outlives a process: its saved output, and the journal by which a later host knows of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use super::chats::Owner;
+use super::{OpenError, Records};
+use crate::process::journal::{
+    End, Ended, Entry, Journal, Lost, OutputName, Recovered, Saving, Started,
+};
+use crate::process::record::Record;
+use crate::process::running::{Process, Progress};
+use crate::process::saved::{ChatOutputs, Location, Place, SaveLimits, Saved, SavedOutput, Store};
+use crate::process::{Capture, State};
+use crate::state_dir::Lock;
+
+/// What is said of a process that ran when its host ended.
+const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
+
+/// The saved outputs and the journal.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    store: Arc<Store>,
+    journal: Journal,
+    /// Given back last: who gets it may read what is above.
+    _lock: Option<Lock>,
+}
+
+/// A process of an earlier host, and where the outputs of its chat are.
+type Found = (Process, Arc<ChatOutputs>);
+
+impl Keeper {
+    /// Opens the records and returns what they know, in the order of starts.
+    pub(super) fn open(
+        records: Records,
+        limits: SaveLimits,
+    ) -> Result<(Self, Vec<Found>), OpenError> {
+        let directory = match records {
+            Records::Temporary(directory) => {
+                let place = Place::Anonymous(directory);
+                let keeper = Self {
+                    store: Store::new(place, limits).map_err(OpenError::Saved)?,
+                    journal: Journal::none(),
+                    _lock: None,
+                };
+                return Ok((keeper, Vec::new()));
+            }
+            Records::Kept(directory) => directory,
+        };
+        let lock = directory.lock()?;
+        let (journal, known) = Journal::open(&directory).map_err(OpenError::Journal)?;
+        let store = Store::new(Place::Directory(directory), limits).map_err(OpenError::Saved)?;
+        let keeper = Self {
+            store,
+            journal,
+            _lock: Some(lock),
+        };
+        let found = keeper.recover(known);
+        Ok((keeper, found))
+    }
+
+    fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
+        let mut chats = HashMap::<Owner, Arc<ChatOutputs>>::new();
+        let mut found = Vec::new();
+        for one in known {
+            let owner = one.started.chat.clone();
+            let directory = one.started.output.as_ref().map(|output| &output.directory);
+            let outputs = chats.entry(owner).or_insert_with(|| {
+                let again = directory.and_then(|name| self.store.reopen_chat(name).ok());
+                again.unwrap_or_else(|| self.store.chat())
+            });
+            found.push((self.recover_one(one, outputs), Arc::clone(outputs)));
+        }
+        let names = chats.values().filter_map(|outputs| outputs.name());
+        let kept: HashSet<String> = names.map(str::to_owned).collect();
+        if let Err(error) = self.store.remove_unknown(&kept) {
+            tracing::warn!(%error, "outputs that nothing names could not be removed");
+        }
+        found
+    }
+
+    fn recover_one(&self, known: Recovered, outputs: &Arc<ChatOutputs>) -> Process {
+        let Recovered { started, end, gone } = known;
+        let total = end.as_ref().map(|end| match end {
+            End::Exited(ended) => ended.total,
+            End::Lost(lost) => lost.total,
+        });
+        let saved = started.output.as_ref().filter(|_| !gone).and_then(|output| {
+            outputs
+                .reopen(&output.file, total)
+                .inspect_err(|error| tracing::warn!(process = started.id, %error, "a saved output cannot be read"))
+                .ok()
+        });
+        let saved = saved.unwrap_or_else(|| {
+            let none = outputs.output();
+            none.remove();
+            none
+        });
+        let total = total.unwrap_or_else(|| saved.written());
+        let end = end.unwrap_or_else(|| {
+            let lost = Lost {
+                id: started.id.clone(),
+                why: HOST_STOPPED.into(),
+                when: SystemTime::now(),
+                total,
+            };
+            self.journal.append(&Entry::Lost(lost.clone()));
+            End::Lost(lost)
+        });
+        let (state, ended) = match end {
+            End::Exited(ended) => (State::Exited(ended.status), ended.exited),
+            End::Lost(lost) => (State::Lost(lost.why), lost.when),
+        };
+        let age = ended.elapsed().unwrap_or_default();
+        let progress = Progress {
+            capture: Capture::forgotten(total),
+            recorded: Some(state),
+            drained: true,
+            output_ended: true,
+            exited: Some((
+                ended,
+                Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+            )),
+            expired: gone,
+            ..Progress::default()
+        };
+        let record = Record {
+            id: started.id,
+            chat: started.chat,
+            command: started.command,
+            workdir: started.workdir,
+            background: started.background,
+            started: started.started,
+        };
+        Process::recovered(record, saved, progress)
+    }
+
+    /// Returns a place for the outputs of a new chat.
+    pub(super) fn chat(&self) -> Arc<ChatOutputs> {
+        self.store.chat()
+    }
+
+    /// Writes down that a process is about to be started.
+    pub(super) fn starting(&self, record: &Record, output: &SavedOutput) {
+        let output = output.location().map(|Location { chat, file }| OutputName {
+            directory: chat,
+            file,
+        });
+        self.journal.append(&Entry::Started(Started {
+            id: record.id.clone(),
+            chat: record.chat.clone(),
+            command: record.command.clone(),
+            workdir: record.workdir.clone(),
+            background: record.background,
+            started: record.started,
+            output,
+        }));
+    }
+
+    /// Writes down that it was not.
+    pub(super) fn never_started(&self, id: &str) {
+        self.journal.append(&Entry::Forgotten { id: id.to_owned() });
+    }
+
+    /// Writes down how a process ended, and closes its saved output.
+    pub(super) fn ended(&self, process: &Process) {
+        process.saved.close();
+        let info = process.info();
+        let when = info.exited.unwrap_or_else(SystemTime::now);
+        let entry = match info.state {
+            State::Exited(status) | State::Lingering(status) => Entry::Ended(Ended {
+                id: info.id,
+                status,
+                exited: when,
+                total: info.total,
+                saved_bytes: process.saved.accepted(),
+                saving: match process.saved.status() {
+                    Saved::Complete => Saving::Complete,
+                    Saved::Partial(_) | Saved::None => Saving::Partial,
+                    Saved::Failed(why) => Saving::Failed(why),
+                },
+            }),
+            State::Lost(why) => Entry::Lost(Lost {
+                id: info.id,
+                why,
+                when,
+                total: info.total,
+            }),
+            // Its life is over, so it does not run.
+            State::Running => return,
+        };
+        self.journal.append(&entry);
+    }
+
+    /// Removes the saved outputs of processes, whose states stay known. Blocks on the disk.
+    pub(super) fn expire(&self, processes: &[Arc<Process>]) {
+        for process in processes {
+            process.saved.remove();
+            self.journal.append(&Entry::Gone {
+                id: process.id().to_owned(),
+            });
+        }
+    }
+
+    /// Forgets processes. Blocks on the disk.
+    pub(super) fn forget(&self, processes: &[Arc<Process>]) {
+        for process in processes {
+            process.saved.remove();
+            self.never_started(process.id());
+        }
+    }
+
+    /// Forgets a chat whose processes were ended, and removes its saved outputs.
+    pub(super) async fn forget_chat(
+        &self,
+        owner: Owner,
+        processes: &[Arc<Process>],
+        outputs: Arc<ChatOutputs>,
+    ) {
+        match owner {
+            Some(chat) => self.journal.append(&Entry::ChatEnded { chat }),
+            None => processes
+                .iter()
+                .for_each(|process| self.never_started(process.id())),
+        }
+        match tokio::task::spawn_blocking(move || outputs.remove()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the saved outputs of a chat could not be removed")
+            }
+            Err(error) => tracing::error!(%error, "failed to remove the saved outputs of a chat"),
+        }
+    }
+}

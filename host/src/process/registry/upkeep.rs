@@ -1,0 +1,68 @@
+//! What is done from time to time: freeing what ended, ending idle chats, replacing a spawner that was killed.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::{Registry, chats::Old};
+use crate::process::Spawner;
+
+/// How often ended processes are looked through.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// How long to wait before another spawner is tried.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Frees what ended processes hold, also of chats that nobody asks about any more.
+pub(super) async fn run(registry: Weak<Registry>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(registry) = registry.upgrade() else {
+            return;
+        };
+        look(&registry).await;
+    }
+}
+
+pub(super) async fn look(registry: &Registry) {
+    let mut old = Vec::new();
+    let mut idle = Vec::new();
+    {
+        let mut chats = registry.chats();
+        for (owner, chat) in &mut chats.by_owner {
+            old.push(chat.age(&registry.limits));
+            if chat.is_idle(registry.limits.idle_chat) {
+                idle.push(owner.clone());
+            }
+        }
+        chats.by_owner.retain(|_, chat| !chat.is_empty());
+    }
+    let keeper = Arc::clone(&registry.keeper);
+    let removal = tokio::task::spawn_blocking(move || {
+        for Old { expired, forgotten } in old {
+            keeper.expire(&expired);
+            keeper.forget(&forgotten);
+        }
+    });
+    if let Err(error) = removal.await {
+        tracing::error!(%error, "failed to remove what was saved");
+    }
+    for owner in idle {
+        let ended = registry.end_chat(owner.as_ref()).await;
+        if !ended.is_empty() {
+            tracing::info!(
+                processes = ended.len(),
+                "ended the processes of a chat that was idle for too long"
+            );
+        }
+    }
+}
+
+/// Starts another spawner whenever the present one ends.
+pub(super) async fn replace(spawner: Spawner) {
+    loop {
+        if let Err(error) = spawner.replace_when_ended().await {
+            tracing::error!(%error, "failed to start another spawner");
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What an earlier run left.
+
+use super::*;
+
+#[tokio::test]
+async fn outputs_are_found_again_and_count() {
+    let Fixture { store, base } = Fixture::new(SaveLimits::default());
+    let chat = store.chat();
+    let output = filled(&chat, 500).await;
+    let newer = filled(&chat, 500).await;
+    let Location { chat: name, file } = output.location().unwrap();
+    store.writer.flush();
+    let written = std::time::SystemTime::now() - Duration::from_secs(60);
+    let path = base.path().join("state/output").join(&name).join(&file);
+    std::fs::File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_modified(written)
+        .unwrap();
+    let newer = newer.location().unwrap().file;
+    let never_written = chat.output().location().unwrap().file;
+    drop((chat, output, store));
+
+    let fixture = Fixture {
+        store: open(base.path(), limits(1000, 1500, 1500)),
+        base,
+    };
+    let chat = fixture.store.reopen_chat(&name).unwrap();
+    assert_eq!(chat.name(), Some(name.as_str()));
+    // In any order: their age is on disk.
+    let newer = chat.reopen(&newer, None).unwrap();
+    let output = chat.reopen(&file, Some(500)).unwrap();
+    assert_eq!(output.status(), Saved::Complete);
+    assert_eq!(newer.status(), Saved::Partial(500));
+    assert_eq!(all(&output).await, pattern(500));
+    assert_eq!(output.location().unwrap().file, file);
+    let nothing = chat.reopen(&never_written, Some(0)).unwrap();
+    assert_eq!(nothing.status(), Saved::Complete);
+    let lost = chat.reopen(&never_written, Some(10)).unwrap();
+    assert_eq!(lost.status(), Saved::None);
+    assert_eq!(all(&lost).await, b"");
+    assert_eq!(fixture.held(), 1000);
+    let new = filled(&chat, 600).await;
+    assert_eq!(
+        (output.status(), new.status()),
+        (Saved::None, Saved::Complete)
+    );
+    newer.remove();
+    fixture.store.writer.flush();
+    assert_eq!(fixture.held(), 600);
+    assert!(!fixture.path(&newer).exists());
+}
+
+#[tokio::test]
+async fn only_names_of_a_store_are_reopened() {
+    let fixture = Fixture::new(SaveLimits::default());
+    let chat = fixture.store.chat();
+    filled(&chat, 1).await;
+    let upper = files::random_name()
+        .to_uppercase()
+        .replace(char::is_numeric, "A");
+    for name in ["", ".", "..", "../../state", "x", upper.as_str()] {
+        assert!(fixture.store.reopen_chat(name).is_err(), "{name}");
+        assert!(chat.reopen(name, None).is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn directories_that_nobody_names_are_removed_and_nothing_else() {
+    let Fixture { store, base } = Fixture::new(SaveLimits::default());
+    let outputs = [
+        filled(&store.chat(), 1).await,
+        filled(&store.chat(), 1).await,
+        filled(&store.chat(), 1).await,
+    ];
+    let names = outputs.map(|output| output.location().unwrap().chat);
+    drop(store);
+    let fixture = Fixture {
+        store: open(base.path(), SaveLimits::default()),
+        base,
+    };
+    let directory = fixture.directory();
+    std::fs::create_dir(directory.join("somebody's")).unwrap();
+    std::fs::write(directory.join("file"), "").unwrap();
+    let reopened = fixture.store.reopen_chat(&names[0]).unwrap();
+    let new = filled(&fixture.store.chat(), 1).await;
+    let keep = HashSet::from([names[1].clone()]);
+    fixture.store.remove_unknown(&keep).unwrap();
+    assert!(!directory.join(&names[2]).exists());
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 5);
+    assert_eq!(all(&new).await, pattern(1));
+    reopened.remove().unwrap();
+    assert!(!directory.join(&names[0]).exists());
+    fixture.store.remove_unknown(&HashSet::new()).unwrap();
+    assert!(!directory.join(&names[1]).exists());
+    assert_eq!(all(&new).await, pattern(1), "known to this store");
+}

@@ -1,0 +1,49 @@
+//! The agent API, `/api/v0/processes`: processes for a chat server that keeps its chats elsewhere.
+//!
+//! It is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
+//! those of its API, and what is ours is added beside them. It knows the process registry, and no plugin.
+
+mod body;
+mod chat;
+mod error;
+mod events;
+mod list;
+mod log;
+mod output;
+mod page;
+mod process_id;
+mod query;
+mod reply;
+mod signal;
+mod standing;
+mod start;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
+use axum::routing::{get, post};
+
+use crate::process::Registry;
+
+pub(super) use error::require_token;
+
+/// The largest body in bytes: the longest command, of which JSON escapes many characters, and its variables.
+const BODY_BYTES: usize = 4 << 20;
+
+/// Returns the routes of the agent API, all below `/api/v0/processes`.
+///
+/// Nobody is asked for a token here, and the chat is whatever a header says: `server::router` puts the checks around it.
+pub fn router(registry: Arc<Registry>) -> Router {
+    Router::new()
+        .route("/api/v0/processes/start", post(start::start))
+        .route("/api/v0/processes/list", get(list::list))
+        .route("/api/v0/processes/{id}/output", get(output::output))
+        .route("/api/v0/processes/{id}/signal", post(signal::signal))
+        .route("/api/v0/processes/{id}/events", get(events::events))
+        .method_not_allowed_fallback(error::no_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(from_fn(log::requests))
+        .with_state(registry)
+}

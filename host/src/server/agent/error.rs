@@ -1,0 +1,208 @@
+//! Errors in the form of the reference, which is not that of the rest of the server.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::reply;
+use super::standing::Standing;
+use crate::process::Error;
+use crate::server::access::Access;
+
+/// The longest text of a client that an error repeats, in bytes.
+const MAX_ECHO: usize = 64;
+
+/// An error response.
+#[derive(Debug, Serialize)]
+pub(super) struct ApiError {
+    #[serde(skip)]
+    status: StatusCode,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    validations: Vec<Validation>,
+    /// How the process stands that has nothing else to show.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    standing: Option<Box<Standing>>,
+}
+
+/// What is wrong with one field of a request.
+#[derive(Debug, Serialize)]
+struct Validation {
+    field: &'static str,
+    detail: String,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            detail: None,
+            validations: Vec::new(),
+            standing: None,
+        }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// A query parameter, or another field of its kind, that cannot be used.
+    pub(super) fn invalid(field: &'static str, detail: impl Into<String>) -> Self {
+        Self::bad_request("Query parameters have invalid values.").validation(field, detail)
+    }
+
+    /// A process that is not there, or that is not there for this chat.
+    pub(super) fn not_found(id: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            format!("Process {} not found.", quote(id)),
+        )
+    }
+
+    /// A process whose output is no longer kept.
+    pub(super) fn gone(id: &str, standing: Standing) -> Self {
+        let message = format!("The output of process {} is no longer kept.", quote(id));
+        Self {
+            standing: Some(Box::new(standing)),
+            ..Self::new(StatusCode::GONE, message)
+        }
+    }
+
+    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub(super) fn validation(mut self, field: &'static str, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        self.validations.push(Validation { field, detail });
+        self
+    }
+
+    /// Says why something could not be done to processes. `message` is the reference's text for it, and `doing` begins the
+    /// detail, as in `start process: permission denied`.
+    pub(super) fn of_process(error: Error, message: &str, doing: &str) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::NotFound(id) => Self::not_found(&id),
+            Error::Invalid(_) => Self::bad_request(text),
+            Error::Workdir {
+                path,
+                problem,
+                hint,
+            } => {
+                let refused =
+                    Self::bad_request(format!("workdir {problem}: {}", path.display()))
+                        .validation("workdir", problem);
+                match hint.trim_start_matches([';', ' ']) {
+                    "" => refused,
+                    hint => refused.detail(hint),
+                }
+            }
+            Error::KeyReused(key) => Self::new(
+                StatusCode::CONFLICT,
+                format!(
+                    "The tool call {} was used for another command.",
+                    quote(&key)
+                ),
+            )
+            .detail("A repeat must have the same command, workdir, env and background."),
+            // No `Retry-After`: a place is free when a process ends, and nobody knows when that is.
+            Error::Limit(_) => Self::new(StatusCode::TOO_MANY_REQUESTS, message).detail(text),
+            Error::Closed => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail("manager is closed")
+            }
+            Error::Unavailable(_) | Error::UnknownOutcome(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(text)
+            }
+            Error::Failed(_) => {
+                let detail = match text.strip_prefix(doing) {
+                    Some(rest) if rest.starts_with(": ") => text,
+                    _ => format!("{doing}: {text}"),
+                };
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail(detail)
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        reply::json(self.status, &self)
+    }
+}
+
+/// Quotes a text of a client, escaped and cut.
+pub(super) fn quote(text: &str) -> String {
+    match text.get(..text.floor_char_boundary(MAX_ECHO)) {
+        Some(start) if start.len() < text.len() => format!("{start:?}…"),
+        _ => format!("{text:?}"),
+    }
+}
+
+/// Refuses requests without the right token, in the form of this API.
+pub(in crate::server) async fn require_token(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => {
+            let refused = ApiError::new(problem.status(), problem.detail()).into_response();
+            let (_, body) = refused.into_parts();
+            let (mut parts, _) = problem.into_response().into_parts();
+            // The headers are the problem's, such as the scheme that is asked for, but for the kind of the body.
+            let kind = axum::http::HeaderValue::from_static("application/json; charset=utf-8");
+            parts.headers.insert(axum::http::header::CONTENT_TYPE, kind);
+            parts.headers.remove(axum::http::header::CONTENT_LENGTH);
+            Response::from_parts(parts, body)
+        }
+    }
+}
+
+pub(super) async fn no_method(request: Request) -> ApiError {
+    let message = format!("{} is not possible here.", request.method());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_clients_are_escaped_and_cut() {
+        assert_eq!(quote("a\u{1b}[31m\"\n"), r#""a\u{1b}[31m\"\n""#);
+        assert_eq!(quote(&"ä".repeat(1000)), format!("\"{}\"…", "ä".repeat(32)));
+    }
+
+    #[test]
+    fn failures_have_the_texts_of_the_reference() {
+        let body = |error| {
+            let error = ApiError::of_process(error, "Failed to start process.", "start process");
+            (error.status.as_u16(), serde_json::to_value(&error).unwrap())
+        };
+        for (error, status, detail) in [
+            (Error::Failed("no memory".into()), 500, "start process: no memory"),
+            (Error::Closed, 500, "manager is closed"),
+            (Error::Limit("too many".into()), 429, "too many"),
+            (
+                Error::Unavailable("refused".into()),
+                503,
+                "the workspace cannot be reached: refused",
+            ),
+        ] {
+            let expected = serde_json::json!({
+                "message": "Failed to start process.", "detail": detail,
+            });
+            assert_eq!(body(error), (status, expected));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Files of a state directory that stay open for as long as the host runs: what is appended to, and what is locked.
+
+use std::fs::File;
+use std::io;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, fstat};
+use nix::unistd::geteuid;
+
+use super::StateDir;
+
+impl StateDir {
+    /// Opens a file for reading and for writing at its end, making it with mode 0600 if it is not there.
+    ///
+    /// Programs that are executed do not inherit the descriptor.
+    ///
+    /// # Errors
+    ///
+    /// If it is a link, no regular file of this user, writable by others, or cannot be opened.
+    pub(crate) fn append_file(&self, name: &str) -> io::Result<File> {
+        // O_NONBLOCK: a FIFO in the place of the file must not stop us.
+        let flags = OFlag::O_RDWR
+            | OFlag::O_APPEND
+            | OFlag::O_CREAT
+            | OFlag::O_NOFOLLOW
+            | OFlag::O_NONBLOCK
+            | OFlag::O_CLOEXEC;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let file = File::from(openat(&self.directory, name, flags, mode)?);
+        let stat = fstat(&file)?;
+        let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
+        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
+            return Err(super::not_ours(name));
+        }
+        Ok(file)
+    }
+
+    /// Returns another descriptor of the same directory, for an owner that outlives this one.
+    ///
+    /// # Errors
+    ///
+    /// If the process has as many descriptors as it may have.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            path: self.path.clone(),
+            directory: self.directory.try_clone()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn opens_own_files_at_their_end_and_nothing_else() {
+        let base = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&base.path().join("state")).unwrap();
+        state.append_file("a").unwrap().write_all(b"1").unwrap();
+        let other = state.try_clone().unwrap();
+        other.append_file("a").unwrap().write_all(b"2").unwrap();
+        assert_eq!(state.read("a", 10).unwrap().unwrap(), b"12");
+        let path = state.path().join("a");
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        symlink(&path, state.path().join("link")).unwrap();
+        state.append_file("link").unwrap_err();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o620)).unwrap();
+        state.append_file("a").unwrap_err();
+        state.subdirectory("d").unwrap();
+        state.append_file("d").unwrap_err();
+    }
+}
