@@ -12,6 +12,15 @@ use crate::harness::{TOKEN, file, is_alive, state_dir, until};
 
 /// The program, in a workspace of its own and with no variable of ours.
 fn toolhost(workspace: &Path) -> Command {
+    with_state(workspace, &state_dir().join("cli"))
+}
+
+/// The program as a server, which has a state directory to itself.
+pub(crate) fn server(workspace: &Path) -> Command {
+    with_state(workspace, &workspace.join(".state"))
+}
+
+fn with_state(workspace: &Path, state: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
     command
         .env_clear()
@@ -20,7 +29,7 @@ fn toolhost(workspace: &Path) -> Command {
         .arg("--workspace")
         .arg(workspace)
         .arg("--state-dir")
-        .arg(state_dir().join("cli"));
+        .arg(state);
     command
 }
 
@@ -232,10 +241,10 @@ fn tools_are_printed_for_each_provider() {
 }
 
 /// A server that was started from the command line.
-struct Serving {
-    child: Child,
-    url: String,
-    stderr: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) url: String,
+    pub(crate) stderr: String,
     /// What it says after that.
     rest: Option<std::thread::JoinHandle<String>>,
 }
@@ -250,8 +259,14 @@ impl Drop for Serving {
 
 impl Serving {
     fn start(mut command: Command) -> Self {
+        command.arg("serve");
+        Self::of(command)
+    }
+
+    /// Starts a command line that lacks nothing but the address.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -277,11 +292,11 @@ impl Serving {
         }
     }
 
-    fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         self.rest.take().unwrap().join().unwrap()
     }
 
-    fn signal(&mut self, signal: nix::sys::signal::Signal) -> std::process::ExitStatus {
+    pub(crate) fn signal(&mut self, signal: nix::sys::signal::Signal) -> std::process::ExitStatus {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         nix::sys::signal::kill(pid, signal).unwrap();
         self.child.wait().unwrap()
@@ -291,7 +306,7 @@ impl Serving {
 #[tokio::test]
 async fn processes_stay_with_a_server_until_it_ends() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut command = toolhost(workspace.path());
+    let mut command = server(workspace.path());
     command.env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::start(command);
     let call = |arguments: &[&str]| {
@@ -352,7 +367,7 @@ async fn processes_stay_with_a_server_until_it_ends() {
 async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
     use std::os::unix::fs::PermissionsExt;
     let workspace = tempfile::tempdir().unwrap();
-    let mut serving = Serving::start(toolhost(workspace.path()));
+    let mut serving = Serving::start(server(workspace.path()));
     let path = serving
         .stderr
         .lines()
@@ -392,7 +407,7 @@ async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
 #[test]
 fn a_token_file_of_a_successor_is_left_alone() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut serving = Serving::start(toolhost(workspace.path()));
+    let mut serving = Serving::start(server(workspace.path()));
     let mut lines = serving.stderr.lines();
     let path = lines.find_map(|line| line.strip_prefix("token file: "));
     let path = path.unwrap().to_owned();
@@ -437,7 +452,7 @@ async fn a_reply_arrives_although_nobody_reads_standard_error() {
 #[tokio::test]
 async fn a_server_goes_on_although_nobody_reads_its_log() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut command = toolhost(workspace.path());
+    let mut command = server(workspace.path());
     command
         .env("TOOLHOST_TOKEN", TOKEN)
         .env("TOOLHOST_LOG", "debug")
@@ -518,7 +533,7 @@ fn connections_take_only_some_of_the_descriptors() {
         .arg("--workspace")
         .arg(workspace.path())
         .arg("--state-dir")
-        .arg(state_dir().join("cli"))
+        .arg(workspace.path().join(".state"))
         .env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::start(command);
     let address = serving.url.trim_start_matches("http://").to_owned();
@@ -575,6 +590,7 @@ fn help_names_every_command() {
             "call",
             "tools",
             "serve",
+            "agent",
             "--workspace",
             "--state-dir",
             "--log"

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use toolhost::process::Spawner;
-use toolhost::server::{Access, Token, serve};
+use toolhost::server::{Access, Surfaces, Token, serve};
 use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 
 /// The token of every test server.
@@ -153,7 +153,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(host: Host) -> Self {
+    pub(crate) async fn start(surfaces: impl Into<Surfaces>) -> Self {
+        let surfaces = surfaces.into();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
@@ -163,7 +164,7 @@ impl Server {
             origins: Vec::new(),
         };
         let served = tokio::spawn(async move {
-            serve(listener, host, access, async {
+            serve(listener, surfaces, access, async {
                 stopped.await.unwrap_or_default()
             })
             .await

@@ -19,6 +19,15 @@ mod execute;
 /// The process domain on real processes.
 mod processes;
 
+/// Output by its bytes and cursors, and records that outlive the host.
+mod records;
+
+/// What a host takes of its machine, and what it leaves to commands.
+mod resources;
+
+/// Nothing that a command starts outlives its end.
+mod containment;
+
 /// Hostile guests, each held by its limit.
 mod sandbox;
 
@@ -27,6 +36,9 @@ mod contract;
 
 /// The server, over real sockets.
 mod http;
+
+/// The agent API, which is compatible with the reference implementation.
+mod agent;
 
 /// The command line, as a user runs it.
 mod cli;

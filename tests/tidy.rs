@@ -63,7 +63,8 @@ fn absent(below: &str, except: &[&str], words: &[&str]) {
         let within = file == format!("{below}.rs") || file.starts_with(&format!("{below}/"));
         let excepted =
             |except: &&str| *except == file || (except.ends_with('/') && file.starts_with(except));
-        if !within || except.iter().any(excepted) {
+        let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
+        if !within || is_test || except.iter().any(excepted) {
             continue;
         }
         for word in words {

@@ -1,7 +1,11 @@
 //! The command line. Replies go to standard output as JSON, everything else to standard error.
 
+mod agent;
 mod call;
+mod doctor;
+mod listening;
 mod logging;
+mod processes;
 mod remote;
 mod serve;
 mod stderr;
@@ -15,9 +19,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use crate::host::{Host, StartError};
-use crate::process::{SPAWNER, run_spawner};
+use crate::host::{Builder, Host, StartError};
+use crate::process::{Records, SPAWNER, run_spawner};
 use crate::state_dir::StateDir;
+use processes::Prepared;
 
 /// Runs the tools of chat servers inside WebAssembly.
 #[derive(Debug, Parser)]
@@ -41,7 +46,7 @@ struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
     workspace: Option<PathBuf>,
-    /// Where compiled code is kept [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
+    /// Where compiled code and records of processes are kept [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_STATE_DIR")]
     state_dir: Option<PathBuf>,
     /// What is logged: a level, or a filter such as `toolhost=debug`
@@ -76,6 +81,14 @@ enum Command {
     Tools(tools::Options),
     /// Serve the tools over HTTP
     Serve(serve::Options),
+    /// Serve the processes of a workspace over HTTP, without any tool
+    ///
+    /// For a chat server that has its tools elsewhere, and for a `toolhost serve` that uses this machine as its workspace.
+    Agent(agent::Options),
+    /// Look at what works on this machine, and say what to do about the rest
+    ///
+    /// Exit codes: 0 if commands can be run, 2 if something does not work.
+    Doctor(doctor::Options),
 }
 
 /// A failure of usage or set-up, which ends the process with this code; a tool's own failure is no such thing.
@@ -107,20 +120,43 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     logging::start(&arguments.common.log, arguments.common.log_format)?;
     // Commands run as the same user. They must not read this process's memory, where tokens and secrets are.
     nix::sys::prctl::set_dumpable(false).context("cannot protect the memory of this process")?;
+    // A spawner has to be forked before there are threads.
+    let prepared = match &arguments.command {
+        Command::Call(options) if options.is_remote() => Prepared::default(),
+        Command::Call(_) => Prepared::new(),
+        Command::Tools(_) => Prepared::default(),
+        Command::Serve(options) => options.processes.prepare(),
+        Command::Agent(options) => options.processes.prepare(),
+        Command::Doctor(options) => options.processes.prepare(),
+    };
+    more_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start threads")?;
     let code = runtime.block_on(async {
         match arguments.command {
-            Command::Call(options) => call::run(&arguments.common, options).await,
+            Command::Call(options) => call::run(&arguments.common, options, prepared).await,
             Command::Tools(options) => tools::run(&arguments.common, &options).await,
-            Command::Serve(options) => serve::run(&arguments.common, options).await,
+            Command::Serve(options) => serve::run(&arguments.common, options, prepared).await,
+            Command::Agent(options) => agent::run(&arguments.common, options, prepared).await,
+            Command::Doctor(options) => doctor::run(&arguments.common, options, prepared).await,
         }
     });
     // Nothing may hold up the exit, such as a read of standard input that nobody ends.
     runtime.shutdown_background();
     code
+}
+
+/// Takes all descriptors that this process may have: a live process takes about four. Commands keep the limit that this
+/// process was started with, as the spawner was started before; some programs break with a high one.
+fn more_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
+    if let Err(error) = raised {
+        tracing::debug!(%error, "the limit of descriptors stays as it is");
+    }
 }
 
 impl Common {
@@ -129,29 +165,64 @@ impl Common {
         self.state_dir.clone().or_else(StateDir::default_path)
     }
 
+    /// Returns the directory in which commands run.
+    fn workspace(&self) -> anyhow::Result<PathBuf> {
+        match &self.workspace {
+            Some(workspace) => Ok(workspace.clone()),
+            None => std::env::current_dir()
+                .context("the current directory cannot be used as the workspace"),
+        }
+    }
+
+    /// Returns where the records of processes are kept: in the state directory, where a later start finds them.
+    ///
+    /// A directory that the user named must work. Without the default one, or while another host has it, records end with
+    /// this program.
+    fn records(&self) -> anyhow::Result<Records> {
+        let temporary = |error: String| {
+            tracing::warn!(
+                error,
+                "the next start will not know of the processes of this one"
+            );
+            Records::Temporary(std::env::temp_dir())
+        };
+        let Some(path) = self.state_dir() else {
+            return Ok(temporary("neither XDG_STATE_HOME nor HOME is set".into()));
+        };
+        // The lock is given back at once: who opens the records takes it again.
+        let opened = StateDir::open(&path).and_then(|state| state.lock().map(|_| state));
+        match opened {
+            Ok(state) => Ok(Records::Kept(state)),
+            Err(error) if self.state_dir.is_none() => {
+                Ok(temporary(format!("{:#}", anyhow::Error::from(error))))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Starts a host in the workspace, with the code cache of the state directory.
     ///
-    /// A directory that the user named must work. The default one is a convenience, which a read-only home does without.
-    async fn start(&self) -> anyhow::Result<Host> {
-        let workspace = match &self.workspace {
-            Some(workspace) => workspace.clone(),
-            None => std::env::current_dir()
-                .context("the current directory cannot be used as the workspace")?,
-        };
-        let builder = || Host::builder(&workspace);
+    /// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
+    /// what else is configured must then be possible a second time.
+    async fn start(
+        &self,
+        configure: impl Fn(Builder) -> anyhow::Result<Builder>,
+    ) -> anyhow::Result<Host> {
+        let workspace = self.workspace()?;
+        let builder = || configure(Host::builder(&workspace));
         let Some(path) = self.state_dir() else {
             tracing::warn!(
                 "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"
             );
-            return Ok(builder().start().await?);
+            return Ok(builder()?.start().await?);
         };
-        match builder().code_cache(path).start().await {
+        match builder()?.code_cache(path).start().await {
             Err(error @ (StartError::StateDir(_) | StartError::Cache(_)))
                 if self.state_dir.is_none() =>
             {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 tracing::warn!(error, "no code cache: code is compiled each time");
-                Ok(builder().start().await?)
+                Ok(builder()?.start().await?)
             }
             started => Ok(started?),
         }

@@ -8,6 +8,7 @@
 //! What holds a command together is in [`contain`]: a supervisor for each, or a process group where there is none.
 
 mod capture;
+mod changes;
 mod command;
 mod contain;
 mod ending;
@@ -24,6 +25,7 @@ mod status;
 mod wait;
 
 pub use capture::{Capture, Chunk, WINDOW};
+pub use changes::Changes;
 pub use command::{Command, MAX_COMMAND};
 pub use contain::{Containment, Kind, Spawner, Survivor};
 pub(crate) use contain::{SPAWNER, run_spawner};

@@ -1,12 +1,16 @@
-//! The HTTP server: tools and calls for chat servers. Knows [`Host`], and no wasmtime type.
+//! The HTTP server: tools and calls for chat servers, and the agent API. Knows [`Host`](crate::Host) and the processes,
+//! and no wasmtime type.
 
 mod accept_errors;
 mod access;
+pub mod agent;
 mod calls;
 mod chats;
 mod connections;
 mod headers;
+mod health;
 mod problem;
+mod surfaces;
 mod tools;
 
 use std::sync::Arc;
@@ -17,42 +21,59 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{delete, get, put};
 
 use crate::call::MAX_ARGUMENTS;
-use crate::host::Host;
+use health::Health;
 
 pub use access::{Access, InvalidToken, LocalAddress, Token};
 pub use connections::serve;
+pub use surfaces::Surfaces;
 
 /// What a request body may have besides the arguments, in bytes.
 const ENVELOPE: usize = 64 << 10;
 
-/// Returns the routes of the API.
+/// Returns the routes of the surfaces that are offered.
 ///
 /// Each request must carry the address that its connection came in on as a [`LocalAddress`] extension, as [`serve`] adds
 /// it: without one, no `Host` is accepted.
-pub fn router(host: Host, access: Access) -> Router {
+pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
+    let surfaces = surfaces.into();
     let access = Arc::new(access);
-    let api = Router::new()
-        .route("/v1/tools", get(tools::list))
-        .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
-        .route("/v1/chats/{chat}", delete(chats::delete))
-        .fallback(problem::no_route)
-        .method_not_allowed_fallback(problem::no_method)
-        .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
-        .layer(from_fn_with_state(
-            Arc::clone(&access),
-            access::require_token,
-        ))
-        .with_state(host);
-    // Open, and therefore without anything that is worth knowing.
-    let health = Router::new().route(
-        "/healthz",
-        get(async || axum::Json(serde_json::json!({ "status": "ok" }))),
-    );
-    health
-        .merge(api)
+    // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
+    let health = Health {
+        access: Arc::clone(&access),
+        processes: Arc::clone(&surfaces.processes),
+    };
+    let mut routes = Router::new()
+        .route("/healthz", get(health::healthz))
+        .with_state(health)
+        .merge(api(&surfaces, &access));
+    if surfaces.agent {
+        let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
+        routes = routes.merge(agent::router(surfaces.processes).layer(token));
+    }
+    routes
         .layer(from_fn(problem::in_a_body))
         // Outside of what makes new responses, so that a page can read those as well.
         .layer(access::for_pages(Arc::clone(&access)))
         .layer(from_fn_with_state(access, access::require_known_host))
         .layer(from_fn(headers::bound))
+}
+
+/// Returns the routes of a host's tools, if there is a host, and what answers where there is no route.
+fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
+    let routes = match &surfaces.host {
+        Some(host) => Router::new()
+            .route("/v1/tools", get(tools::list))
+            .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
+            .route("/v1/chats/{chat}", delete(chats::delete))
+            .with_state(host.clone()),
+        None => Router::new(),
+    };
+    routes
+        .fallback(problem::no_route)
+        .method_not_allowed_fallback(problem::no_method)
+        .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
+        .layer(from_fn_with_state(
+            Arc::clone(access),
+            access::require_token,
+        ))
 }

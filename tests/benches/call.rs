@@ -15,6 +15,7 @@
 #[path = "../guest.rs"]
 mod guest;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,12 +24,16 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::plugin::Limits;
+use toolhost::process::{Config, Kind, Spawner};
 use toolhost::{Arguments, CallId, Host, Request};
 
 use guest::{guest, limited};
 
-/// How many pairs are measured.
-const PAIRS: usize = 1000;
+/// How many rounds are measured.
+const ROUNDS: usize = 1000;
+
+/// The program that the spawner is.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_toolhost");
 
 fn request(tool: &str, arguments: &Value) -> Request {
     Request {
@@ -99,22 +104,50 @@ fn row(name: &str, times: &Times) {
     );
 }
 
-fn in_turns(runtime: &Runtime, host: &Host) {
+/// Starts a host whose commands are held together in this way.
+fn host(runtime: &Runtime, workspace: &Path, spawner: Option<Spawner>) -> Host {
+    runtime.block_on(async {
+        let mut config = Config::new(workspace);
+        config.spawner = spawner;
+        let builder = Host::builder(workspace).processes(config);
+        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
+        let builder = builder.plugin(guest("trap"), limited("other", Limits::default()));
+        builder.start().await.expect("the host starts")
+    })
+}
+
+fn spawner() -> Spawner {
+    Spawner::start_without_cgroup(Path::new(PROGRAM)).expect("the spawner starts")
+}
+
+fn in_turns(runtime: &Runtime, workspace: &Path) {
     let command = json!({ "command": "true" });
-    let (mut ours, mut theirs) = (Times(Vec::new()), Times(Vec::new()));
-    for _ in 0..PAIRS {
-        let begun = Instant::now();
-        runtime.block_on(call(host, "execute", &command));
-        ours.0.push(begun.elapsed());
+    let cgroup = Spawner::start(Path::new(PROGRAM)).expect("the spawner starts");
+    let mut ours = Vec::new();
+    for spawner in [Some(spawner()), Some(cgroup), None] {
+        let containment = spawner.as_ref().map(|spawner| spawner.containment().kind);
+        let name = containment.unwrap_or(Kind::ProcessGroup).to_string();
+        ours.push((name, host(runtime, workspace, spawner), Times(Vec::new())));
+    }
+    let mut theirs = Times(Vec::new());
+    for _ in 0..ROUNDS {
+        for (_, host, times) in &mut ours {
+            let begun = Instant::now();
+            runtime.block_on(call(host, "execute", &command));
+            times.0.push(begun.elapsed());
+        }
         let begun = Instant::now();
         spawn_directly();
         theirs.0.push(begun.elapsed());
     }
-    println!("\n{PAIRS} pairs, measured in turns:");
-    row("execute true, end to end in process", &ours);
+    println!("\n{ROUNDS} rounds, measured in turns:");
     row("spawn sh -c true directly", &theirs);
-    let ratio = ours.percentile(50).as_secs_f64() / theirs.percentile(50).as_secs_f64();
-    println!("  ratio of the medians: {ratio:.2}");
+    for (name, host, times) in ours {
+        row(&format!("execute true, {name}"), &times);
+        let ratio = times.percentile(50).as_secs_f64() / theirs.percentile(50).as_secs_f64();
+        println!("    ratio of the medians: {ratio:.2}");
+        runtime.block_on(host.shutdown());
+    }
 }
 
 /// Ten calls at a time, with this many guests that loop for ever beside them.
@@ -125,7 +158,7 @@ fn beside_loops(runtime: &Runtime, loops: usize) {
         ..Limits::default()
     };
     let host = runtime.block_on(async {
-        let builder = Host::builder(workspace.path());
+        let builder = Host::builder(workspace.path()).spawner(spawner());
         let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
         builder
             .plugin(guest("endless_loop"), limited("looping", limits))
@@ -159,21 +192,13 @@ fn beside_loops(runtime: &Runtime, loops: usize) {
 fn main() {
     let runtime = Runtime::new().expect("there are threads");
     let workspace = tempfile::tempdir().expect("there is a place for a workspace");
-    let host = runtime.block_on(async {
-        let builder = Host::builder(workspace.path());
-        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
-        builder
-            .plugin(guest("trap"), limited("other", Limits::default()))
-            .start()
-            .await
-            .expect("the host starts")
-    });
+    let host = host(&runtime, workspace.path(), Some(spawner()));
     criterion_part(&runtime, &host);
     // `cargo test --benches` and `cargo bench -- --test` only want to see that it runs.
     if std::env::args().any(|argument| argument == "--bench")
         && !std::env::args().any(|argument| argument == "--test")
     {
-        in_turns(&runtime, &host);
+        in_turns(&runtime, workspace.path());
         for loops in [0, 1, 3] {
             beside_loops(&runtime, loops);
         }

@@ -59,6 +59,16 @@ pub(crate) fn omitted(id: &str, from: u64) -> String {
     )
 }
 
+/// The full output could not be saved.
+pub(crate) fn not_saved(why: &str) -> String {
+    format!(
+        "The full output could not be saved ({why}): what is not shown here may not be readable later."
+    )
+}
+
+/// The output is not kept any longer.
+pub(crate) const NO_LONGER_KEPT: &str = "The output is no longer kept.";
+
 /// There is more output after the stretch that was asked for.
 pub(crate) fn more_output(cursor: u64) -> String {
     format!("There is more output: go on with since={cursor}.")

@@ -159,6 +159,12 @@ impl Report {
 
     /// Adds what a process printed, as far as a model is shown it.
     pub(crate) fn with_output(mut self, snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
+        if let Saved::Failed(why) = &snapshot.saved {
+            notes.add(notes::not_saved(why));
+        }
+        if snapshot.total > 0 && snapshot.head.is_empty() && snapshot.tail.is_empty() {
+            notes.add(notes::NO_LONGER_KEPT);
+        }
         let windows = Windows {
             head: &snapshot.head,
             tail: &snapshot.tail,

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::processes::Prepared;
 use super::{Common, print, remote, serve, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
@@ -32,7 +33,18 @@ pub(super) struct Options {
     remote: remote::Remote,
 }
 
-pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
+impl Options {
+    /// Returns whether the call is for a running server.
+    pub(super) fn is_remote(&self) -> bool {
+        self.remote.is_named()
+    }
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
     let text = if options.arguments == "-" {
         read_stdin()?
     } else {
@@ -47,7 +59,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     };
     let (outcome, ended) = match options.remote.server()? {
         Some(server) => (server.call(&request).await?, Vec::new()),
-        None => here(common, request).await?,
+        None => here(common, request, prepared).await?,
     };
     // A cancelled call has a reply, but not the one that was asked for.
     let is_error = outcome.get("state") == Some(&json!("cancelled"))
@@ -64,8 +76,19 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
 }
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
-async fn here(common: &Common, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
-    let host = common.start().await?;
+async fn here(
+    common: &Common,
+    request: Request,
+    prepared: Prepared,
+) -> anyhow::Result<(Value, Vec<Info>)> {
+    let spawner = prepared.spawner();
+    let start = common.start(|builder| {
+        Ok(match &spawner {
+            Some(spawner) => builder.spawner(spawner.clone()),
+            None => builder,
+        })
+    });
+    let host = start.await?;
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = serve::signalled() => {

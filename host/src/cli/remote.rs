@@ -23,6 +23,11 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Returns whether a server was named.
+    pub(super) fn is_named(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// Returns the server that was named, if one was.
     pub(super) fn server(&self) -> anyhow::Result<Option<Server>> {
         let server = self

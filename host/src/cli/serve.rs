@@ -1,16 +1,15 @@
 //! `toolhost serve`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Common, stderr, token};
-use crate::server::{self, Access};
+use super::Common;
+use super::listening::{self, Clients};
+use super::processes::{self, Prepared};
+use crate::server::Surfaces;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -22,65 +21,33 @@ pub(super) struct Options {
         env = "TOOLHOST_LISTEN"
     )]
     listen: SocketAddr,
-    /// A file with the bearer token [default: the variable TOOLHOST_TOKEN, or else a new token]
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// A name besides localhost and the address itself by which clients may reach the server; can be repeated
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "TOOLHOST_ALLOW_HOST",
-        value_delimiter = ','
-    )]
-    allow_host: Vec<String>,
-    /// An origin, such as https://chat.example.com, whose web pages may use the server; can be repeated
-    #[arg(
-        long,
-        value_name = "ORIGIN",
-        env = "TOOLHOST_ALLOW_ORIGIN",
-        value_delimiter = ','
-    )]
-    allow_origin: Vec<String>,
+    #[command(flatten)]
+    clients: Clients,
+    /// Offer the agent API as well, with which the token reaches the processes of all chats
+    #[arg(long, env = "TOOLHOST_AGENT_API")]
+    agent_api: bool,
+    #[command(flatten)]
+    pub(super) processes: processes::Options,
 }
 
-pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
-    // From here on a signal ends the server in order, also while it starts.
-    let stop = signalled();
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", options.listen))?;
-    let address = listener.local_addr()?;
-    if !address.ip().is_loopback() {
-        tracing::warn!(%address, "tokens and replies are not encrypted on the way: put a TLS proxy in front");
-    }
-    // The file with a new token goes when this ends, however it does.
-    let (token, _file) = token::of_server(
-        options.token_file.as_deref(),
-        common.state_dir(),
-        address.port(),
-    )?;
-    let host = common.start().await?;
-    let access = Access {
-        token,
-        hosts: options.allow_host,
-        origins: options.allow_origin,
-    };
-    stderr::line(format_args!("listening on http://{address}"));
-    let hurried = host.clone();
-    let stop = async move {
-        stop.await;
-        // Whoever asks again does not want to wait for processes that take their time.
-        tokio::spawn(async move {
-            signalled().await;
-            hurried.hurry();
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let start = async || {
+        let host = common.start(|builder| {
+            let config = options.processes.kept(common, prepared.clone())?;
+            Ok(builder.processes(config))
         });
+        let surfaces = Surfaces::from(host.await?);
+        Ok(if options.agent_api {
+            surfaces.with_agent()
+        } else {
+            surfaces
+        })
     };
-    let ended = server::serve(listener, host, access, stop).await?;
-    tracing::info!(
-        processes = ended.len(),
-        "stopped, and ended what was still running"
-    );
-    Ok(ExitCode::SUCCESS)
+    listening::run(common, options.listen, &options.clients, start).await
 }
 
 /// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.

@@ -25,7 +25,7 @@ pub struct Command {
     /// Bytes for standard input; `None`: the null device.
     pub stdin: Option<Vec<u8>>,
     /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
-    /// first. Kept for as long as that process is known.
+    /// first. Known for as long as that process is, by this host: a later one does not know it.
     pub key: Option<String>,
 }
 

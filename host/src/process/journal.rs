@@ -91,13 +91,24 @@ impl Journal {
         let file = directory.append_file(NAME)?;
         let knowledge = lines::read(&file, file.metadata()?.len())?;
         let text = lines::compact(&knowledge);
-        directory.write(NAME, &text)?;
-        let size = text.len() as u64;
+        let shortened = match directory.write(NAME, &text) {
+            Ok(()) => true,
+            Err(error) if is_full(&error) => {
+                tracing::warn!(%error, "the journal of processes is used as it is");
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        let size = if shortened {
+            text.len() as u64
+        } else {
+            file.metadata()?.len()
+        };
         let out = Out {
             file: Some(Arc::new(directory.append_file(NAME)?)),
             size,
             limit: limit_after(size),
-            torn: false,
+            torn: !shortened,
             failures: 0,
             rewriting: false,
             closed: false,
@@ -248,6 +259,14 @@ impl Out {
             Ok(()) => {}
         }
     }
+}
+
+/// Whether there is no space left, which is no reason not to run commands.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 fn limit_after(size: u64) -> u64 {

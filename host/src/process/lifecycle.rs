@@ -153,15 +153,17 @@ impl Life {
                 None => std::future::pending().await,
             }
         };
-        // What is awaited here can be dropped; what is done about it below cannot, and is not.
+        // What is awaited here can be dropped; what is done about it below cannot, and is not. In this order: a flood does not
+        // hide the news, and after a stall, output that is there is no silence.
         tokio::select! {
-            ready = readable => {
-                self.read(ready).await;
-                Step::Output
-            }
+            biased;
             event = self.watch.next(&self.process.contained) => {
                 self.note(event);
                 Step::Event
+            }
+            ready = readable => {
+                self.read(ready).await;
+                Step::Output
             }
             () = silence => Step::Silence,
         }

@@ -198,7 +198,7 @@ impl Registry {
         let life = Arc::clone(&process);
         let life = async move {
             lifecycle::supervise(Arc::clone(&life), watch, receiver, room, limit).await;
-            keeper.ended(&life);
+            keeper.ended(&life).await;
         };
         self.lives.spawn_on(life, &self.runtime);
         if slot.register(Arc::clone(&process)) {
@@ -206,6 +206,7 @@ impl Registry {
         } else {
             // The registry was closed, or the chat ended, while this started.
             _ = process.send(Signal::Kill, Cause::Shutdown);
+            self.keeper.forget(&[process]);
             Err(Error::Closed)
         }
     }
@@ -357,11 +358,14 @@ impl Registry {
         self.ending.close();
         self.ending.wait().await;
         self.lives.close();
-        if tokio::time::timeout(LAST_WORDS, self.lives.wait())
-            .await
-            .is_err()
-        {
+        let lives = tokio::time::timeout(LAST_WORDS, self.lives.wait());
+        if lives.await.is_err() {
             tracing::warn!("some processes could not be ended");
+        }
+        let keeper = Arc::clone(&self.keeper);
+        let flushed = self.runtime.spawn_blocking(move || keeper.flush());
+        if tokio::time::timeout(LAST_WORDS, flushed).await.is_err() {
+            tracing::warn!("the disk does not take the last of what was to be saved");
         }
         infos
     }

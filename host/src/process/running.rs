@@ -175,6 +175,10 @@ impl Process {
         } else {
             (head, tail)
         };
+        if !state.is_live() {
+            // What is on its way to the disk may fail yet.
+            _ = tokio::time::timeout(SETTLE, self.saved.settled(u64::MAX)).await;
+        }
         let survivors = match state {
             State::Lingering(_) => self.contained.survivors(),
             _ => Vec::new(),
@@ -312,10 +316,12 @@ impl Process {
         total
     }
 
-    /// Frees the memory of the output of one that has ended, if that was longer ago than this.
+    /// Frees the memory of the output of one that has ended, if that was longer ago than this, and if everything was saved:
+    /// the end of an output, which is what matters most, may be nowhere else.
     pub(super) fn free_after(&self, age: Duration) {
+        let saved = self.saved.status() == Saved::Complete;
         let mut progress = self.progress();
-        if !progress.state().is_live() && progress.ended_before(age) {
+        if saved && !progress.state().is_live() && progress.ended_before(age) {
             progress.capture.clear();
         }
     }

@@ -160,6 +160,11 @@ impl Store {
         removed
     }
 
+    /// Waits until everything that was handed over is written or given up. Blocks on the disk.
+    pub(crate) fn flush(&self) {
+        self.writer.flush();
+    }
+
     /// Deletes outputs that had to make room.
     fn evict(&self, outputs: Vec<Arc<SavedOutput>>) {
         for output in outputs {

@@ -70,23 +70,8 @@ pub(super) async fn require_token(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let given = request
-        .headers()
-        .get(AUTHORIZATION)
-        .and_then(|value| bearer(value.as_bytes()));
-    match given {
-        Some(token) if access.token.is(token) => Ok(next.run(request).await),
-        Some(_) => Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "wrong_token",
-            "the bearer token is not the right one",
-        )),
-        None => Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "no_token",
-            "send `Authorization: Bearer <token>`",
-        )),
-    }
+    access.check_token(request.headers())?;
+    Ok(next.run(request).await)
 }
 
 /// Refuses requests under a foreign name: a page whose name was made to point here (DNS rebinding), or a page elsewhere.
@@ -118,6 +103,24 @@ pub(super) fn for_pages(access: Arc<Access>) -> CorsLayer {
 }
 
 impl Access {
+    /// Checks the token of a request.
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let given = headers.get(AUTHORIZATION);
+        match given.and_then(|value| bearer(value.as_bytes())) {
+            Some(token) if self.token.is(token) => Ok(()),
+            Some(_) => Err(Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "wrong_token",
+                "the bearer token is not the right one",
+            )),
+            None => Err(Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "no_token",
+                "send `Authorization: Bearer <token>`",
+            )),
+        }
+    }
+
     fn allows_pages_of(&self, origin: &[u8]) -> bool {
         let mut known = self.origins.iter();
         known.any(|known| known.as_bytes().eq_ignore_ascii_case(origin))

@@ -16,21 +16,30 @@ use super::accept_errors::AcceptErrors;
 use super::access::{Access, LocalAddress};
 use super::headers::HEADER_BYTES;
 use super::router;
-use crate::host::Host;
+use super::surfaces::Surfaces;
 
 /// The most connections at once, if there are enough descriptors. More wait to be accepted.
 const CONNECTIONS: usize = 1024;
 
-/// How long a client may take to send the headers of a request, and how long it may keep a connection without one.
-const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long clients may take. Neither bounds how long a reply may take to be there: calls, waits and streams of events
+/// take as long as they take.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// To send the headers of a request. Also how long a client may keep a connection without one.
+    headers: Duration,
+    /// To take something of a reply that is there.
+    write: Duration,
+}
 
-/// How long a client may take nothing of a reply that is there.
-const WRITE_TIME: Duration = Duration::from_secs(30);
+const PATIENCE: Patience = Patience {
+    headers: Duration::from_secs(30),
+    write: Duration::from_secs(30),
+};
 
 /// How long replies may take to reach their clients at the end.
 const LAST_REPLIES: Duration = Duration::from_secs(5);
 
-/// Serves a host until `shutdown` is ready, then ends calls and processes and returns what was still live.
+/// Serves what is offered until `shutdown` is ready, then ends calls and processes and returns what was still live.
 ///
 /// Calls are cancelled and get their replies out before connections are closed.
 ///
@@ -39,12 +48,13 @@ const LAST_REPLIES: Duration = Duration::from_secs(5);
 /// If the listener has no address.
 pub async fn serve(
     listener: TcpListener,
-    host: Host,
+    surfaces: impl Into<Surfaces>,
     access: Access,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<Vec<crate::process::Info>> {
     listener.local_addr()?;
-    let router = router(host.clone(), access);
+    let surfaces = surfaces.into();
+    let router = router(surfaces.clone(), access);
     let places = Arc::new(Semaphore::new(connections()));
     let graceful = GracefulShutdown::new();
     let accepting = async {
@@ -65,7 +75,7 @@ pub async fn serve(
             let watcher = graceful.watcher();
             let router = router.clone();
             tokio::spawn(async move {
-                if let Err(error) = connection(stream, router, watcher, WRITE_TIME).await {
+                if let Err(error) = connection(stream, router, watcher, PATIENCE).await {
                     tracing::debug!(error, "a connection ended badly");
                 }
                 drop(place);
@@ -77,7 +87,7 @@ pub async fn serve(
         () = shutdown => {}
     }
     drop(listener);
-    let live = host.shutdown().await;
+    let live = surfaces.shutdown().await;
     if tokio::time::timeout(LAST_REPLIES, graceful.shutdown())
         .await
         .is_err()
@@ -98,7 +108,7 @@ async fn connection(
     stream: TcpStream,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
-    write_time: Duration,
+    patience: Patience,
 ) -> Result<(), String> {
     // Replies are written at once; waiting for more to fill a packet only costs time.
     stream
@@ -106,7 +116,7 @@ async fn connection(
         .map_err(|error| error.to_string())?;
     let local = LocalAddress(stream.local_addr().map_err(|error| error.to_string())?);
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(write_time));
+    stream.set_write_timeout(Some(patience.write));
     let service =
         hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(local);
@@ -114,7 +124,7 @@ async fn connection(
         });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
+        .header_read_timeout(patience.headers)
         .max_buf_size(HEADER_BYTES)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     watcher
@@ -129,11 +139,16 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_client_that_reads_nothing_loses_its_connection() {
+    const SHORT: Patience = Patience {
+        headers: Duration::from_millis(50),
+        write: Duration::from_millis(50),
+    };
+
+    /// Serves one connection with little patience, and returns its client and how it ended.
+    async fn connect(
+        router: Router,
+    ) -> (TcpStream, impl Future<Output = Result<(), String>> + Send) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        // More than the buffers of the system take.
-        let router = Router::new().fallback(async || vec![b'x'; 64 << 20]);
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).await.unwrap();
         client
@@ -142,18 +157,52 @@ mod tests {
             .unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let graceful = GracefulShutdown::new();
-        let served = connection(
-            stream,
-            router,
-            graceful.watcher(),
-            Duration::from_millis(50),
-        );
+        let served = async move { connection(stream, router, graceful.watcher(), SHORT).await };
         let patience = Duration::from_secs(60);
-        let ended = tokio::time::timeout(patience, served)
-            .await
-            .expect("the connection stays");
-        assert!(ended.is_err());
+        let served = async move {
+            tokio::time::timeout(patience, served)
+                .await
+                .expect("the connection stays")
+        };
+        (client, served)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_loses_its_connection() {
+        // More than the buffers of the system take.
+        let router = Router::new().fallback(async || vec![b'x'; 64 << 20]);
+        let (client, served) = connect(router).await;
+        assert!(served.await.is_err());
         drop(client);
+    }
+
+    #[tokio::test]
+    async fn a_reply_may_take_longer_than_clients_may() {
+        use axum::response::sse::{Event, Sse};
+        use tokio::io::AsyncReadExt;
+        // First a reply that is long in coming, then a stream that says nothing for as long.
+        let long = SHORT.headers * 10;
+        let router = Router::new().fallback(move || async move {
+            tokio::time::sleep(long).await;
+            let events = futures_util::stream::unfold(0, move |count| async move {
+                tokio::time::sleep(long).await;
+                let event = Event::default().data(format!("event {count}"));
+                (count < 2).then_some((Ok::<_, std::convert::Infallible>(event), count + 1))
+            });
+            Sse::new(events)
+        });
+        let (mut client, served) = connect(router).await;
+        let served = tokio::spawn(served);
+        let mut reply = Vec::new();
+        // The connection ends after the reply, as no other request comes.
+        _ = client.read_to_end(&mut reply).await;
+        let reply = String::from_utf8(reply).unwrap();
+        assert!(
+            reply.contains("event 0") && reply.contains("event 1"),
+            "{reply}"
+        );
+        assert!(reply.ends_with("0\r\n\r\n"), "it is complete: {reply}");
+        _ = served.await;
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl Problem {
         }
     }
 
+    /// Returns what is wrong, for whoever answers in another form.
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(super) fn broken_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
     }

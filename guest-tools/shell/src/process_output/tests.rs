@@ -3,6 +3,8 @@
 use insta::assert_snapshot;
 use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses, surroundings};
 
+use toolhost_sdk::processes::Saved;
+
 use super::*;
 
 fn reply(process: FakeProcess, arguments: &str) -> String {
@@ -223,5 +225,18 @@ fn reports_failures() {
     assert!(
         reply(unreadable, r#"{"process_id": "p", "since": 0}"#)
             .contains("get process output: disk")
+    );
+}
+
+#[test]
+fn says_that_the_output_could_not_be_saved_or_is_not_kept() {
+    let failed = Saved::Failed("no space left on device".into());
+    let report = reply(
+        FakeProcess::new("p").prints("ready\n").saved(failed),
+        r#"{"process_id": "p"}"#,
+    );
+    assert!(
+        report.contains("could not be saved (no space left on device)"),
+        "{report}"
     );
 }

@@ -119,10 +119,13 @@ impl Group {
     }
 
     fn wait(&self, flags: WaitPidFlag) -> io::Result<Option<Exit>> {
-        match waitid(Id::Pid(self.leader), flags)? {
-            WaitStatus::Exited(_, code) => Ok(Some(Exit::Code(code))),
-            WaitStatus::Signaled(_, signal, _) => Ok(Some(Exit::Signal(signal))),
-            _ => Ok(None),
+        match waitid(Id::Pid(self.leader), flags) {
+            Ok(WaitStatus::Exited(_, code)) => Ok(Some(Exit::Code(code))),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Ok(Some(Exit::Signal(signal))),
+            // A real-time signal ended it, for which nix has no name.
+            Err(Errno::EINVAL) => Ok(Some(Exit::Signal(Signal::SIGKILL))),
+            Err(errno) => Err(errno.into()),
+            Ok(_) => Ok(None),
         }
     }
 

@@ -10,16 +10,17 @@ mod supervisor;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
+use rustix::process::WaitOptions;
 
 use super::sys::{self, Side};
-use super::tree::Tree;
+use super::tree::{self, Tree};
 use super::wire::{FRAME, Frame};
 
 /// How long the next round of a kill may wait, in milliseconds, at first and at most.
@@ -28,6 +29,9 @@ const ROUND_MS: (u16, u16) = (2, 500);
 /// How often the supervisors of a host that is gone are told to go on, in milliseconds: one that a command stopped could
 /// not end what it looks after.
 const NUDGE_MS: u16 = 200;
+
+/// After how many of those a supervisor that is still stopped is killed, and what it looked after with it.
+const MOST_NUDGES: u32 = 10;
 
 /// The descriptors that come with [`Frame::Start`].
 struct Start {
@@ -65,6 +69,8 @@ impl Spawner {
         nix::sys::prctl::set_child_subreaper(true)?;
         // Only SIGKILL and SIGSTOP reach it: a Ctrl-C in the host's terminal is for the host.
         sys::default_signals(&SigSet::all())?;
+        // A command may have stopped it. Then the end of the host lets it go on, which it would not see otherwise.
+        nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
         _ = nix::unistd::setsid();
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         let null = std::fs::File::options()
@@ -91,6 +97,8 @@ impl Spawner {
     }
 
     fn work(&mut self) {
+        let mut nudged = Instant::now();
+        let mut nudges = 0;
         while self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
             let timeout = match (self.orphans, &self.host) {
                 (Some(pause), _) => PollTimeout::from(pause),
@@ -103,9 +111,19 @@ impl Spawner {
             }
             self.reap();
             self.end_orphans();
-            if self.host.is_none() {
+            if self.host.is_none() && nudged.elapsed() >= Duration::from_millis(NUDGE_MS.into()) {
+                nudged = Instant::now();
+                nudges += 1;
                 for supervisor in &self.supervisors {
-                    _ = kill(Pid::from_raw(*supervisor), Signal::SIGCONT);
+                    let stopped = tree::status(*supervisor).is_some_and(|status| status.stopped);
+                    // One that is stopped again and again never gets to its work.
+                    let hopeless = stopped && nudges > MOST_NUDGES;
+                    let signal = if hopeless {
+                        Signal::SIGKILL
+                    } else {
+                        Signal::SIGCONT
+                    };
+                    _ = kill(Pid::from_raw(*supervisor), signal);
                 }
             }
         }
@@ -145,23 +163,14 @@ impl Spawner {
         }
     }
 
-    /// Takes the zombies away. A supervisor that did not end by itself leaves orphans behind.
+    /// Takes the zombies away. A supervisor that did not end by itself leaves orphans behind; and where one orphan ended there
+    /// may be another that it started just before, which no look at a moment is sure to see.
     fn reap(&mut self) {
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
-        loop {
-            match waitid(Id::All, flags) {
-                Ok(WaitStatus::Exited(pid, code)) => {
-                    if self.supervisors.remove(&pid.as_raw()) && code != 0 {
-                        self.orphans = Some(ROUND_MS.0);
-                    }
-                }
-                Ok(WaitStatus::Signaled(pid, ..)) => {
-                    if self.supervisors.remove(&pid.as_raw()) {
-                        self.orphans = Some(ROUND_MS.0);
-                    }
-                }
-                Err(Errno::EINTR) => {}
-                _ => return,
+        // Not by nix, which has no names for real-time signals, and would not say whom one of them ended.
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            let supervised = self.supervisors.remove(&pid.as_raw_pid());
+            if !(supervised && status.exit_status() == Some(0)) {
+                self.orphans = Some(ROUND_MS.0);
             }
         }
     }
@@ -179,6 +188,7 @@ impl Spawner {
         } else {
             tree.kill();
             self.orphans = Some((pause * 2).min(ROUND_MS.1));
+            // What was killed is gone in a moment, and then nothing else is to be waited for.
             self.reap();
         }
     }

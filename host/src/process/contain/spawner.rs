@@ -147,7 +147,7 @@ impl Spawner {
         Ok(())
     }
 
-    /// Starts a command and waits until its shell has executed, or could not.
+    /// Starts a command and waits until its shell has executed, or could not. To be called within a runtime.
     pub(super) fn spawn(&self, spawn: &Spawn<'_>) -> io::Result<Spawned> {
         let (reader, writer) = io::pipe()?;
         let (ours, theirs) = UnixStream::pair()?;
@@ -168,13 +168,14 @@ impl Spawner {
         let frame = Frame::Start {
             cgroup: leaf.is_some(),
         };
-        let ended = self.send(frame, &fds)?;
+        let (spawner, ended) = self.send(frame, &fds)?;
         drop((theirs, writer));
         ours.set_read_timeout(Some(PATIENCE))?;
         match read_frame(&ours)? {
             Frame::Started { supervisor, shell } => {
-                let socket = Arc::new(ours);
-                let watch = supervised::Watch::new(&socket, ended)?;
+                ours.set_nonblocking(true)?;
+                let socket = Arc::new(tokio::net::UnixStream::from_std(ours)?);
+                let watch = supervised::Watch::new(Arc::clone(&socket), spawner, ended);
                 let supervised = Supervised::new(socket, supervisor, shell, leaf);
                 Ok(Spawned {
                     contained: Contained::Supervised(supervised),
@@ -194,16 +195,20 @@ impl Spawner {
             .ok()
     }
 
-    /// Sends a message to the spawner, to another one if it has ended. Returns the token of the one that got it.
-    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<CancellationToken> {
+    /// Sends a message to the spawner, to another one if it has ended. Returns the number and the token of the
+    /// one that got it.
+    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(i32, CancellationToken)> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         for last in [false, true] {
             let running = self.running();
+            let pid = running.pid().cast_signed();
+            // A command of the same user can have stopped it.
+            supervised::let_go(pid);
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
             let ended = running.ended.clone();
             drop(running);
             match sent {
-                Ok(()) => return Ok(ended),
+                Ok(()) => return Ok((pid, ended)),
                 Err(error) if last => return Err(error),
                 Err(_) => self.replace()?,
             }

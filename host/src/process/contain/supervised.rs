@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, send};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Leaf;
@@ -37,8 +37,9 @@ pub(in crate::process) struct Supervised {
 /// Reads what the supervisor has to say.
 #[derive(Debug)]
 pub(in crate::process) struct Watch {
-    socket: tokio::net::UnixStream,
+    socket: Arc<UnixStream>,
     frames: Frames,
+    spawner: i32,
     spawner_ended: CancellationToken,
     gone: bool,
 }
@@ -160,17 +161,17 @@ impl Supervised {
 
 impl Watch {
     pub(super) fn new(
-        socket: &Arc<UnixStream>,
+        socket: Arc<UnixStream>,
+        spawner: i32,
         spawner_ended: CancellationToken,
-    ) -> io::Result<Self> {
-        let socket = socket.try_clone()?;
-        socket.set_nonblocking(true)?;
-        Ok(Self {
-            socket: tokio::net::UnixStream::from_std(socket)?,
+    ) -> Self {
+        Self {
+            socket,
             frames: Frames::default(),
+            spawner,
             spawner_ended,
             gone: false,
-        })
+        }
     }
 
     pub(super) async fn next(&mut self, supervised: &Supervised) -> Event {
@@ -197,6 +198,8 @@ impl Watch {
                         more = read(&self.socket, &mut self.frames) => (!more).then_some(SUPERVISOR_KILLED),
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
+                            // Nobody is there any more who would end what a dead supervisor leaves, so it must live.
+                            let_go(supervised.supervisor);
                             Some(SPAWNER_KILLED)
                         }
                     };
@@ -211,13 +214,24 @@ impl Watch {
 
     fn lose(&mut self, supervised: &Supervised, why: &'static str) -> Event {
         self.gone = true;
+        if !self.spawner_ended.is_cancelled() {
+            // It kills what a dead supervisor left, unless somebody stopped it first.
+            let_go(self.spawner);
+        }
         supervised.end(true);
         Event::Lost(why)
     }
 }
 
+/// Lets a process go on that somebody stopped. Its number must not have been handed out again.
+pub(super) fn let_go(pid: i32) {
+    if tree::status(pid).is_some_and(|status| status.stopped) {
+        _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGCONT);
+    }
+}
+
 /// Reads what there is. Returns false at the end.
-async fn read(socket: &tokio::net::UnixStream, frames: &mut Frames) -> bool {
+async fn read(socket: &UnixStream, frames: &mut Frames) -> bool {
     let mut buffer = [0; 8 * FRAME];
     loop {
         if socket.readable().await.is_err() {

@@ -5,6 +5,8 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::tree;
+
 /// The longest command line that is shown, in bytes.
 const MAX_COMMAND_LINE: usize = 256;
 
@@ -79,20 +81,8 @@ pub(super) fn is_member(pid: i32, group: i32) -> bool {
 }
 
 fn group_of(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    group_of_living(&stat.ok()?)
-}
-
-/// Returns the process group in a line of `/proc/<pid>/stat`, unless the process is dead.
-///
-/// The second field is a name that may contain anything, so fields are counted from its closing parenthesis on.
-fn group_of_living(stat: &str) -> Option<i32> {
-    let (_, after_name) = stat.rsplit_once(") ")?;
-    let mut fields = after_name.split(' ');
-    if matches!(fields.next()?, "Z" | "X" | "x") {
-        return None;
-    }
-    fields.nth(1)?.parse().ok()
+    let status = tree::status(pid)?;
+    status.lives.then_some(status.group)
 }
 
 fn command_line(pid: i32) -> String {
@@ -123,15 +113,6 @@ fn printable(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_the_group_behind_any_name() {
-        assert_eq!(group_of_living("7 (sh) S 1 42 42 0 -1"), Some(42));
-        assert_eq!(group_of_living("7 (a) b) R 9 (x) S 1 42 42"), Some(42));
-        assert_eq!(group_of_living("7 (sh) Z 1 42 42 0 -1"), None);
-        assert_eq!(group_of_living("7 (sh"), None);
-        assert_eq!(group_of_living(""), None);
-    }
 
     #[test]
     fn command_lines_are_harmless_and_short() {

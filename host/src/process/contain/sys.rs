@@ -50,16 +50,42 @@ pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
     }
 }
 
+/// Runs this in a child that shares the memory of this process, which sleeps until the child executes or ends. Returns the
+/// child, which may have ended.
+///
+/// Nothing is copied, which is most of what a fork costs. `become_other` returns only if it could not execute.
+pub(super) fn fork_shared(mut become_other: impl FnMut()) -> io::Result<Pid> {
+    extern "C" fn run<F: FnMut()>(function: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: it is the closure below, which lives until the child is done with it, and which nobody else uses meanwhile.
+        let become_other = unsafe { &mut *function.cast::<F>() };
+        become_other();
+        127
+    }
+    fn start<F: FnMut()>(function: &mut F) -> libc::c_int {
+        /// Enough for a few system calls, and a round number.
+        const STACK: usize = 64 << 10;
+        let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the child has a stack of its own, which grows down from its end, and which lives until the child has executed
+        // or ended, as this thread, the only one, sleeps until then.
+        unsafe {
+            let top = stack.as_mut_ptr().add(stack.capacity());
+            libc::clone(run::<F>, top.cast(), flags, (&raw mut *function).cast())
+        }
+    }
+    Ok(Pid::from_raw(Errno::result(start(&mut become_other))?))
+}
+
 /// Ends this process at once: nothing of what its parent prepared for its own end is done.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: it takes a number and does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// Lets every signal do what it does in a new process, in which no signal is blocked if `mask` is empty.
+/// Lets every signal do what it does in a new process, and blocks these.
 ///
-/// Handlers do not survive an exec, but ignored signals and the mask do: the Rust runtime ignores SIGPIPE, and who starts
-/// the host may have ignored SIGHUP.
+/// Handlers do not survive an exec, but ignored signals do: the Rust runtime ignores SIGPIPE, and who starts the host may
+/// have ignored SIGHUP.
 pub(super) fn default_signals(mask: &SigSet) -> io::Result<()> {
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: the default action is no code of ours. Of those that cannot be set, such as SIGKILL, nothing is changed.

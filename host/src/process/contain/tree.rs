@@ -103,6 +103,7 @@ impl Tree<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) parent: i32,
+    pub(super) group: i32,
     /// Whether it is more than a zombie.
     pub(super) lives: bool,
     /// Whether a signal stopped it.
@@ -119,9 +120,14 @@ fn parse(stat: &str) -> Option<Status> {
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split(' ');
     let state = fields.next()?;
+    let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let is_dead = matches!(state, "Z" | "X" | "x");
+    // The first thread of a process can end before the others.
+    let others = is_dead && fields.nth(14)?.parse::<u32>().ok()? > 1;
     Some(Status {
-        parent: fields.next()?.parse().ok()?,
-        lives: !matches!(state, "Z" | "X" | "x"),
+        parent,
+        group,
+        lives: !is_dead || others,
         stopped: matches!(state, "T" | "t"),
     })
 }
@@ -169,19 +175,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_parent_behind_any_name() {
-        let status = |stat| parse(stat);
-        let running = Status {
-            parent: 42,
-            lives: true,
-            stopped: false,
+    fn reads_what_is_behind_any_name() {
+        let living = |lives, stopped| {
+            Some(Status {
+                parent: 42,
+                group: 7,
+                lives,
+                stopped,
+            })
         };
-        assert_eq!(status("7 (sh) S 42 1 1 0 -1"), Some(running));
-        assert_eq!(status("7 (a) b) S 9 (x) R 42 1 1"), Some(running));
-        assert!(!status("7 (sh) Z 42 1 1").unwrap().lives);
-        assert!(status("7 (sh) T 42 1 1").unwrap().stopped);
-        assert_eq!(status("7 (sh"), None);
-        assert_eq!(status(""), None);
+        assert_eq!(parse("7 (sh) S 42 7 1 0 -1"), living(true, false));
+        assert_eq!(parse("7 (a) b) S 9 (x) R 42 7 1"), living(true, false));
+        assert_eq!(parse("7 (sh) T 42 7 1"), living(true, true));
+        let zombie = |threads| {
+            let stat =
+                format!("7 (py) Z 42 7 7 0 -1 4227084 1205 0 0 0 3 0 0 0 25 5 {threads} 0 15461");
+            parse(&stat)
+        };
+        assert_eq!(zombie(1), living(false, false));
+        assert_eq!(zombie(2), living(true, false));
+        for broken in ["7 (sh", "", "7 (sh) S", "7 (sh) Z 42 7 7"] {
+            assert_eq!(parse(broken), None);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
@@ -16,6 +16,9 @@ use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, Location, Place, SaveLimits, Saved, SavedOutput, Store};
 use crate::process::{Capture, State};
 use crate::state_dir::Lock;
+
+/// How long the end of a process is not written down yet while the disk takes its output.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// What is said of a process that ran when its host ended.
 const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
@@ -63,19 +66,21 @@ impl Keeper {
     }
 
     fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
-        let mut chats = HashMap::<Owner, Arc<ChatOutputs>>::new();
+        // A chat that was ended and came back has more than one directory: each output is looked for in its own.
+        let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
         let mut found = Vec::new();
         for one in known {
-            let owner = one.started.chat.clone();
-            let directory = one.started.output.as_ref().map(|output| &output.directory);
-            let outputs = chats.entry(owner).or_insert_with(|| {
-                let again = directory.and_then(|name| self.store.reopen_chat(name).ok());
-                again.unwrap_or_else(|| self.store.chat())
+            let name = one.started.output.as_ref().map(|output| &output.directory);
+            let again = name.and_then(|name| match directories.get(name) {
+                Some(outputs) => Some(Arc::clone(outputs)),
+                None => self.store.reopen_chat(name).ok().inspect(|outputs| {
+                    directories.insert(name.clone(), Arc::clone(outputs));
+                }),
             });
-            found.push((self.recover_one(one, outputs), Arc::clone(outputs)));
+            let outputs = again.unwrap_or_else(|| self.store.chat());
+            found.push((self.recover_one(one, &outputs), outputs));
         }
-        let names = chats.values().filter_map(|outputs| outputs.name());
-        let kept: HashSet<String> = names.map(str::to_owned).collect();
+        let kept: HashSet<String> = directories.into_keys().collect();
         if let Err(error) = self.store.remove_unknown(&kept) {
             tracing::warn!(%error, "outputs that nothing names could not be removed");
         }
@@ -143,6 +148,11 @@ impl Keeper {
         self.store.chat()
     }
 
+    /// Waits until what was saved is on its way to the disk by itself. Blocks on the disk.
+    pub(super) fn flush(&self) {
+        self.store.flush();
+    }
+
     /// Writes down that a process is about to be started.
     pub(super) fn starting(&self, record: &Record, output: &SavedOutput) {
         let output = output.location().map(|Location { chat, file }| OutputName {
@@ -165,9 +175,11 @@ impl Keeper {
         self.journal.append(&Entry::Forgotten { id: id.to_owned() });
     }
 
-    /// Writes down how a process ended, and closes its saved output.
-    pub(super) fn ended(&self, process: &Process) {
+    /// Closes the saved output of a process, and writes down how it ended.
+    pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
+        // After the output itself, or a crash in between would leave less than what is written down.
+        _ = tokio::time::timeout(SETTLE, process.saved.settled(u64::MAX)).await;
         let info = process.info();
         let when = info.exited.unwrap_or_else(SystemTime::now);
         let entry = match info.state {
@@ -226,6 +238,8 @@ impl Keeper {
                 .iter()
                 .for_each(|process| self.never_started(process.id())),
         }
+        // Those of an earlier host may be in another directory.
+        processes.iter().for_each(|process| process.saved.remove());
         match tokio::task::spawn_blocking(move || outputs.remove()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {

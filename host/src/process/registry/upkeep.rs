@@ -3,7 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::{Registry, chats::Old};
+use super::Registry;
+use super::chats::{Chat, Old};
 use crate::process::Spawner;
 
 /// How often ended processes are looked through.
@@ -47,6 +48,11 @@ pub(super) async fn look(registry: &Registry) {
         tracing::error!(%error, "failed to remove what was saved");
     }
     for owner in idle {
+        // Somebody may have come back meanwhile.
+        let idle = |chat: &Chat| chat.is_idle(registry.limits.idle_chat);
+        if !registry.chats().by_owner.get(&owner).is_some_and(idle) {
+            continue;
+        }
         let ended = registry.end_chat(owner.as_ref()).await;
         if !ended.is_empty() {
             tracing::info!(

@@ -156,12 +156,34 @@ async fn removing_while_writing_leaves_no_file_and_no_quota() {
         .await
         .unwrap();
     open.append(pattern(1000).into()).await;
+    chat.output().append(pattern(1000).into()).await;
     fixture.store.writer.flush();
     assert_eq!((open.status(), kept.status()), (Saved::None, Saved::None));
     assert_eq!(all(&kept).await, b"");
     assert_eq!(std::fs::read_dir(fixture.directory()).unwrap().count(), 0);
     assert_eq!(fixture.held(), 0);
     assert_eq!(fixture.store.room.available_permits(), IN_FLIGHT);
+}
+
+#[tokio::test]
+async fn a_file_that_is_made_while_its_chat_is_removed_is_removed_too() {
+    let fixture = Fixture::new(SaveLimits::default());
+    let chat = fixture.store.chat();
+    let late = chat.output();
+    fixture.store.writer.run(move || {
+        let chat = &late.chat;
+        while !chat.is_removed() {
+            std::thread::yield_now();
+        }
+        // Who does not wait for this thread has a head start.
+        (0..1000).for_each(|_| std::thread::yield_now());
+        chat.files.create(&chat.name, &late.name).unwrap();
+    });
+    tokio::task::spawn_blocking(move || chat.remove().unwrap())
+        .await
+        .unwrap();
+    fixture.store.writer.flush();
+    assert_eq!(std::fs::read_dir(fixture.directory()).unwrap().count(), 0);
 }
 
 #[tokio::test]

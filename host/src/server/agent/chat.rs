@@ -71,10 +71,7 @@ mod tests {
     fn known(ancestors: &[&str]) -> Chat {
         Chat {
             id: Some(A.parse().unwrap()),
-            ancestors: ancestors
-                .iter()
-                .map(|text| text.parse().unwrap())
-                .collect(),
+            ancestors: ancestors.iter().map(|text| text.parse().unwrap()).collect(),
         }
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -98,9 +99,8 @@ impl ApiError {
                 problem,
                 hint,
             } => {
-                let refused =
-                    Self::bad_request(format!("workdir {problem}: {}", path.display()))
-                        .validation("workdir", problem);
+                let refused = Self::bad_request(format!("workdir {problem}: {}", path.display()))
+                    .validation("workdir", problem);
                 match hint.trim_start_matches([';', ' ']) {
                     "" => refused,
                     hint => refused.detail(hint),
@@ -156,14 +156,11 @@ pub(in crate::server) async fn require_token(
     match access.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => {
-            let refused = ApiError::new(problem.status(), problem.detail()).into_response();
-            let (_, body) = refused.into_parts();
-            let (mut parts, _) = problem.into_response().into_parts();
-            // The headers are the problem's, such as the scheme that is asked for, but for the kind of the body.
-            let kind = axum::http::HeaderValue::from_static("application/json; charset=utf-8");
-            parts.headers.insert(axum::http::header::CONTENT_TYPE, kind);
-            parts.headers.remove(axum::http::header::CONTENT_LENGTH);
-            Response::from_parts(parts, body)
+            let refused = ApiError::new(StatusCode::UNAUTHORIZED, problem.detail());
+            let mut response = refused.into_response();
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            response
         }
     }
 }
@@ -190,7 +187,11 @@ mod tests {
             (error.status.as_u16(), serde_json::to_value(&error).unwrap())
         };
         for (error, status, detail) in [
-            (Error::Failed("no memory".into()), 500, "start process: no memory"),
+            (
+                Error::Failed("no memory".into()),
+                500,
+                "start process: no memory",
+            ),
             (Error::Closed, 500, "manager is closed"),
             (Error::Limit("too many".into()), 429, "too many"),
             (

@@ -47,8 +47,7 @@ mod tests {
     #[test]
     fn html_is_escaped() {
         let text = to_text(&"<a href=\"x\">&\u{2028}\u{2029}ä</a>");
-        let expected =
-            r#""\u003ca href=\"x\"\u003e\u0026\u2028\u2029ä\u003c/a\u003e""#;
+        let expected = r#""\u003ca href=\"x\"\u003e\u0026\u2028\u2029ä\u003c/a\u003e""#;
         assert_eq!(text, expected);
         let back: String = serde_json::from_str(&text).unwrap();
         assert_eq!(back, "<a href=\"x\">&\u{2028}\u{2029}ä</a>");

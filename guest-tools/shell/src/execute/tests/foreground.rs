@@ -294,7 +294,8 @@ fn says_how_to_read_what_is_omitted() {
     assert_eq!(report.background_process_id.as_deref(), Some("p1"));
 
     let report = run_command(&one(long.saved(Saved::Failed("disk full".into()))), "seq");
-    assert_eq!((report.note, report.background_process_id), (None, None));
+    assert_snapshot!(report.note.unwrap(), @"The full output could not be saved (disk full): what is not shown here may not be readable later.");
+    assert_eq!(report.background_process_id, None);
     assert!(
         serde_json::to_string(&report.truncated)
             .unwrap()

@@ -43,31 +43,54 @@ pub(super) fn start(
     cgroup: Option<&OwnedFd>,
 ) -> io::Result<Pid> {
     let prepared = Prepared::read(request)?;
+    let _preference = OomScore::raise(prepared.request.oom_score_adj);
+    if let Some(cgroup) = cgroup
+        && let Ok(pid) = start_in(cgroup.as_fd(), &prepared, output.as_fd(), stdin.as_fd())
+    {
+        return pid;
+    }
+    // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
+    let mut failure = None;
+    let become_shell = || failure = Some(become_shell(&prepared, output.as_fd(), stdin.as_fd()));
+    let pid = sys::fork_shared(become_shell)?;
+    match failure {
+        None => Ok(pid),
+        Some(error) => {
+            _ = nix::sys::wait::waitpid(pid, None);
+            Err(error)
+        }
+    }
+}
+
+/// Starts the shell in a cgroup. The outer result says whether there is a child at all.
+fn start_in(
+    cgroup: BorrowedFd<'_>,
+    prepared: &Prepared,
+    output: BorrowedFd<'_>,
+    stdin: BorrowedFd<'_>,
+) -> io::Result<io::Result<Pid>> {
     let (mut failure, failing) = io::pipe()?;
-    // Out of the way of the numbers that the child gives out.
-    let above = rustix::io::fcntl_dupfd_cloexec(&failing, SCRIPT + 1)?;
-    drop(failing);
-    let side = match sys::fork(cgroup.map(AsFd::as_fd)) {
-        // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
-        Err(_) if cgroup.is_some() => sys::fork(None),
-        side => side,
+    // Out of the way of the numbers that the child gives out. The first one is closed, or the pipe would never end.
+    let failing = {
+        let low = failing;
+        rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?
     };
-    match side? {
+    match sys::fork(Some(cgroup))? {
         Side::Child => {
-            let error = become_shell(&prepared, output.as_fd(), stdin.as_fd());
-            report(above, &error)
+            let error = become_shell(prepared, output, stdin);
+            report(failing, &error)
         }
         Side::Parent(pid) => {
-            drop(above);
+            drop(failing);
             let mut errno = Vec::new();
-            failure.read_to_end(&mut errno)?;
-            match errno.first_chunk() {
+            _ = failure.read_to_end(&mut errno);
+            Ok(match errno.first_chunk() {
                 None => Ok(pid),
                 Some(errno) => {
                     _ = nix::sys::wait::waitpid(pid, None);
                     Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
                 }
-            }
+            })
         }
     }
 }
@@ -121,7 +144,6 @@ fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'
         nix::unistd::chdir(prepared.workdir.as_c_str())?;
         // A crash must not fill the workspace with the memory of a command.
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-        prefer_others(&prepared.request);
         sys::duplicate(stdin, 0)?;
         sys::duplicate(output, 1)?;
         sys::duplicate(output, 2)?;
@@ -129,7 +151,11 @@ fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'
         if let Some(script) = &prepared.script {
             sys::duplicate(script.as_fd(), SCRIPT)?;
         }
-        sys::default_signals(&SigSet::empty())?;
+        if prepared.request.nice != 0 {
+            _ = rustix::process::nice(prepared.request.nice);
+        }
+        // What they do is the default since the spawner began.
+        SigSet::empty().thread_set_mask()?;
         let errno = sys::execute(
             &prepared.program,
             &prepared.arguments,
@@ -143,20 +169,37 @@ fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'
     }
 }
 
-/// Lets the machine prefer other work, and end this first when memory runs out. As far as that is possible: a command is not
-/// refused for the lack of it.
-fn prefer_others(request: &Request) {
-    if request.nice != 0 {
-        _ = rustix::process::nice(request.nice);
+/// Makes this process one that is ended first when memory runs out, for as long as it starts another, which stays so.
+struct OomScore {
+    file: File,
+    before: i32,
+}
+
+impl OomScore {
+    /// As far as that is possible: a command is not refused for the lack of it.
+    fn raise(to: i32) -> Option<Self> {
+        // The file of a process that is not dumpable belongs to root.
+        nix::sys::prctl::set_dumpable(true).ok()?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open("/proc/self/oom_score_adj");
+        nix::sys::prctl::set_dumpable(false).ok()?;
+        let mut file = file.ok()?;
+        let mut before = String::new();
+        file.read_to_string(&mut before).ok()?;
+        let before = before.trim().parse().ok()?;
+        if before >= to {
+            return None;
+        }
+        file.write_all(to.to_string().as_bytes()).ok()?;
+        Some(Self { file, before })
     }
-    let file = "/proc/self/oom_score_adj";
-    // The file of a process that is not dumpable belongs to root. What is here in memory is the command's own.
-    _ = nix::sys::prctl::set_dumpable(true);
-    let now = std::fs::read_to_string(file)
-        .ok()
-        .and_then(|text| text.trim().parse::<i32>().ok());
-    if now.is_none_or(|now| now < request.oom_score_adj) {
-        _ = std::fs::write(file, request.oom_score_adj.to_string());
+}
+
+impl Drop for OomScore {
+    fn drop(&mut self) {
+        _ = self.file.write_all(self.before.to_string().as_bytes());
     }
 }
 

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
@@ -31,9 +32,16 @@ struct Supervisor {
     frames: Frames,
     events: SignalFd,
     cgroup: Option<OwnedFd>,
-    exit_told: bool,
+    /// How the shell ended, as the host was told.
+    exited: Option<Frame>,
     ending: Ending,
 }
+
+/// How many messages of the host are taken together.
+const MOST_AT_ONCE: usize = 256;
+
+/// Looks at what ended, without waiting.
+const ENDED: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG);
 
 /// How far the end of a command has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,13 +56,11 @@ enum Ending {
 
 /// Is the supervisor of one command until nothing of it is left.
 pub(super) fn run(start: Start) -> ! {
-    let control = start.control.as_raw_fd();
     let keep: Vec<_> = [&start.request, &start.control, &start.output, &start.stdin]
         .into_iter()
         .chain(&start.cgroup)
         .map(AsRawFd::as_raw_fd)
         .collect();
-    debug_assert!(keep.contains(&control));
     if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }
@@ -95,7 +101,7 @@ impl Supervisor {
             frames: Frames::default(),
             events,
             cgroup,
-            exit_told: false,
+            exited: None,
             ending: Ending::No,
         };
         supervisor.tell(Frame::Started {
@@ -128,36 +134,19 @@ impl Supervisor {
     }
 
     /// Tells the host what became of the shell, reaps orphans, and returns whether nothing is left.
-    ///
-    /// The shell stays a zombie until then: its number, which is that of its session and group, names nothing else.
     fn look(&mut self) -> bool {
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
-        let exited = match waitid(Id::Pid(self.shell), flags | WaitPidFlag::WNOWAIT) {
-            Ok(WaitStatus::Exited(_, code)) => Some(Frame::Exited { code }),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Some(Frame::Signalled {
-                signal: signal as i32,
-            }),
-            _ => None,
-        };
-        let mut left = 0;
-        for pid in children(self.pid) {
-            let pid = Pid::from_raw(pid);
-            if pid != self.shell {
-                let reaped = matches!(
-                    waitid(Id::Pid(pid), flags),
-                    Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
-                );
-                left += u32::from(!reaped);
-            }
-        }
-        let gone = left == 0 && exited.is_some();
         let mut frames = Vec::new();
-        if let Some(exited) = exited.filter(|_| !self.exit_told) {
-            self.exit_told = true;
-            frames.extend(exited.encode());
+        if self.exited.is_none() {
+            self.exited = self.exit_of_shell();
+            frames.extend(self.exited.into_iter().flat_map(Frame::encode));
+        }
+        let alone = self.reap_orphans() == 0 && self.exited.is_some();
+        let gone = alone && self.reap_shell();
+        if alone && !gone {
+            // There are children that this process cannot see, as it may open nothing any more. The spawner kills them.
+            sys::exit(1);
         }
         if gone {
-            _ = waitid(Id::Pid(self.shell), flags);
             frames.extend(Frame::Gone.encode());
         }
         if !frames.is_empty()
@@ -168,17 +157,65 @@ impl Supervisor {
         gone
     }
 
+    /// Returns how the shell ended, if it did. It stays a zombie.
+    fn exit_of_shell(&self) -> Option<Frame> {
+        match waitid(Id::Pid(self.shell), ENDED | WaitPidFlag::WNOWAIT) {
+            Ok(WaitStatus::Exited(_, code)) => Some(Frame::Exited { code }),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Some(Frame::Signalled {
+                signal: signal as i32,
+            }),
+            // A real-time signal, for which nix has no name. That the shell has ended is what counts.
+            Err(Errno::EINVAL) => Some(Frame::Signalled { signal: 0 }),
+            _ => None,
+        }
+    }
+
+    /// Takes the zombies of orphans away, and returns how many orphans live.
+    fn reap_orphans(&self) -> usize {
+        loop {
+            let orphans = children(self.pid).into_iter().map(Pid::from_raw);
+            let (mut lives, mut reaped) = (0, 0);
+            for orphan in orphans.filter(|pid| *pid != self.shell) {
+                match waitid(Id::Pid(orphan), ENDED) {
+                    Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL) => {
+                        reaped += 1
+                    }
+                    _ => lives += 1,
+                }
+            }
+            // One that ended just now may have left children, which are ours from then on.
+            if reaped == 0 {
+                return lives;
+            }
+        }
+    }
+
+    /// Takes the zombie of the shell away, and returns whether there was nothing else: only the kernel knows for sure.
+    ///
+    /// Until then the number of the shell, which is that of its session and group, names nothing else.
+    fn reap_shell(&self) -> bool {
+        _ = waitid(Id::Pid(self.shell), ENDED);
+        waitid(Id::All, ENDED | WaitPidFlag::WNOWAIT) == Err(Errno::ECHILD)
+    }
+
     /// Takes what the host has to say.
     fn listen(&mut self) {
         let Some(host) = &self.host else {
             return;
         };
-        let mut buffer = [0; 16 * FRAME];
+        let mut buffer = [0; MOST_AT_ONCE * FRAME];
         match sys::receive(host.as_fd(), &mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Ok((count @ 1.., _)) => {
                 self.frames.push(buffer.get(..count).unwrap_or_default());
+                let mut frames = Vec::new();
                 while let Ok(Some(frame)) = self.frames.next() {
+                    // As in the kernel, a signal that is still pending is not sent twice.
+                    if !frames.contains(&frame) {
+                        frames.push(frame);
+                    }
+                }
+                for frame in frames {
                     self.obey(frame);
                 }
             }
@@ -230,6 +267,11 @@ impl Supervisor {
             except: &except,
         };
         tree.kill();
+        if self.exited.is_none() {
+            // It takes no look into `/proc`, which a command can take from this process with its descriptors. The number of a
+            // child that was not reaped is its own.
+            _ = nix::sys::signal::kill(self.shell, Signal::SIGKILL);
+        }
     }
 
     fn tell(&mut self, frame: Frame) {

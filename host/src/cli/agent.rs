@@ -1,0 +1,41 @@
+//! `toolhost agent`: the processes of a workspace over HTTP, without any tool.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::Common;
+use super::listening::{self, Clients};
+use super::processes::{self, Prepared};
+use crate::server::Surfaces;
+use crate::workspace::Local;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The address to listen on; port 0 takes any free one
+    #[arg(
+        long,
+        value_name = "ADDR",
+        default_value = "127.0.0.1:7412",
+        env = "TOOLHOST_LISTEN"
+    )]
+    listen: SocketAddr,
+    #[command(flatten)]
+    clients: Clients,
+    #[command(flatten)]
+    pub(super) processes: processes::Options,
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let start = async || {
+        let workspace = Local::open(options.processes.kept(common, prepared)?)?;
+        Ok(Surfaces::agent(Arc::clone(workspace.processes())))
+    };
+    listening::run(common, options.listen, &options.clients, start).await
+}

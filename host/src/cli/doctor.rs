@@ -1,0 +1,133 @@
+//! `toolhost doctor`: what works on this machine, what does not, and what to do about it.
+
+mod machine;
+mod probe;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::processes::{self, Prepared};
+use super::{Common, SETUP_FAILED, print};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(super) processes: processes::Options,
+}
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// As it should be.
+    Ok,
+    /// It works, with something that an operator should know.
+    Warning,
+    /// It does not work.
+    Failed,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    status: Status,
+    text: String,
+    /// What would make it better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            name,
+            status: Status::Ok,
+            text: text.into(),
+            advice: None,
+        }
+    }
+
+    fn warning(name: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            status: Status::Warning,
+            advice: Some(advice.into()),
+            ..Self::ok(name, text)
+        }
+    }
+
+    fn failed(name: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            status: Status::Failed,
+            ..Self::warning(name, text, advice)
+        }
+    }
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let mut checks = machine::checks();
+    checks.push(machine::state_directory(common.state_dir().as_deref()));
+    let config = options.processes.temporary(common, prepared)?;
+    checks.push(machine::environment(&config.environment));
+    checks.extend(probe::checks(config).await);
+    let failed = checks.iter().any(|check| check.status == Status::Failed);
+    if options.json {
+        print(&serde_json::json!({ "ok": !failed, "checks": checks }).to_string())?;
+    } else {
+        print(table(&checks).trim_end())?;
+    }
+    Ok(if failed {
+        ExitCode::from(SETUP_FAILED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Shows the checks to a person.
+fn table(checks: &[Check]) -> String {
+    let width = checks.iter().map(|check| check.name.len()).max();
+    let width = width.unwrap_or_default();
+    let mut text = String::new();
+    for check in checks {
+        let status = match check.status {
+            Status::Ok => "ok  ",
+            Status::Warning => "note",
+            Status::Failed => "FAIL",
+        };
+        text.push_str(&format!(
+            "{status}  {:width$}  {}\n",
+            check.name, check.text
+        ));
+        if let Some(advice) = &check.advice {
+            text.push_str(&format!("      {:width$}  {advice}\n", ""));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned_and_says_what_to_do() {
+        let checks = [
+            Check::ok("shell", "/bin/sh"),
+            Check::warning("containment", "a process group", "use the program"),
+        ];
+        assert_eq!(
+            table(&checks),
+            "ok    shell        /bin/sh\n\
+             note  containment  a process group\n                   use the program\n"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! What only a command can show: whether it starts, and whether all of it can be ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Check;
+use crate::process::{
+    Command, Config, Containment, Error, Kind, Process, Registry, Signal, State, WaitOptions,
+};
+
+/// A command that leaves its process group, and says as what.
+const ESCAPE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
+
+/// How long a probe may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) async fn checks(config: Config) -> Vec<Check> {
+    let registry = match Registry::open(config) {
+        Ok(registry) => registry,
+        Err(error) => {
+            let error = format!("{:#}", anyhow::Error::from(error));
+            return vec![Check::failed("commands", error, "see the messages above")];
+        }
+    };
+    let mut checks = vec![containment(&registry.containment())];
+    checks.push(match end(&registry).await {
+        Ok(true) => Check::ok(
+            "commands",
+            "a command starts, and ends with everything that it started",
+        ),
+        Ok(false) if registry.containment().kind == Kind::ProcessGroup => Check::warning(
+            "commands",
+            "a command starts, and what leaves its process group outlives it",
+            "run commands below a supervisor: see containment",
+        ),
+        Ok(false) => Check::failed(
+            "commands",
+            "a command starts, and something that it started could not be ended",
+            "please report this, with the version of the kernel",
+        ),
+        Err(error) => Check::failed(
+            "commands",
+            format!("no command starts: {error}"),
+            "commands run under /bin/sh, or else sh in PATH",
+        ),
+    });
+    registry.shutdown().await;
+    checks
+}
+
+fn containment(containment: &Containment) -> Check {
+    let text = containment.kind.to_string();
+    match &containment.reason {
+        None => Check::ok("containment", text),
+        Some(reason) if containment.kind == Kind::Supervisor => {
+            Check::ok("containment", format!("{text}; no cgroup, as {reason}"))
+        }
+        Some(reason) => Check::warning("containment", text, reason.clone()),
+    }
+}
+
+/// Starts a command that tries to get away, and ends it. Returns whether nothing of it is left.
+async fn end(registry: &Arc<Registry>) -> Result<bool, Error> {
+    let command = Command {
+        command: ESCAPE.into(),
+        ..Command::default()
+    };
+    let process = registry.start(None, command).await?;
+    ended(&process).await?;
+    let pid = process.read(0, 32).await.data;
+    let pid = String::from_utf8_lossy(&pid).trim().to_owned();
+    registry.signal_process(&process, Signal::Kill, None)?;
+    let begin = tokio::time::Instant::now();
+    while process.state().is_live() && begin.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let lives = stat
+        .rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']));
+    Ok(!lives && matches!(process.state(), State::Exited(_)))
+}
+
+async fn ended(process: &Process) -> Result<(), Error> {
+    let options = WaitOptions {
+        timeout: PATIENCE,
+        ..WaitOptions::default()
+    };
+    process.wait(&options).await.map(|_| ())
+}

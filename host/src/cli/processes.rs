@@ -1,0 +1,178 @@
+//! How commands are run: the options that `serve` and `agent` share, and the spawner.
+
+use std::path::Path;
+
+use clap::Args;
+
+use super::Common;
+use crate::process::{Config, Environment, Extras, Limits, Records, Spawner};
+
+/// How commands are run.
+// Every subcommand that takes these has a group `Options` of its own.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(super) struct Options {
+    /// The most processes of one chat that run at once
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOOLHOST_MAX_LIVE",
+        default_value_t = 32,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    max_live: u16,
+    /// What is added to the niceness of commands
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOOLHOST_NICE",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(i32).range(0..=39)
+    )]
+    nice: i32,
+    /// The least oom_score_adj of commands: those with a high one are the first to go when memory runs out
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOOLHOST_OOM_SCORE_ADJ",
+        default_value_t = 500,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-1000..=1000)
+    )]
+    oom_score_adj: i32,
+    /// Do not put commands into cgroups of their own
+    #[arg(long, env = "TOOLHOST_NO_CGROUP")]
+    no_cgroup: bool,
+    /// A variable of this program's environment that commands get as well; one with `*` at its end stands for all that
+    /// begin so; can be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "TOOLHOST_ENV",
+        value_delimiter = ',',
+        value_parser = variable
+    )]
+    env: Vec<String>,
+}
+
+fn variable(pattern: &str) -> Result<String, String> {
+    Extras::new([pattern])
+        .map(|_| pattern.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// What must be there before there are threads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prepared {
+    spawner: Option<Spawner>,
+}
+
+impl Prepared {
+    /// Prepares for commands with the default options.
+    pub(super) fn new() -> Self {
+        Self::with_cgroup(true)
+    }
+
+    /// Starts the spawner. Commands run without one as well, so a failure is only a warning.
+    fn with_cgroup(cgroup: bool) -> Self {
+        let program = Path::new("/proc/self/exe");
+        let started = if cgroup {
+            Spawner::start(program)
+        } else {
+            Spawner::start_without_cgroup(program)
+        };
+        let spawner = started.inspect_err(|error| {
+            tracing::warn!(
+                %error,
+                "no supervisors: commands run in plain process groups, which they can leave"
+            );
+        });
+        Self {
+            spawner: spawner.ok(),
+        }
+    }
+
+    /// Returns what forks a supervisor for every command, if there is such a thing.
+    pub(super) fn spawner(self) -> Option<Spawner> {
+        self.spawner
+    }
+}
+
+impl Options {
+    /// Does what must be done before there are threads.
+    pub(super) fn prepare(&self) -> Prepared {
+        Prepared::with_cgroup(!self.no_cgroup)
+    }
+
+    /// Returns what processes are run with that end with this program, and all records of them.
+    pub(super) fn temporary(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
+        let records = Records::Temporary(std::env::temp_dir());
+        self.config(&common.workspace()?, records, prepared)
+    }
+
+    /// Returns what processes are run with whose records outlive this program, if there is a place for them.
+    pub(super) fn kept(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
+        self.config(&common.workspace()?, common.records()?, prepared)
+    }
+
+    fn config(
+        &self,
+        workspace: &Path,
+        records: Records,
+        prepared: Prepared,
+    ) -> anyhow::Result<Config> {
+        let extras = Extras::new(&self.env)?;
+        Ok(Config {
+            environment: Environment::from_host(std::env::vars_os(), &extras),
+            limits: Limits {
+                live_per_chat: self.max_live.into(),
+                nice: self.nice,
+                oom_score_adj: self.oom_score_adj,
+                ..Limits::default()
+            },
+            records,
+            spawner: prepared.spawner,
+            ..Config::new(workspace)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_library() {
+        let program = Program::try_parse_from(["toolhost"]).unwrap();
+        let records = Records::Temporary(std::env::temp_dir());
+        let prepared = Prepared::default();
+        let config = program.options.config(Path::new("/"), records, prepared);
+        let (limits, defaults) = (config.unwrap().limits, Limits::default());
+        assert_eq!(format!("{limits:?}"), format!("{defaults:?}"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let parse = |arguments: &[&str]| {
+            Program::try_parse_from(["toolhost"].iter().chain(arguments)).map(|_| ())
+        };
+        parse(&["--oom-score-adj", "-5", "--nice", "0", "--env", "A,B_*"]).unwrap();
+        for bad in [
+            ["--max-live", "0"],
+            ["--nice", "-1"],
+            ["--oom-score-adj", "1001"],
+            ["--env", "TOOLHOST_TOKEN"],
+            ["--env", "A=B"],
+        ] {
+            assert!(parse(&bad).is_err(), "{bad:?}");
+        }
+    }
+}

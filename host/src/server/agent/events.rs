@@ -1,0 +1,162 @@
+//! `GET /{id}/events`: the output of a process as it comes, and its end, as server-sent events.
+//!
+//! Nothing is queued for a reader: each event is read where the last one ended, when the connection takes it. A slow reader
+//! therefore holds up nobody, and learns exactly what it missed.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Serialize;
+use serde_json::json;
+
+use super::chat::Chat;
+use super::error::ApiError;
+use super::page::{Gap, Page};
+use super::process_id::ProcessId;
+use super::query::Parameters;
+use super::reply;
+use super::standing::Standing;
+use crate::process::{Changes, Process, Registry, State as ProcessState};
+
+/// The header with which a client resumes: the id of the last event that it got.
+const LAST_EVENT: &str = "last-event-id";
+
+/// How many bytes of output an event has at most.
+const EVENT_BYTES: usize = 32 << 10;
+
+/// How often a comment says that the connection is alive. Less than what proxies take for the end of one.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(super) async fn events(
+    State(registry): State<Arc<Registry>>,
+    chat: Chat,
+    id: ProcessId,
+    parameters: Parameters,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let process = id.find(&registry, &chat)?;
+    let since = match last_event(&headers)? {
+        Some(cursor) => cursor,
+        None => parameters.number("since")?.unwrap_or(0),
+    };
+    if process.is_expired() {
+        let standing = Standing::from(&process.state());
+        return Err(ApiError::gone(process.id(), standing));
+    }
+    let follower = Follower {
+        changes: process.changes(),
+        process,
+        cursor: since,
+        exited_at: None,
+        told: Told::Nothing,
+    };
+    let events = stream::unfold(follower, async |mut follower| {
+        let event = follower.next().await?;
+        Some((Ok::<_, Infallible>(event), follower))
+    });
+    let alive = KeepAlive::new().interval(KEEP_ALIVE);
+    Ok(Sse::new(events).keep_alive(alive).into_response())
+}
+
+/// Returns the cursor of the last event that a client got.
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(value) = headers.get(LAST_EVENT) else {
+        return Ok(None);
+    };
+    let cursor = value.to_str().ok().and_then(|text| text.parse().ok());
+    let refused = || ApiError::invalid("Last-Event-ID", "Last-Event-ID is not the id of an event.");
+    cursor.map(Some).ok_or_else(refused)
+}
+
+/// What a reader was told besides output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// How the shell ended.
+    Exit,
+    /// That nothing follows.
+    End,
+}
+
+/// One reader.
+struct Follower {
+    process: Arc<Process>,
+    changes: Changes,
+    /// The cursor past what the reader got.
+    cursor: u64,
+    /// How much output there was when the shell was first seen to have exited.
+    exited_at: Option<u64>,
+    told: Told,
+}
+
+impl Follower {
+    /// Returns the next event, when there is one; `None` after the last.
+    async fn next(&mut self) -> Option<Event> {
+        if self.told == Told::End {
+            return None;
+        }
+        loop {
+            // Before the output, so that what is read afterwards is all that an ended process wrote.
+            let state = self.process.state();
+            let chunk = self.process.read(self.cursor, EVENT_BYTES).await;
+            if let Some(gap) = Gap::before(self.cursor, &chunk) {
+                self.cursor = gap.to;
+                return Some(self.event("gap", &gap));
+            }
+            // A cursor past the end, which no event has, becomes the end.
+            self.cursor = chunk.offset;
+            let page = Page::of(&chunk, state.is_live());
+            let has_exited = state != ProcessState::Running;
+            if has_exited && self.told == Told::Nothing {
+                let exited_at = *self.exited_at.get_or_insert(chunk.total);
+                // What survivors write must not put the news off for ever.
+                if self.cursor >= exited_at || page.cursor == self.cursor {
+                    self.told = Told::Exit;
+                    return Some(self.event("exit", &Exit::of(&state, chunk.total)));
+                }
+            }
+            if page.cursor > self.cursor {
+                self.cursor = page.cursor;
+                let data =
+                    json!({ "offset": chunk.offset, "data": page.text, "total": chunk.total });
+                return Some(self.event("output", &data));
+            }
+            if self.told == Told::Exit && (chunk.end || !state.is_live()) {
+                self.told = Told::End;
+                return Some(self.event("end", &json!({ "total": chunk.total })));
+            }
+            self.changes.next().await;
+        }
+    }
+
+    /// Makes an event from which a reader can resume.
+    fn event(&self, name: &str, data: &impl Serialize) -> Event {
+        Event::default()
+            .event(name)
+            .id(self.cursor.to_string())
+            .data(reply::to_text(data))
+    }
+}
+
+/// How the shell ended.
+#[derive(Debug, Serialize)]
+struct Exit {
+    #[serde(flatten)]
+    standing: Standing,
+    total_bytes: u64,
+}
+
+impl Exit {
+    fn of(state: &ProcessState, total_bytes: u64) -> Self {
+        Self {
+            standing: Standing::from(state),
+            total_bytes,
+        }
+    }
+}

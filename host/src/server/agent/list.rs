@@ -1,0 +1,90 @@
+//! `GET /list`: the processes of a chat, or of all.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::json;
+
+use super::chat::Chat;
+use super::error::ApiError;
+use super::query::Parameters;
+use super::reply;
+use super::standing::Standing;
+use crate::process::{Info, Registry, State as ProcessState};
+
+/// How many processes are listed unless the client says otherwise.
+const DEFAULT_LIMIT: usize = 10;
+
+/// The most processes that are listed.
+const MAX_LIMIT: usize = 1000;
+
+/// One process of a list.
+#[derive(Debug, Serialize)]
+struct ProcessInfo {
+    id: String,
+    command: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    workdir: String,
+    background: bool,
+    #[serde(flatten)]
+    standing: Standing,
+    started_at_unix: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exited_at_unix: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_output_at_unix: Option<u64>,
+    total_bytes: u64,
+}
+
+impl From<Info> for ProcessInfo {
+    fn from(info: Info) -> Self {
+        Self {
+            id: info.id,
+            command: info.command,
+            workdir: text(&info.workdir),
+            background: info.background,
+            standing: Standing::from(&info.state),
+            started_at_unix: unix(info.started),
+            exited_at_unix: info.exited.map(unix),
+            last_output_at_unix: info.last_output.map(unix),
+            total_bytes: info.total,
+        }
+    }
+}
+
+/// Lists running processes first, then what lingers, then what ended, each newest first. With `?running=true` only what
+/// still lives is listed: what lingers, too.
+pub(super) async fn list(
+    State(registry): State<Arc<Registry>>,
+    chat: Chat,
+    parameters: Parameters,
+) -> Result<Response, ApiError> {
+    let limit = parameters.number("limit")?.map(usize::try_from);
+    let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit.unwrap_or(MAX_LIMIT));
+    let live_only = parameters.flag("running")?;
+    let (mut infos, total) = match &chat.id {
+        Some(chat) => registry.list(chat, live_only, usize::MAX),
+        None => registry.list_all(live_only, usize::MAX),
+    };
+    // Stable: among equals the order of the registry stays, which has what lives first.
+    infos.sort_by_key(|info| info.state != ProcessState::Running);
+    infos.truncate(limit.min(MAX_LIMIT));
+    let processes: Vec<_> = infos.into_iter().map(ProcessInfo::from).collect();
+    let body = json!({ "processes": processes, "total": total });
+    Ok(reply::json(StatusCode::OK, &body))
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Whole seconds since 1970; 0 before.
+fn unix(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,182 @@
+//! `GET /{id}/output`: state and output of a process, at once or after a wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use toolhost_view::Windows;
+use toolhost_view::reference::{Sizes, render};
+
+use super::chat::Chat;
+use super::error::ApiError;
+use super::page::{Gap, Page};
+use super::process_id::ProcessId;
+use super::query::Parameters;
+use super::reply;
+use super::standing::{Copy, Outliving, Standing};
+use crate::process::{Process, Registry, Snapshot, WaitOptions, Waited};
+
+/// The longest wait of one request.
+const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// How many bytes a page has unless the client says otherwise, and at most. The least has room for any character.
+const PAGE_BYTES: u64 = 64 << 10;
+const MAX_PAGE_BYTES: u64 = 4 << 20;
+const MIN_PAGE_BYTES: u64 = 4;
+
+/// What a client wants.
+struct Options {
+    wait: Option<WaitOptions>,
+    since: Option<u64>,
+    max_bytes: usize,
+}
+
+/// What it gets: the fields of the reference first, as it orders them.
+#[derive(Debug, Serialize)]
+struct Output<'a> {
+    output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<Truncated>,
+    #[serde(flatten)]
+    standing: Standing,
+    command: &'a str,
+    /// How many bytes the process has written so far.
+    total_bytes: u64,
+    /// Where the next page begins.
+    cursor: u64,
+    /// What is missing before the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<Gap>,
+    /// Whether the expression that was waited for matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<bool>,
+    /// The cursor past the match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    match_end: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    survivors: Vec<Outliving>,
+    saved: Copy,
+}
+
+/// What the rendering of an output leaves out.
+#[derive(Debug, Serialize)]
+struct Truncated {
+    original_bytes: u64,
+    retained_bytes: u64,
+    omitted_bytes: u64,
+    strategy: &'static str,
+    clipped_lines: u64,
+}
+
+pub(super) async fn output(
+    State(registry): State<Arc<Registry>>,
+    chat: Chat,
+    id: ProcessId,
+    parameters: Parameters,
+) -> Result<Response, ApiError> {
+    let process = id.find(&registry, &chat)?;
+    let options = Options::of(&parameters)?;
+    let waited = match &options.wait {
+        Some(wait) => Some(wait_for(&process, wait).await?),
+        None => None,
+    };
+    let mut snapshot = process.snapshot().await;
+    let mut output = Output {
+        output: String::new(),
+        truncated: None,
+        standing: Standing::from(&snapshot.state),
+        command: process.command(),
+        total_bytes: snapshot.total,
+        cursor: snapshot.total,
+        gap: None,
+        matched: waited
+            .as_ref()
+            .filter(|_| options.has_expression())
+            .map(|waited| waited.match_end.is_some()),
+        match_end: waited.and_then(|waited| waited.match_end),
+        survivors: std::mem::take(&mut snapshot.survivors)
+            .into_iter()
+            .map(Outliving::from)
+            .collect(),
+        saved: snapshot.saved.clone().into(),
+    };
+    // The state was read before, so that a process that does not run has its whole output in here.
+    match options.since {
+        None => output.render(&snapshot),
+        Some(since) => {
+            output
+                .read(&process, since, options.max_bytes, &snapshot)
+                .await;
+        }
+    }
+    // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
+    if process.is_expired() {
+        return Err(ApiError::gone(process.id(), output.standing));
+    }
+    Ok(reply::json(StatusCode::OK, &output))
+}
+
+async fn wait_for(process: &Process, options: &WaitOptions) -> Result<Waited, ApiError> {
+    let waited = process.wait(options).await;
+    // The expression is all that can be wrong with a wait.
+    waited.map_err(|error| ApiError::invalid("until", error.to_string()))
+}
+
+impl Options {
+    fn of(parameters: &Parameters) -> Result<Self, ApiError> {
+        let timeout = parameters.number("timeout_ms")?.map(Duration::from_millis);
+        let since = parameters.number("since")?;
+        let max_bytes = parameters.number("max_bytes")?.unwrap_or(PAGE_BYTES);
+        let max_bytes = max_bytes.clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
+        // Only this text means to wait, as in the reference.
+        let wait = (parameters.text("wait") == Some("true")).then(|| WaitOptions {
+            timeout: timeout.unwrap_or(MAX_WAIT).min(MAX_WAIT),
+            since: since.unwrap_or(0),
+            until: parameters.text("until").map(str::to_owned),
+            output: false,
+        });
+        Ok(Self {
+            wait,
+            since,
+            max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
+        })
+    }
+
+    fn has_expression(&self) -> bool {
+        let wait = self.wait.as_ref();
+        wait.is_some_and(|wait| wait.until.is_some())
+    }
+}
+
+impl Output<'_> {
+    /// Shows the beginning and the end, as the reference does.
+    fn render(&mut self, snapshot: &Snapshot) {
+        let windows = Windows {
+            head: &snapshot.head,
+            tail: &snapshot.tail,
+            total: snapshot.total,
+        };
+        let rendering = render(windows, Sizes::default());
+        self.output = rendering.output;
+        self.truncated = rendering.truncated.map(|truncation| Truncated {
+            original_bytes: truncation.original_bytes,
+            retained_bytes: truncation.retained_bytes,
+            omitted_bytes: truncation.omitted_bytes,
+            strategy: truncation.strategy,
+            clipped_lines: truncation.clipped_lines,
+        });
+    }
+
+    /// Shows what follows a cursor.
+    async fn read(&mut self, process: &Process, since: u64, max: usize, snapshot: &Snapshot) {
+        let chunk = process.read(since, max).await;
+        let page = Page::of(&chunk, snapshot.state.is_live());
+        self.output = page.text;
+        self.total_bytes = chunk.total;
+        self.cursor = page.cursor;
+        self.gap = Gap::before(since, &chunk);
+    }
+}

@@ -1,0 +1,172 @@
+//! How a process stands, as every reply about one says it.
+
+use serde::Serialize;
+
+use crate::process::{Cause, Saved, State, Survivor};
+
+/// The exit code that stands for none, as in the reference: a signal ended the shell, or nobody knows what did.
+const NO_CODE: i32 = -1;
+
+/// How a process stands: the two fields of the reference, and what they leave open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Standing {
+    /// Whether the shell runs.
+    running: bool,
+    /// Absent while the shell runs, -1 if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    status: &'static str,
+    /// Whether something outlives the shell.
+    lingering: bool,
+    /// The name of the signal that ended the shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    /// What ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
+    /// Why nobody knows how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl From<&State> for Standing {
+    fn from(state: &State) -> Self {
+        let (status, exit) = match state {
+            State::Running => ("running", None),
+            State::Lingering(exit) => ("lingering", Some(exit)),
+            State::Exited(exit) => ("exited", Some(exit)),
+            State::Lost(_) => ("lost", None),
+        };
+        let running = matches!(state, State::Running);
+        let code = exit.and_then(|exit| exit.code).unwrap_or(NO_CODE);
+        Self {
+            running,
+            exit_code: (!running).then_some(code),
+            status,
+            lingering: matches!(state, State::Lingering(_)),
+            signal: exit.and_then(|exit| exit.signal.clone()),
+            cause: exit.map(|exit| cause(exit.cause)),
+            reason: match state {
+                State::Lost(why) => Some(why.clone()),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Itself => "itself",
+        Cause::Signalled => "signalled",
+        Cause::OutputLimit => "output_limit",
+        Cause::OutOfMemory => "out_of_memory",
+        Cause::Shutdown => "shutdown",
+    }
+}
+
+/// How far the full copy of an output goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub(super) enum Copy {
+    None,
+    Complete,
+    Partial { bytes: u64 },
+    Failed { reason: String },
+}
+
+impl From<Saved> for Copy {
+    fn from(saved: Saved) -> Self {
+        match saved {
+            Saved::None => Self::None,
+            Saved::Complete => Self::Complete,
+            Saved::Partial(bytes) => Self::Partial { bytes },
+            Saved::Failed(reason) => Self::Failed { reason },
+        }
+    }
+}
+
+/// What outlives a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Outliving {
+    pid: u32,
+    command: String,
+}
+
+impl From<Survivor> for Outliving {
+    fn from(survivor: Survivor) -> Self {
+        Self {
+            pid: survivor.pid,
+            command: survivor.command,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::process::ExitStatus;
+
+    #[test]
+    fn every_state_has_the_fields_of_the_reference() {
+        let killed = ExitStatus {
+            code: None,
+            signal: Some("SIGKILL".into()),
+            cause: Cause::OutOfMemory,
+        };
+        let exited = ExitStatus {
+            code: Some(7),
+            signal: None,
+            cause: Cause::Itself,
+        };
+        for (state, expected) in [
+            (
+                State::Running,
+                json!({ "running": true, "status": "running", "lingering": false }),
+            ),
+            (
+                State::Lingering(exited),
+                json!({
+                    "running": false, "exit_code": 7, "status": "lingering", "lingering": true, "cause": "itself",
+                }),
+            ),
+            (
+                State::Exited(killed),
+                json!({
+                    "running": false, "exit_code": -1, "status": "exited", "lingering": false, "signal": "SIGKILL",
+                    "cause": "out_of_memory",
+                }),
+            ),
+            (
+                State::Lost("gone".into()),
+                json!({
+                    "running": false, "exit_code": -1, "status": "lost", "lingering": false, "reason": "gone",
+                }),
+            ),
+        ] {
+            assert_eq!(
+                serde_json::to_value(Standing::from(&state)).unwrap(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn copies_say_how_far_they_go() {
+        for (saved, expected) in [
+            (Saved::None, json!({ "status": "none" })),
+            (Saved::Complete, json!({ "status": "complete" })),
+            (
+                Saved::Partial(7),
+                json!({ "status": "partial", "bytes": 7 }),
+            ),
+            (
+                Saved::Failed("disk full".into()),
+                json!({ "status": "failed", "reason": "disk full" }),
+            ),
+        ] {
+            assert_eq!(serde_json::to_value(Copy::from(saved)).unwrap(), expected);
+        }
+    }
+}

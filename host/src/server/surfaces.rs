@@ -1,0 +1,59 @@
+//! What a server offers: the tools of a host, the agent API, or both.
+
+use std::sync::Arc;
+
+use crate::host::Host;
+use crate::process::{Info, Registry};
+
+/// What a server offers, and what it ends when it stops.
+#[derive(Clone, Debug)]
+pub struct Surfaces {
+    pub(super) host: Option<Host>,
+    pub(super) processes: Arc<Registry>,
+    /// Whether the agent API is among them.
+    pub(super) agent: bool,
+}
+
+impl Surfaces {
+    /// Offers the agent API over these processes, and nothing else.
+    pub fn agent(processes: Arc<Registry>) -> Self {
+        Self {
+            host: None,
+            processes,
+            agent: true,
+        }
+    }
+
+    /// Offers the agent API as well. Whoever has the token can then reach the processes of all chats.
+    #[must_use]
+    pub fn with_agent(self) -> Self {
+        Self {
+            agent: true,
+            ..self
+        }
+    }
+
+    /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
+    pub fn hurry(&self) {
+        self.processes.hurry();
+    }
+
+    /// Ends calls and processes, and returns those that were live.
+    pub(super) async fn shutdown(&self) -> Vec<Info> {
+        match &self.host {
+            Some(host) => host.shutdown().await,
+            None => self.processes.shutdown().await,
+        }
+    }
+}
+
+impl From<Host> for Surfaces {
+    /// Offers the tools of a host.
+    fn from(host: Host) -> Self {
+        Self {
+            processes: Arc::clone(host.processes()),
+            host: Some(host),
+            agent: false,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Who gets in, what is told without a token, and paths that name nothing.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Agent, refused, reply};
+use crate::harness::Setup;
+
+#[tokio::test]
+async fn nobody_gets_in_without_the_token() {
+    let agent = Agent::new().await;
+    let id = agent.start("sleep 300").await;
+    for (method, path) in [
+        (Method::POST, "/start".to_owned()),
+        (Method::GET, "/list".to_owned()),
+        (Method::GET, format!("/{id}/output")),
+        (Method::POST, format!("/{id}/signal")),
+        (Method::GET, format!("/{id}/events")),
+    ] {
+        let url = format!("{}/api/v0/processes{path}", agent.server.url);
+        for token in [None, Some("wrong")] {
+            let mut request = agent.server.client.request(method.clone(), &url);
+            if let Some(token) = token {
+                request = request.bearer_auth(token);
+            }
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 401, "{path}");
+            assert_eq!(response.headers()["www-authenticate"], "Bearer");
+            let body: Value = response.json().await.unwrap();
+            assert!(body["message"].is_string(), "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn health_has_details_for_those_with_the_token() {
+    let agent = Agent::new().await;
+    agent.start("sleep 300").await;
+    let url = format!("{}/healthz", agent.server.url);
+    let health = async |token: Option<&str>| {
+        let mut request = agent.server.client.get(&url);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.json::<Value>().await.unwrap()
+    };
+    for token in [None, Some("wrong"), Some("")] {
+        assert_eq!(health(token).await, json!({ "status": "ok" }));
+    }
+    let details = health(Some(crate::harness::TOKEN)).await;
+    assert_eq!(details["status"], "ok");
+    assert_eq!(details["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(details["containment"]["kind"], "process_group");
+    assert!(details["containment"]["reason"].is_string());
+    assert_eq!(details["workspace"], json!(agent.root()));
+    assert_eq!(details["processes"]["live"], 1);
+}
+
+#[tokio::test]
+async fn foreign_names_are_refused() {
+    let agent = Agent::new().await;
+    let request = agent.get("/list").header("host", "evil.example");
+    assert_eq!(request.send().await.unwrap().status(), 403);
+    let request = agent.get("/list").header("origin", "http://evil.example");
+    assert_eq!(request.send().await.unwrap().status(), 403);
+}
+
+#[tokio::test]
+async fn a_hostile_id_names_nothing() {
+    let agent = Agent::new().await;
+    agent.start("sleep 300").await;
+    for id in [
+        "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "%ff",
+        "%00",
+        "%1b%5b31m",
+        "%3Cscript%3E",
+        "list",
+        &"x".repeat(10_000),
+    ] {
+        let body = refused(agent.get(&format!("/{id}/output")), 404, "Process \"").await;
+        let message = body["message"].as_str().unwrap();
+        assert!(
+            message.ends_with(" not found.") && message.len() < 500,
+            "{message}"
+        );
+        assert!(!message.contains(char::is_control), "{message}");
+        let signal = agent.post(&format!("/{id}/signal"), &json!({ "signal": "kill" }));
+        refused(signal, 404, " not found.").await;
+    }
+}
+
+#[tokio::test]
+async fn other_methods_and_paths_are_refused() {
+    let agent = Agent::new().await;
+    let (status, body) = reply(agent.request(Method::DELETE, "/list")).await;
+    assert_eq!(
+        (status, &body["message"]),
+        (405, &json!("DELETE is not possible here."))
+    );
+    for path in ["/api/v0/processes", "/api/v0/nothing", "/v1/tools", "/"] {
+        let response = agent
+            .server
+            .request(Method::GET, path)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(response.status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_offers_it_only_if_it_is_told_to() {
+    use toolhost::server::Surfaces;
+    let setup = Setup::new().await;
+    let server = crate::harness::Server::start(setup.host.clone()).await;
+    let path = "/api/v0/processes/list";
+    let response = server.request(Method::GET, path).send().await.unwrap();
+    assert_eq!(response.status(), 404);
+    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let server = crate::harness::Server::start(surfaces).await;
+    setup.execute("echo hello").await;
+    let (status, body) = reply(server.request(Method::GET, path)).await;
+    assert_eq!(
+        (status, &body["processes"][0]["command"]),
+        (200, &json!("echo hello"))
+    );
+    // And the tools are still there.
+    let response = server
+        .request(Method::GET, "/v1/tools")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 200);
+}

@@ -1,0 +1,233 @@
+//! `toolhost agent` and `toolhost serve --agent-api`, as an operator runs them.
+
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::{ok, started};
+use crate::cli::{Serving, server};
+use crate::harness::{TOKEN, file, is_alive, until_dead};
+
+/// A program that serves the agent API, and its client.
+struct Program {
+    serving: Serving,
+    client: reqwest::Client,
+}
+
+impl Program {
+    /// `toolhost agent` in this workspace, with a token of ours.
+    fn agent(workspace: &Path, arguments: &[&str]) -> Self {
+        let mut command = server(workspace);
+        command.arg("--log=debug").env("TOOLHOST_TOKEN", TOKEN);
+        command.arg("agent").args(arguments);
+        Self::started(command)
+    }
+
+    /// A program whose command line lacks nothing but the address.
+    fn started(command: Command) -> Self {
+        Self {
+            serving: Serving::of(command),
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}{path}", self.serving.url);
+        self.client.request(method, url).bearer_auth(TOKEN)
+    }
+
+    fn get(&self, path: &str) -> RequestBuilder {
+        self.request(Method::GET, &format!("/api/v0/processes{path}"))
+    }
+
+    async fn run(&self, body: &Value) -> String {
+        let request = self.request(Method::POST, "/api/v0/processes/start");
+        started(request.body(body.to_string())).await
+    }
+
+    async fn output_of(&self, command: &str) -> Value {
+        let id = self.run(&json!({ "command": command })).await;
+        ok(self.get(&format!("/{id}/output?wait=true"))).await
+    }
+}
+
+#[tokio::test]
+async fn a_token_file_lets_in() {
+    let workspace = tempfile::tempdir().unwrap();
+    let token = workspace.path().join("token");
+    std::fs::write(&token, format!("{TOKEN}\n")).unwrap();
+    let arguments = ["--token-file", token.to_str().unwrap()];
+    let mut command = server(workspace.path());
+    command.arg("agent").args(arguments);
+    let program = Program::started(command);
+    let output = program.output_of("pwd").await;
+    let root = workspace.path().canonicalize().unwrap();
+    assert_eq!(output["output"], format!("{}\n", root.display()));
+    assert!(!program.serving.stderr.contains(TOKEN));
+    let bare = program
+        .client
+        .get(format!("{}/api/v0/processes/list", program.serving.url));
+    assert_eq!(bare.send().await.unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn no_engine_is_started() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut program = Program::agent(workspace.path(), &[]);
+    assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+    let tools = program.request(Method::GET, "/v1/tools").send().await;
+    assert_eq!(tools.unwrap().status(), 404);
+    program.serving.signal(Signal::SIGTERM);
+    let log = program.serving.stderr.clone() + &program.serving.rest();
+    assert!(
+        !log.contains("compil") && !log.contains("instances"),
+        "{log}"
+    );
+    assert!(!workspace.path().join(".state/cache").exists());
+}
+
+#[tokio::test]
+async fn sigterm_ends_what_runs() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut program = Program::agent(workspace.path(), &[]);
+    // With what left its process group and its session.
+    let command = "setsid sh -c 'echo $$ > left; exec sleep 1000' & echo $$ > pid; exec sleep 1000";
+    program.run(&json!({ "command": command })).await;
+    let mut pids = Vec::new();
+    for name in ["pid", "left"] {
+        let pid: u32 = file(&workspace.path().join(name))
+            .await
+            .trim()
+            .parse()
+            .unwrap();
+        assert!(is_alive(pid));
+        pids.push(pid);
+    }
+    assert_eq!(program.serving.signal(Signal::SIGTERM).code(), Some(0));
+    for pid in pids {
+        until_dead(pid).await;
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_hurries() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut program = Program::agent(workspace.path(), &[]);
+    let command = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
+    program.run(&json!({ "command": command })).await;
+    let pid: u32 = file(&workspace.path().join("pid"))
+        .await
+        .trim()
+        .parse()
+        .unwrap();
+    let own = nix::unistd::Pid::from_raw(i32::try_from(program.serving.child.id()).unwrap());
+    nix::sys::signal::kill(own, Signal::SIGTERM).unwrap();
+    assert_eq!(program.serving.signal(Signal::SIGTERM).code(), Some(0));
+    until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn ids_outlive_the_program() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut program = Program::agent(workspace.path(), &[]);
+    let ended = program
+        .run(&json!({ "command": "echo ended; exit 3" }))
+        .await;
+    ok(program.get(&format!("/{ended}/output?wait=true"))).await;
+    let lost = program
+        .run(&json!({ "command": "echo saved; sleep 1000" }))
+        .await;
+    let path = format!("/{lost}/output?wait=true&until=saved");
+    ok(program.get(&path)).await;
+    // A crash: nobody can write down how anything ended.
+    program.serving.signal(Signal::SIGKILL);
+    let again = Program::agent(workspace.path(), &[]);
+    let output = ok(again.get(&format!("/{ended}/output"))).await;
+    assert_eq!(
+        (&output["output"], &output["exit_code"]),
+        (&json!("ended\n"), &json!(3))
+    );
+    let output = ok(again.get(&format!("/{lost}/output"))).await;
+    for (field, value) in [
+        ("output", json!("saved\n")),
+        ("status", json!("lost")),
+        ("running", json!(false)),
+        ("exit_code", json!(-1)),
+    ] {
+        assert_eq!(output[field], value, "{field}: {output}");
+    }
+    assert!(output["reason"].is_string());
+    let page = ok(again.get(&format!("/{lost}/output?since=2"))).await;
+    assert_eq!(page["output"], "ved\n");
+}
+
+#[tokio::test]
+async fn one_program_has_a_state_directory() {
+    let workspace = tempfile::tempdir().unwrap();
+    let _first = Program::agent(workspace.path(), &[]);
+    let mut command = server(workspace.path());
+    command.args(["agent", "--listen", "127.0.0.1:0"]);
+    let second = command.env("TOOLHOST_TOKEN", TOKEN).output().unwrap();
+    let stderr = String::from_utf8(second.stderr).unwrap();
+    assert!(stderr.contains("another toolhost (pid "), "{stderr}");
+    assert_eq!(second.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn options_reach_the_commands() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = server(workspace.path());
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("MARK_A", "a")
+        .env("OTHER", "b");
+    command.args([
+        "agent",
+        "--nice",
+        "7",
+        "--max-live",
+        "1",
+        "--env",
+        "MARK_*",
+        "--no-cgroup",
+    ]);
+    let program = Program::started(command);
+    let output = program
+        .output_of("echo \"$MARK_A.$OTHER.$TOOLHOST_TOKEN\"; nice")
+        .await;
+    let own: i32 = String::from_utf8(Command::new("nice").output().unwrap().stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert_eq!(output["output"], format!("a..\n{}\n", (own + 7).min(19)));
+    let health: Value = ok_plain(program.request(Method::GET, "/healthz")).await;
+    assert_eq!(health["containment"]["kind"], "supervisor");
+    program.run(&json!({ "command": "sleep 1000" })).await;
+    let request = program.request(Method::POST, "/api/v0/processes/start");
+    let request = request.body(r#"{"command":"sleep 1000"}"#);
+    assert_eq!(request.send().await.unwrap().status(), 429);
+}
+
+async fn ok_plain(request: RequestBuilder) -> Value {
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.json().await.unwrap()
+}
+
+#[tokio::test]
+async fn serve_offers_it_if_it_is_told_to() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = server(workspace.path());
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("TOOLHOST_AGENT_API", "true");
+    command.arg("serve");
+    let program = Program::started(command);
+    assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+    let tools = program.request(Method::GET, "/v1/tools").send().await;
+    assert_eq!(tools.unwrap().status(), 200);
+}

@@ -1,0 +1,145 @@
+//! A registry of its own, with and without a cgroup for each command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost::ChatId;
+use toolhost::process::{
+    Command, Config, Kind, Limits, Process, Registry, Signal, Spawner, State, WaitOptions, Wake,
+};
+
+use super::survivors::{Found, skip};
+use crate::harness::{PATIENCE, program};
+
+/// What holds commands together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Supervisor,
+    Cgroup,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 2] = [Self::Supervisor, Self::Cgroup];
+
+    /// A spawner of its own. `None`: the machine delegates no cgroup.
+    pub(super) fn spawner(self) -> Option<Spawner> {
+        match self {
+            Self::Supervisor => Some(Spawner::start_without_cgroup(program()).unwrap()),
+            Self::Cgroup => {
+                let spawner = Spawner::start(program()).unwrap();
+                let containment = spawner.containment();
+                if containment.kind == Kind::Cgroup {
+                    return Some(spawner);
+                }
+                skip(&format!("no cgroup: {}", containment.reason.unwrap()));
+                None
+            }
+        }
+    }
+
+    /// Fails if processes are not held by what this says.
+    pub(super) fn check(self, name: &str, processes: &[Found]) {
+        for one in processes {
+            let path = format!("/proc/{}/cgroup", one.pid);
+            let Ok(groups) = std::fs::read_to_string(path) else {
+                continue;
+            };
+            let within = groups.lines().any(|line| line.contains("/toolhost-"));
+            // One that has ended meanwhile is in none.
+            if !groups.is_empty() && crate::harness::is_alive(one.pid) {
+                assert_eq!(within, self == Self::Cgroup, "{name}: {one:?}: {groups}");
+            }
+        }
+    }
+}
+
+pub(super) struct Bench {
+    pub(super) registry: Arc<Registry>,
+    pub(super) spawner: Spawner,
+    pub(super) workspace: tempfile::TempDir,
+}
+
+pub(super) fn chat() -> ChatId {
+    "a".parse().unwrap()
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        Self::with(Mode::Supervisor).expect("nothing can be missing for that")
+    }
+
+    pub(super) fn with(mode: Mode) -> Option<Self> {
+        let workspace = tempfile::tempdir().unwrap();
+        let spawner = mode.spawner()?;
+        let config = Config {
+            spawner: Some(spawner.clone()),
+            limits: Limits {
+                grace: Duration::from_millis(200),
+                live_per_chat: 1000,
+                ..Limits::default()
+            },
+            ..Config::new(workspace.path().canonicalize().unwrap())
+        };
+        Some(Self {
+            registry: Registry::open(config).unwrap(),
+            spawner,
+            workspace,
+        })
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.workspace.path().join(name)
+    }
+
+    pub(super) async fn start(&self, text: &str) -> Arc<Process> {
+        self.try_start(text).await.unwrap()
+    }
+
+    pub(super) async fn try_start(
+        &self,
+        text: &str,
+    ) -> Result<Arc<Process>, toolhost::process::Error> {
+        let command = Command {
+            command: text.into(),
+            ..Command::default()
+        };
+        self.registry.start(&chat(), command).await
+    }
+
+    pub(super) async fn run(&self, text: &str) -> (State, String) {
+        let process = self.start(text).await;
+        finished(&process).await;
+        (process.state(), output(&process).await)
+    }
+
+    pub(super) fn signal(&self, process: &Process, signal: Signal) {
+        self.registry
+            .signal(&chat(), process.id(), signal, None)
+            .unwrap();
+    }
+
+    /// Shows that it still works.
+    pub(super) async fn works(&self) {
+        let (state, output) = self.run("echo works").await;
+        assert_eq!(output, "works\n");
+        assert!(
+            matches!(&state, State::Exited(status) if status.code == Some(0)),
+            "{state:?}"
+        );
+    }
+}
+
+pub(super) async fn output(process: &Process) -> String {
+    let snapshot = process.snapshot().await;
+    String::from_utf8([snapshot.head, snapshot.tail].concat()).unwrap()
+}
+
+/// Waits until the shell has ended and its output is read.
+pub(super) async fn finished(process: &Process) {
+    let options = WaitOptions {
+        timeout: PATIENCE,
+        ..WaitOptions::default()
+    };
+    assert_eq!(process.wait(&options).await.unwrap().wake, Wake::Ended);
+}

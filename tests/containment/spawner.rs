@@ -1,0 +1,165 @@
+//! What is killed or stopped above a command.
+
+use std::sync::Arc;
+
+use nix::sys::signal::Signal as Raw;
+use toolhost::process::{Signal, State};
+
+use super::bench::{Bench, Mode, chat, finished};
+use super::escapes::{Marked, supervisor};
+use super::program::Program;
+use super::survivors::kill_one;
+use crate::harness::{PATIENCE, file, is_alive, until, until_dead};
+
+#[tokio::test]
+async fn who_kills_its_supervisor_is_lost_and_the_host_is_fine() {
+    let bench = Bench::new();
+    let bystander = bench.start("sleep 1000").await;
+    let process = bench.start("kill -9 $PPID; sleep 1000").await;
+    finished(&process).await;
+    let State::Lost(why) = process.state() else {
+        panic!("{:?}", process.state())
+    };
+    assert!(why.contains("supervisor was killed"), "{why}");
+    assert_eq!(bystander.state(), State::Running);
+    bench.works().await;
+    bench.registry.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_killed_spawner_is_replaced_every_time() {
+    let bench = Bench::new();
+    for round in 0..5 {
+        let marked = Marked::new(bench.workspace.path());
+        let text = format!("echo $PPID > supervisor-{round}; sleep 1000");
+        let process = bench.start(&marked.text(&text)).await;
+        let above = supervisor(&bench, &format!("supervisor-{round}")).await;
+        let spawner = bench.spawner.pid();
+        kill_one(spawner, Raw::SIGKILL);
+        finished(&process).await;
+        let State::Lost(why) = process.state() else {
+            panic!("{:?}", process.state())
+        };
+        assert!(why.contains("spawner"), "{why}");
+        marked.until_gone("its spawner was killed", above).await;
+        bench.works().await;
+        assert_ne!(bench.spawner.pid(), spawner);
+        assert!(!is_alive(spawner));
+    }
+}
+
+/// Each start gives a process or an error, whatever is killed meanwhile, and none hangs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starts_survive_kills_of_the_spawner() {
+    let bench = Arc::new(Bench::new());
+    let starts: Vec<_> = (0..6)
+        .map(|_| {
+            let bench = Arc::clone(&bench);
+            tokio::spawn(async move {
+                let (mut started, mut refused) = (0, 0);
+                for _ in 0..30 {
+                    let start = bench.try_start("exec sleep 1000");
+                    let start = tokio::time::timeout(PATIENCE, start).await;
+                    match start.expect("a start hangs") {
+                        Ok(_) => started += 1,
+                        Err(_) => refused += 1,
+                    }
+                }
+                (started, refused)
+            })
+        })
+        .collect();
+    while !starts.iter().all(tokio::task::JoinHandle::is_finished) {
+        let spawner = bench.spawner.pid();
+        kill_one(spawner, Raw::SIGKILL);
+        // The next one is to be hit, too.
+        until("another spawner is there", || {
+            let other = bench.spawner.pid() != spawner;
+            (other || starts.iter().all(tokio::task::JoinHandle::is_finished)).then_some(())
+        })
+        .await;
+    }
+    for start in starts {
+        let (started, refused) = start.await.unwrap();
+        assert_eq!(started + refused, 30);
+    }
+    until("it starts commands again", || {
+        let (_, live) = bench.registry.list(&chat(), true, 0);
+        (live == 0 || is_alive(bench.spawner.pid())).then_some(())
+    })
+    .await;
+    let (infos, _) = bench.registry.list(&chat(), false, usize::MAX);
+    tokio::time::timeout(PATIENCE, bench.registry.end_chat(&chat()))
+        .await
+        .expect("the end of a chat hangs");
+    assert!(!infos.is_empty(), "not one was started");
+    bench.works().await;
+}
+
+#[tokio::test]
+async fn a_stopped_supervisor_is_ended_with_its_command() {
+    for mode in Mode::ALL {
+        let Some(bench) = Bench::with(mode) else {
+            continue;
+        };
+        let marked = Marked::new(bench.workspace.path());
+        let text = "echo $PPID > supervisor; setsid sleep 1000 & kill -STOP $PPID; echo x > stopped; sleep 1000";
+        let process = bench.start(&marked.text(text)).await;
+        let supervisor = supervisor(&bench, "supervisor").await;
+        file(&bench.path("stopped")).await;
+        marked.runs("sleep 1000", 2).await;
+        bench.signal(&process, Signal::Kill);
+        marked
+            .until_gone(&format!("a stopped supervisor, {mode:?}"), supervisor)
+            .await;
+        until("the process has ended", || {
+            (!process.state().is_live()).then_some(())
+        })
+        .await;
+        bench.works().await;
+    }
+}
+
+/// Starts something below a host of its own, kills the host, and waits for the end of everything.
+async fn host_killed_after(name: &str, text: &str) {
+    let program = Program::serve(Mode::Supervisor).await;
+    let spawner = program.spawner();
+    let marked = Marked::new(program.workspace.path());
+    let text = format!("SPAWNER={spawner}; echo $PPID > supervisor; setsid sleep 1000 & {text}");
+    program.start(&marked.text(&text)).await;
+    let supervisor: u32 = file(&program.path("supervisor"))
+        .await
+        .trim()
+        .parse()
+        .unwrap();
+    file(&program.path("stopped")).await;
+    marked.runs("sleep 1000", 1).await;
+    program.signal(Raw::SIGKILL);
+    program.ended().await;
+    marked.until_gone(name, supervisor).await;
+    until_dead(spawner).await;
+}
+
+#[tokio::test]
+async fn a_stopped_supervisor_ends_with_its_host() {
+    let text = "kill -STOP $PPID; echo x > stopped; sleep 1000";
+    host_killed_after("a stopped supervisor without a host", text).await;
+}
+
+#[tokio::test]
+async fn a_supervisor_that_is_stopped_again_and_again_ends_with_its_host() {
+    let text = "echo x > stopped; while :; do kill -STOP $PPID; done";
+    host_killed_after("a supervisor that is stopped again and again", text).await;
+}
+
+#[tokio::test]
+async fn a_stopped_spawner_ends_with_its_host() {
+    let text = "kill -STOP $SPAWNER; echo x > stopped; sleep 1000";
+    host_killed_after("a stopped spawner without a host", text).await;
+}
+
+#[tokio::test]
+async fn both_stopped_end_with_their_host() {
+    let text = "kill -STOP $SPAWNER $PPID; echo x > stopped; sleep 1000";
+    host_killed_after("both stopped, without a host", text).await;
+}

@@ -1,0 +1,224 @@
+//! Every command, with every end, with and without a cgroup.
+
+use std::sync::Arc;
+
+use nix::sys::signal::Signal as Raw;
+use toolhost::process::{Process, Signal, State};
+
+use super::bench::{Bench, Mode, chat};
+use super::commands::{Escapee, WAYS};
+use super::program::Program;
+use super::survivors::{Expected, kill_one, skip, until_nothing_is_left};
+use crate::harness::until;
+
+/// How it ends while the host lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Kill,
+    Terminate,
+    ChatEnded,
+    Shutdown,
+    SupervisorKilled,
+    SupervisorKilledByItself,
+    SpawnerKilled,
+}
+
+/// What runs: a command on its way, its supervisor, and its process if this host has it.
+struct Row {
+    escapee: Escapee,
+    supervisor: u32,
+    process: Option<Arc<Process>>,
+}
+
+fn expected<'a>(rows: &'a [Row], end: &str, mode: Mode) -> Vec<Expected<'a>> {
+    let one = |row: &'a Row| Expected {
+        name: format!("{:?} × {end} × {mode:?}", row.escapee.name),
+        mark: &row.escapee.mark,
+        held: &row.escapee.held,
+        supervisor: row.supervisor,
+    };
+    rows.iter().map(one).collect()
+}
+
+async fn begin(bench: &Bench, end: End, mode: Mode) -> Vec<Row> {
+    let directory = bench.workspace.path();
+    let kills = end == End::SupervisorKilledByItself;
+    let mut started = Vec::new();
+    for way in WAYS {
+        if let Some(escapee) = Escapee::new(way, directory, kills) {
+            let process = bench.start(&escapee.text).await;
+            started.push((escapee, process));
+        }
+    }
+    let mut rows = Vec::new();
+    for (escapee, process) in started {
+        let (supervisor, found) = escapee.at_work().await;
+        mode.check(escapee.name, &found);
+        assert!(process.state().is_live(), "{:?}", process.state());
+        rows.push(Row {
+            escapee,
+            supervisor,
+            process: Some(process),
+        });
+    }
+    rows
+}
+
+async fn ends(end: End) {
+    for mode in Mode::ALL {
+        let Some(bench) = Bench::with(mode) else {
+            continue;
+        };
+        let rows = begin(&bench, end, mode).await;
+        let processes = || rows.iter().filter_map(|row| row.process.as_ref());
+        match end {
+            End::Kill => processes().for_each(|one| bench.signal(one, Signal::Kill)),
+            End::Terminate => processes().for_each(|one| bench.signal(one, Signal::Terminate)),
+            End::ChatEnded => _ = bench.registry.end_chat(&chat()).await,
+            End::Shutdown => _ = bench.registry.shutdown().await,
+            End::SupervisorKilled => {
+                rows.iter()
+                    .for_each(|row| kill_one(row.supervisor, Raw::SIGKILL));
+            }
+            End::SupervisorKilledByItself => {
+                for row in &rows {
+                    row.escapee.kill_supervisor().await;
+                }
+            }
+            End::SpawnerKilled => kill_one(bench.spawner.pid(), Raw::SIGKILL),
+        }
+        until_nothing_is_left(&expected(&rows, &format!("{end:?}"), mode)).await;
+        for row in &rows {
+            told(row, end, mode).await;
+        }
+        if end != End::Shutdown {
+            bench.works().await;
+        }
+    }
+}
+
+/// Waits until a process says that it has ended, and in which way.
+async fn told(row: &Row, end: End, mode: Mode) {
+    let name = format!("{:?} × {end:?} × {mode:?}", row.escapee.name);
+    let process = row.process.as_ref().unwrap();
+    let state = until(&format!("{name} is said to have ended"), || {
+        let state = process.state();
+        (!state.is_live()).then_some(state)
+    })
+    .await;
+    let may_be_lost = matches!(
+        end,
+        End::SupervisorKilled | End::SupervisorKilledByItself | End::SpawnerKilled
+    );
+    match state {
+        State::Lost(why) => assert!(may_be_lost && !why.is_empty(), "{name}: lost: {why}"),
+        State::Exited(_) => {}
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn killed() {
+    ends(End::Kill).await;
+}
+
+#[tokio::test]
+async fn terminated() {
+    ends(End::Terminate).await;
+}
+
+#[tokio::test]
+async fn the_chat_ended() {
+    ends(End::ChatEnded).await;
+}
+
+#[tokio::test]
+async fn the_registry_shut_down() {
+    ends(End::Shutdown).await;
+}
+
+#[tokio::test]
+async fn the_supervisor_killed() {
+    ends(End::SupervisorKilled).await;
+}
+
+#[tokio::test]
+async fn the_supervisor_killed_by_the_command() {
+    ends(End::SupervisorKilledByItself).await;
+}
+
+#[tokio::test]
+async fn the_spawner_killed() {
+    ends(End::SpawnerKilled).await;
+}
+
+/// The same below a host that is a program of its own, which a signal ends. Nobody else may have to do anything.
+async fn host_ends(signal: Raw) {
+    for mode in Mode::ALL {
+        if mode == Mode::Cgroup && mode.spawner().is_none() {
+            continue;
+        }
+        let program = Program::serve(mode).await;
+        let mut escapees = Vec::new();
+        for way in WAYS {
+            if let Some(escapee) = Escapee::new(way, program.workspace.path(), false) {
+                program.start(&escapee.text).await;
+                escapees.push(escapee);
+            }
+        }
+        let mut rows = Vec::new();
+        for escapee in escapees {
+            let (supervisor, found) = escapee.at_work().await;
+            mode.check(escapee.name, &found);
+            rows.push(Row {
+                escapee,
+                supervisor,
+                process: None,
+            });
+        }
+        let spawner = program.spawner();
+        program.signal(signal);
+        program.ended().await;
+        until_nothing_is_left(&expected(&rows, &format!("host {signal}"), mode)).await;
+        crate::harness::until_dead(spawner).await;
+    }
+}
+
+#[tokio::test]
+async fn the_host_terminated() {
+    host_ends(Raw::SIGTERM).await;
+}
+
+#[tokio::test]
+async fn the_host_killed() {
+    host_ends(Raw::SIGKILL).await;
+}
+
+/// A host that is stopped is not gone, and whoever kills it ends everything all the same.
+#[tokio::test]
+async fn the_host_stopped_then_killed() {
+    host_ends_stopped().await;
+}
+
+async fn host_ends_stopped() {
+    let program = Program::serve(Mode::Supervisor).await;
+    let Some(escapee) = Escapee::new(&WAYS[3], program.workspace.path(), false) else {
+        return skip("no such way");
+    };
+    program.start(&escapee.text).await;
+    let (supervisor, _) = escapee.at_work().await;
+    program.signal(Raw::SIGSTOP);
+    program.signal(Raw::SIGKILL);
+    program.ended().await;
+    let rows = [Row {
+        escapee,
+        supervisor,
+        process: None,
+    }];
+    until_nothing_is_left(&expected(
+        &rows,
+        "host stopped and killed",
+        Mode::Supervisor,
+    ))
+    .await;
+}

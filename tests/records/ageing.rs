@@ -1,0 +1,192 @@
+//! What `tidy_up` takes from ended processes and idle chats, and what it leaves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost::process::{Config, Limits, Process, SaveLimits, Saved, Snapshot, State};
+
+use super::{Setup, chat, gone, read_all, sh};
+use crate::harness::{file, is_alive, until};
+
+fn limited(config: Config, limits: Limits) -> Config {
+    Config { limits, ..config }
+}
+
+fn at_once() -> Limits {
+    Limits {
+        memory: Duration::ZERO,
+        ..Limits::default()
+    }
+}
+
+#[tokio::test]
+async fn freed_memory_changes_no_byte_and_no_window() {
+    for kept in [false, true] {
+        let setup = if kept {
+            Setup::kept(|config| limited(config, at_once()))
+        } else {
+            Setup::with(|config| limited(config, at_once()))
+        };
+        let commands = [
+            "true",
+            "echo hi",
+            "head -c 32768 /dev/urandom",
+            "head -c 32769 /dev/urandom",
+            "head -c 65536 /dev/urandom",
+            "head -c 65537 /dev/urandom",
+            "seq 1 300000",
+        ];
+        let mut before: Vec<(Arc<Process>, Snapshot, Vec<u8>)> = Vec::new();
+        for command in commands {
+            let process = setup.run(command).await;
+            gone(&process).await;
+            let bytes = read_all(&process).await;
+            before.push((Arc::clone(&process), process.snapshot().await, bytes));
+        }
+        setup.registry.tidy_up().await;
+        for (process, snapshot, bytes) in before {
+            assert_eq!(snapshot.saved, Saved::Complete);
+            assert!(
+                process.snapshot().await == snapshot,
+                "{}",
+                process.command()
+            );
+            assert!(read_all(&process).await == bytes, "{}", process.command());
+            let end = process.read(snapshot.total, 10).await;
+            assert!(end.end && end.data.is_empty() && end.offset == snapshot.total);
+        }
+        setup.registry.shutdown().await;
+    }
+}
+
+/// What was not saved is in memory alone, so memory keeps it for as long as the output is kept.
+#[tokio::test]
+async fn freed_memory_does_not_take_the_end_of_what_was_not_all_saved() {
+    let setup = Setup::with(|config| Config {
+        save_limits: SaveLimits {
+            per_process: 50_000,
+            ..SaveLimits::default()
+        },
+        ..limited(config, at_once())
+    });
+    let process = setup.run("seq 1 200000").await;
+    gone(&process).await;
+    let before = process.snapshot().await;
+    let last = process.read(before.total - 100, 100).await;
+    setup.registry.tidy_up().await;
+    assert!(
+        process.snapshot().await == before,
+        "the windows have changed"
+    );
+    assert_eq!(process.read(before.total - 100, 100).await, last);
+}
+
+#[tokio::test]
+async fn an_idle_chat_is_ended_and_others_are_not() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let setup = Setup::kept(|config| config);
+    let process = setup.start("echo $$ > pid; exec sleep 1000").await;
+    let pid = file(&setup.workspace.path().join("pid")).await;
+    let pid: u32 = pid.trim().parse().unwrap();
+    let (a, b) = (chat("a"), chat("b"));
+    let command = sh("exec sleep 1000");
+    let other = setup.registry.start(&b, command).await.unwrap();
+    tokio::time::pause();
+    tokio::time::advance(Limits::default().idle_chat - MINUTE).await;
+    setup.registry.get(&b, other.id()).unwrap();
+    tokio::time::advance(2 * MINUTE).await;
+    tokio::time::resume();
+    setup.registry.tidy_up().await;
+    // Whether this looked or the upkeep of the registry did.
+    gone(&process).await;
+    assert!(!is_alive(pid));
+    assert!(setup.registry.get(&a, process.id()).is_err());
+    assert_eq!(other.state(), State::Running, "somebody asked for it");
+    setup.registry.shutdown().await;
+    let journal = setup.workspace.path().join("state/processes.jsonl");
+    let journal = std::fs::read_to_string(journal).unwrap();
+    assert!(journal.contains(r#""chat_ended""#), "{journal}");
+}
+
+#[tokio::test]
+async fn expired_outputs_are_gone_and_their_states_are_not() {
+    let limits = Limits {
+        ended_per_chat: 2,
+        known_per_chat: 3,
+        ..at_once()
+    };
+    let setup = Setup::kept(|config| limited(config, limits.clone()));
+    let mut processes = Vec::new();
+    for index in 0..5 {
+        let process = setup
+            .run(&format!("echo number {index}; exit {index}"))
+            .await;
+        gone(&process).await;
+        processes.push(process);
+    }
+    setup.registry.tidy_up().await;
+    let (infos, total) = setup.registry.list(&chat("a"), false, 10);
+    let codes = infos
+        .iter()
+        .map(|info| info.state.exit_status().unwrap().code.unwrap());
+    assert_eq!((codes.collect::<Vec<_>>(), total), (vec![4, 3, 2], 3));
+    let expired = &processes[2];
+    assert!(expired.is_expired() && !processes[3].is_expired());
+    let snapshot = expired.snapshot().await;
+    assert_eq!(
+        (snapshot.total, snapshot.head.len(), &snapshot.saved),
+        (9, 0, &Saved::None)
+    );
+    let chunk = expired.read(0, 10).await;
+    assert_eq!((chunk.offset, chunk.data.len(), chunk.end), (9, 0, true));
+    let files = || {
+        let chats = std::fs::read_dir(setup.output_directory()).unwrap();
+        chats
+            .flat_map(|chat| std::fs::read_dir(chat.unwrap().path()).unwrap())
+            .count()
+    };
+    until("the files are gone", || (files() == 2).then_some(())).await;
+    let ids: Vec<_> = processes
+        .iter()
+        .map(|process| process.id().to_owned())
+        .collect();
+    let setup = setup.reopened(|config| limited(config, limits)).await;
+    for (index, id) in ids.iter().enumerate() {
+        let Ok(process) = setup.registry.get(&chat("a"), id) else {
+            assert!(index < 2, "{index} is forgotten");
+            continue;
+        };
+        assert_eq!(
+            process.state().exit_status().unwrap().code,
+            Some(index as i32)
+        );
+        assert_eq!(process.is_expired(), index == 2);
+        let expected = if index == 2 {
+            String::new()
+        } else {
+            format!("number {index}\n")
+        };
+        assert_eq!(read_all(&process).await, expected.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn retention_takes_outputs_by_their_age() {
+    let setup = Setup::kept(|config| {
+        limited(
+            config,
+            Limits {
+                retention: Duration::ZERO,
+                ..Limits::default()
+            },
+        )
+    });
+    let process = setup.run("seq 1 100000").await;
+    gone(&process).await;
+    let running = setup.start("echo hi; exec sleep 1000").await;
+    setup.registry.tidy_up().await;
+    assert!(process.is_expired() && !running.is_expired());
+    assert_eq!(process.state().exit_status().unwrap().code, Some(0));
+    assert!(process.snapshot().await.head.is_empty());
+    setup.registry.shutdown().await;
+}

@@ -1,0 +1,198 @@
+//! One host after the other on the same state directory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost::process::{Cause, Command, Config, SaveLimits, Saved, Signal, State};
+
+use super::{Setup, chat, finished, gone, pattern, read_all, sh};
+use crate::harness::{file, is_alive, until};
+
+#[tokio::test]
+async fn what_ended_answers_with_status_and_output() {
+    let setup = Setup::kept(|config| config);
+    setup.write("file", &pattern(0..5 << 20));
+    let a = chat("a");
+    let mut before = vec![
+        setup.run("echo out; echo err >&2; exit 7").await,
+        setup.run("kill -SEGV $$").await,
+        setup.run("cat file").await,
+        setup.run("true").await,
+    ];
+    let killed = setup
+        .start("echo begun; echo x > begun; exec sleep 1000")
+        .await;
+    file(&setup.workspace.path().join("begun")).await;
+    setup
+        .registry
+        .signal(&a, killed.id(), Signal::Kill, None)
+        .unwrap();
+    before.push(killed);
+    let command = Command {
+        background: true,
+        workdir: Some("/".into()),
+        ..sh("pwd")
+    };
+    let of_none = setup.registry.start(None, command).await.unwrap();
+    finished(&of_none).await;
+    before.push(Arc::clone(&of_none));
+    let running = setup
+        .start("echo begun; echo $$ > pid; exec sleep 1000")
+        .await;
+    let pid: u32 = file(&setup.workspace.path().join("pid"))
+        .await
+        .trim()
+        .parse()
+        .unwrap();
+    before.push(running);
+    let mut seen = Vec::new();
+    for process in &before[..6] {
+        gone(process).await;
+        seen.push((process.snapshot().await, process.info()));
+    }
+    let listed = setup.registry.list(&a, false, 100).0;
+    let setup = setup.reopened(|config| config).await;
+    assert!(!is_alive(pid));
+    for (process, (snapshot, info)) in before.iter().zip(&seen) {
+        let again = setup.registry.find(process.id()).unwrap();
+        assert!(again.snapshot().await == *snapshot, "{}", process.command());
+        let of = |info: &toolhost::process::Info| {
+            (
+                info.command.clone(),
+                info.workdir.clone(),
+                info.background,
+                info.state.clone(),
+                info.total,
+            )
+        };
+        let info_again = again.info();
+        assert_eq!(of(&info_again), of(info));
+        // Times are kept in milliseconds.
+        let apart = info.started.duration_since(info_again.started).unwrap();
+        assert!(apart < Duration::from_millis(1), "{apart:?}");
+        assert!(info_again.exited.is_some());
+        assert!(read_all(&again).await.len() as u64 == snapshot.total);
+    }
+    let last = setup.registry.get(&a, before[6].id()).unwrap();
+    let State::Exited(status) = last.state() else {
+        panic!("{:?}", last.state())
+    };
+    assert_eq!(
+        (status.signal.as_deref(), status.cause),
+        (Some("SIGTERM"), Cause::Shutdown)
+    );
+    assert_eq!(read_all(&last).await, b"begun\n");
+    assert!(setup.registry.get(&a, of_none.id()).is_err());
+    assert!(setup.registry.get(None, of_none.id()).is_ok());
+    let ids = |infos: Vec<toolhost::process::Info>| {
+        let mut ids: Vec<_> = infos.into_iter().map(|info| info.id).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(setup.registry.list(&a, false, 100).0), ids(listed));
+    // What is known of an earlier host can be asked to end, and says that it has.
+    let state = setup
+        .registry
+        .signal(&a, before[0].id(), Signal::Kill, None)
+        .unwrap();
+    assert_eq!(state, before[0].state());
+    // And once more, from the journal that the second host wrote anew.
+    let setup = setup.reopened(|config| config).await;
+    for (process, (snapshot, _)) in before.iter().zip(&seen) {
+        let again = setup.registry.find(process.id()).unwrap();
+        assert!(again.snapshot().await == *snapshot, "{}", process.command());
+    }
+}
+
+/// Shutdown is not over before what it says is saved has been written: the program exits after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn shutdown_waits_for_the_disk() {
+    for _ in 0..10 {
+        let setup = Setup::kept(|config| config);
+        setup.write("file", &pattern(0..4 << 20));
+        let mut processes = Vec::new();
+        for _ in 0..4 {
+            processes.push(setup.start("cat file; exec sleep 1000").await);
+        }
+        for process in &processes {
+            until("it has written", || {
+                (process.info().total == 4 << 20).then_some(())
+            })
+            .await;
+        }
+        setup.registry.shutdown().await;
+        let chats = std::fs::read_dir(setup.output_directory()).unwrap();
+        let files = chats.flat_map(|chat| std::fs::read_dir(chat.unwrap().path()).unwrap());
+        let sizes: Vec<_> = files
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .collect();
+        assert_eq!(sizes, [4 << 20; 4]);
+    }
+}
+
+#[tokio::test]
+async fn caps_are_known_after_a_restart() {
+    let capped = |config| Config {
+        save_limits: SaveLimits {
+            per_process: 50_000,
+            ..SaveLimits::default()
+        },
+        ..config
+    };
+    let setup = Setup::kept(capped);
+    let process = setup.run("seq 1 200000").await;
+    gone(&process).await;
+    let (id, total) = (process.id().to_owned(), process.info().total);
+    let setup = setup.reopened(capped).await;
+    let process = setup.registry.get(&chat("a"), &id).unwrap();
+    let snapshot = process.snapshot().await;
+    assert_eq!(
+        (snapshot.total, &snapshot.saved),
+        (total, &Saved::Partial(50_000))
+    );
+    assert_eq!((snapshot.head.len(), snapshot.tail.len()), (32 * 1024, 0));
+    let chunk = process.read(49_990, 100).await;
+    assert_eq!(
+        (chunk.offset, chunk.data.len(), chunk.end),
+        (49_990, 10, false)
+    );
+    let chunk = process.read(50_000, 100).await;
+    assert_eq!(
+        (chunk.offset, chunk.data.len(), chunk.end),
+        (total, 0, true)
+    );
+}
+
+#[tokio::test]
+async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
+    let setup = Setup::kept(|config| config);
+    let (a, b) = (chat("a"), chat("b"));
+    for owner in [Some(&a), Some(&b), None] {
+        for command in ["seq 1 100000", "echo hi"] {
+            let process = setup.registry.start(owner, sh(command)).await.unwrap();
+            finished(&process).await;
+            gone(&process).await;
+        }
+    }
+    let directories = || std::fs::read_dir(setup.output_directory()).unwrap().count();
+    assert_eq!(directories(), 3);
+    setup.registry.end_chat(&a).await;
+    setup.registry.end_chat(None).await;
+    assert_eq!(directories(), 1);
+    // The chat can be used again, and only that is known later.
+    let anew = setup.run("echo again").await;
+    gone(&anew).await;
+    let setup = setup.reopened(|config| config).await;
+    let infos = |owner: Option<&toolhost::ChatId>| setup.registry.list(owner, false, 10).0;
+    assert_eq!(
+        (
+            infos(Some(&a)).len(),
+            infos(Some(&b)).len(),
+            infos(None).len()
+        ),
+        (1, 2, 0)
+    );
+    assert_eq!(infos(Some(&a))[0].id, anew.id());
+    let journal = std::fs::read_to_string(setup.workspace.path().join("state/processes.jsonl"));
+    assert_eq!(journal.unwrap().matches(r#""started":{"id""#).count(), 3);
+}
