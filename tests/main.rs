@@ -6,8 +6,10 @@
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
     clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test fails by panicking, and starts programs of its own"
+    reason = "a test fails by panicking, says why it is skipped, and starts programs of its own"
 )]
 
 mod guest;

@@ -66,8 +66,9 @@ impl Saving {
     }
 }
 
-/// Checks what one read says. `freed` is whether memory has nothing of it any more.
-fn check(saving: Saving, since: u64, max: usize, chunk: &Chunk, freed: bool) {
+/// Checks what one read says. `aged` is whether memory has nothing of it any more, if all of it was saved: else the ends stay.
+fn check(saving: Saving, since: u64, max: usize, chunk: &Chunk, aged: bool) {
+    let freed = aged && saving.saved(chunk.total) == chunk.total;
     let end = chunk.offset + chunk.data.len() as u64;
     assert!(
         end <= chunk.total && chunk.data.len() <= max,

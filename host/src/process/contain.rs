@@ -62,7 +62,7 @@ pub(super) struct Spawned {
 }
 
 /// What became of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// Its shell ended.
     Exited(Exit),

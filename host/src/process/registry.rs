@@ -274,7 +274,7 @@ impl Registry {
     ) -> (Vec<Info>, usize) {
         let owner = chat.into().cloned();
         let processes = self.chats().used(&owner).map(|chat| chat.processes.clone());
-        infos(processes.unwrap_or_default(), running_only, max)
+        infos(&processes.unwrap_or_default(), running_only, max)
     }
 
     /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
@@ -285,7 +285,7 @@ impl Registry {
             all.flat_map(|chat| chat.processes.clone()).collect()
         };
         processes.sort_by_key(|process| process.record.started);
-        infos(processes, running_only, max)
+        infos(&processes, running_only, max)
     }
 
     /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the
@@ -411,7 +411,7 @@ fn receive(spawned: Spawned) -> std::io::Result<(Contained, Watch, pipe::Receive
 }
 
 /// Returns what a list shows of processes that are in the order of their start.
-fn infos(processes: Vec<Arc<Process>>, running_only: bool, max: usize) -> (Vec<Info>, usize) {
+fn infos(processes: &[Arc<Process>], running_only: bool, max: usize) -> (Vec<Info>, usize) {
     let mut infos: Vec<_> = processes
         .iter()
         .rev()

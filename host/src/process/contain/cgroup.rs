@@ -18,7 +18,6 @@ const PREFIX: &str = "toolhost-";
 #[derive(Debug)]
 pub(super) struct Parent {
     path: PathBuf,
-    made: AtomicU64,
     left: Arc<Mutex<Vec<PathBuf>>>,
 }
 
@@ -55,7 +54,6 @@ impl Parent {
         }
         let parent = Self {
             path,
-            made: AtomicU64::new(0),
             left: Arc::default(),
         };
         parent.remove_left();
@@ -77,7 +75,9 @@ impl Parent {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|path| is_busy(fs::remove_dir(path)));
         drop(left);
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        // Over all parents of this process: they may be one directory.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let path = self.path.join(name);
         fs::create_dir(&path)?;

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use rustix::process::WaitOptions;
 
@@ -99,7 +100,7 @@ impl Spawner {
     fn work(&mut self) {
         let mut nudged = Instant::now();
         let mut nudges = 0;
-        while self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
+        while !self.is_done() {
             let timeout = match (self.orphans, &self.host) {
                 (Some(pause), _) => PollTimeout::from(pause),
                 (None, None) => PollTimeout::from(NUDGE_MS),
@@ -127,6 +128,19 @@ impl Spawner {
                 }
             }
         }
+    }
+
+    /// Returns whether nobody needs it any more. Whether there are orphans, only the kernel knows for sure.
+    fn is_done(&mut self) -> bool {
+        if self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
+            return false;
+        }
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        let alone = waitid(Id::All, flags) == Err(Errno::ECHILD);
+        if !alone {
+            self.orphans = Some(ROUND_MS.0);
+        }
+        alone
     }
 
     /// Takes one message of the host.
@@ -167,7 +181,15 @@ impl Spawner {
     /// may be another that it started just before, which no look at a moment is sure to see.
     fn reap(&mut self) {
         // Not by nix, which has no names for real-time signals, and would not say whom one of them ended.
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        while let Ok(Some((pid, status))) = rustix::process::wait(options) {
+            if status.stopped() {
+                // Only a command stops a supervisor, so that nobody can end it.
+                if self.supervisors.contains(&pid.as_raw_pid()) {
+                    _ = kill(Pid::from_raw(pid.as_raw_pid()), Signal::SIGCONT);
+                }
+                continue;
+            }
             let supervised = self.supervisors.remove(&pid.as_raw_pid());
             if !(supervised && status.exit_status() == Some(0)) {
                 self.orphans = Some(ROUND_MS.0);

@@ -171,21 +171,23 @@ impl Spawner {
         let (spawner, ended) = self.send(frame, &fds)?;
         drop((theirs, writer));
         ours.set_read_timeout(Some(PATIENCE))?;
-        match read_frame(&ours)? {
-            Frame::Started { supervisor, shell } => {
-                ours.set_nonblocking(true)?;
-                let socket = Arc::new(tokio::net::UnixStream::from_std(ours)?);
-                let watch = supervised::Watch::new(Arc::clone(&socket), spawner, ended);
-                let supervised = Supervised::new(socket, supervisor, shell, leaf);
-                Ok(Spawned {
-                    contained: Contained::Supervised(supervised),
-                    watch: Watch::Supervised(watch),
-                    output: reader,
-                })
-            }
-            Frame::Failed { errno } => Err(io::Error::from_raw_os_error(errno)),
-            _ => Err(io::Error::other("the supervisor answered something else")),
-        }
+        let (supervisor, shell) = match read_frame(&ours) {
+            Ok(Frame::Started { supervisor, shell }) => (supervisor, shell),
+            Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
+            Ok(_) => return Err(io::Error::other("the supervisor answered something else")),
+            // Somebody killed it, perhaps the command before this heard of it: it may have run, so it counts as lost.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => (0, 0),
+            Err(error) => return Err(error),
+        };
+        ours.set_nonblocking(true)?;
+        let socket = Arc::new(tokio::net::UnixStream::from_std(ours)?);
+        let watch = supervised::Watch::new(Arc::clone(&socket), spawner, ended);
+        let supervised = Supervised::new(socket, supervisor, shell, leaf);
+        Ok(Spawned {
+            contained: Contained::Supervised(supervised),
+            watch: Watch::Supervised(watch),
+            output: reader,
+        })
     }
 
     fn leaf(&self) -> Option<Leaf> {
