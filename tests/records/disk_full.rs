@@ -168,6 +168,8 @@ async fn a_full_disk_does_not_stop_the_start() {
     }
     for process in &known {
         exited(process).await;
+        // Its output is on the disk then.
+        assert_eq!(process.snapshot().await.saved, Saved::Complete);
     }
     disk.fill();
     setup.registry.shutdown().await;

@@ -363,8 +363,8 @@ impl Registry {
             tracing::warn!("some processes could not be ended");
         }
         let keeper = Arc::clone(&self.keeper);
-        let flushed = self.runtime.spawn_blocking(move || keeper.flush());
-        if tokio::time::timeout(LAST_WORDS, flushed).await.is_err() {
+        let closed = self.runtime.spawn_blocking(move || keeper.close());
+        if tokio::time::timeout(LAST_WORDS, closed).await.is_err() {
             tracing::warn!("the disk does not take the last of what was to be saved");
         }
         infos

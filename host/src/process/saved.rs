@@ -84,9 +84,9 @@ pub(crate) enum Place {
     /// In the directory `output` of this state directory, under random names: one directory for a chat, one file for an
     /// output. They outlive this process and can be found again.
     Directory(StateDir),
-    /// In files without a name in this directory. The system frees them with their last descriptor, at the latest when
-    /// this process ends.
-    Anonymous(PathBuf),
+    /// In a directory of their own in this one, which is removed with the store or by [`Store::remove_temporary`]. A host that
+    /// is killed leaves it behind; nobody but its user can read it.
+    Temporary(PathBuf),
 }
 
 /// The saved outputs of all chats.
@@ -132,9 +132,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no name that a store makes, or this store's files have no names.
+    /// `InvalidInput` if it is no name that a store makes.
     pub(crate) fn reopen_chat(self: &Arc<Self>, name: &str) -> io::Result<Arc<ChatOutputs>> {
-        self.files.check_name(name)?;
+        Files::check_name(name)?;
         Ok(self.known_chat(name.to_owned()))
     }
 
@@ -163,6 +163,11 @@ impl Store {
     /// Waits until everything that was handed over is written or given up. Blocks on the disk.
     pub(crate) fn flush(&self) {
         self.writer.flush();
+    }
+
+    /// Removes everything, if the place is a temporary one.
+    pub(crate) fn remove_temporary(&self) {
+        self.files.remove_temporary();
     }
 
     /// Deletes outputs that had to make room.

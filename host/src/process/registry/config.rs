@@ -26,7 +26,7 @@ pub struct Config {
 /// Where output is saved, and whether it outlives the host.
 #[derive(Debug)]
 pub enum Records {
-    /// In files without a name in this directory, which end with the host.
+    /// In a directory of their own in this one, which is removed at shutdown.
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),

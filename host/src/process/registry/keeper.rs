@@ -43,7 +43,7 @@ impl Keeper {
     ) -> Result<(Self, Vec<Found>), OpenError> {
         let directory = match records {
             Records::Temporary(directory) => {
-                let place = Place::Anonymous(directory);
+                let place = Place::Temporary(directory);
                 let keeper = Self {
                     store: Store::new(place, limits).map_err(OpenError::Saved)?,
                     journal: Journal::none(),
@@ -148,17 +148,19 @@ impl Keeper {
         self.store.chat()
     }
 
-    /// Waits until what was saved is on its way to the disk by itself. Blocks on the disk.
-    pub(super) fn flush(&self) {
+    /// Waits until everything is saved, or removes it if it ends with the host. Blocks on the disk.
+    pub(super) fn close(&self) {
         self.store.flush();
+        self.store.remove_temporary();
     }
 
     /// Writes down that a process is about to be started.
     pub(super) fn starting(&self, record: &Record, output: &SavedOutput) {
-        let output = output.location().map(|Location { chat, file }| OutputName {
+        let Location { chat, file } = output.location();
+        let output = OutputName {
             directory: chat,
             file,
-        });
+        };
         self.journal.append(&Entry::Started(Started {
             id: record.id.clone(),
             chat: record.chat.clone(),
@@ -166,7 +168,7 @@ impl Keeper {
             workdir: record.workdir.clone(),
             background: record.background,
             started: record.started,
-            output,
+            output: Some(output),
         }));
     }
 

@@ -33,12 +33,6 @@ impl ChatOutputs {
         }
     }
 
-    /// Returns the name by which [`Store::reopen_chat`] finds it after a restart; `None` if its files have no names.
-    /// Not for models.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.files.have_names().then_some(self.name.as_str())
-    }
-
     /// Returns a place for a new output. It has its name at once and its file with the first byte.
     pub(crate) fn output(self: &Arc<Self>) -> Arc<SavedOutput> {
         let id = self.store().map_or(0, |store| store.next_id());
@@ -55,14 +49,14 @@ impl ChatOutputs {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if `file` is no name that a store makes, or files have no names. Otherwise if it is a link or not
+    /// `InvalidInput` if `file` is no name that a store makes. Otherwise if it is a link or not
     /// a file that this user wrote, or the system refuses.
     pub(crate) fn reopen(
         self: &Arc<Self>,
         file: &str,
         total: Option<u64>,
     ) -> io::Result<Arc<SavedOutput>> {
-        self.files.check_name(file)?;
+        Files::check_name(file)?;
         let metadata = match self.files.open_again(&self.name, file)? {
             Some(file) => Some(file.metadata()?),
             None => None,

@@ -93,23 +93,18 @@ impl SavedOutput {
         Ok(data)
     }
 
-    /// Lets go of a named file that is complete: a thousand ended processes hold no descriptors. An anonymous one would
-    /// be lost.
+    /// Lets go of a file that is complete: a thousand ended processes hold no descriptors.
     pub(super) fn drop_file_if_done(&self) {
         let file = {
             let mut state = self.state();
             let done = state.closed && state.written == state.accepted;
-            if done && self.chat.files.have_names() {
-                state.file.take()
-            } else {
-                None
-            }
+            if done { state.file.take() } else { None }
         };
         // Closing may wait for the disk, and the state is not locked for that.
         drop(file);
     }
 
-    /// Lets go of the file, which frees the space of one without a name.
+    /// Lets go of the file.
     pub(super) fn drop_file(&self) {
         let file = self.state().file.take();
         drop(file);

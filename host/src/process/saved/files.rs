@@ -1,9 +1,10 @@
-//! The files of saved outputs: making, opening and removing them, with names or without.
+//! The files of saved outputs: making, opening and removing them.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::TempDir;
 
 use super::Place;
 use crate::state_dir::{StateDir, StateDirError};
@@ -11,13 +12,13 @@ use crate::state_dir::{StateDir, StateDirError};
 /// The directory for outputs in the state directory.
 const DIRECTORY: &str = "output";
 
-/// The place of all files. Everything here blocks on the disk. No error has a path in it: models read them.
+/// The place of all files: a directory with one for each chat. Everything here blocks on the disk. No error has a path in it:
+/// models read them.
 #[derive(Debug)]
-pub(super) enum Files {
-    /// Chat directories in this directory, with files in them.
-    Named(StateDir),
-    /// Files without names on the file system of this directory.
-    Anonymous(PathBuf),
+pub(super) struct Files {
+    output: StateDir,
+    /// The directory around it, if it ends with the store.
+    temporary: Mutex<Option<TempDir>>,
 }
 
 impl Files {
@@ -25,21 +26,36 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// If the state directory cannot hold a directory for outputs.
+    /// If the state directory cannot hold a directory for outputs, or no temporary one can be made.
     pub(super) fn open(place: Place) -> io::Result<Self> {
-        match place {
-            // Who starts the store reads this error, and needs the path.
-            Place::Directory(state) => state
-                .subdirectory(DIRECTORY)
-                .map(Self::Named)
-                .map_err(io::Error::other),
-            Place::Anonymous(directory) => Ok(Self::Anonymous(directory)),
-        }
+        // Who starts the store reads these errors, and needs the path.
+        let (state, temporary) = match place {
+            Place::Directory(state) => (state, None),
+            Place::Temporary(parent) => {
+                let directory = tempfile::Builder::new()
+                    .prefix("toolhost-")
+                    .tempdir_in(parent)?;
+                let state = StateDir::open(directory.path()).map_err(io::Error::other)?;
+                (state, Some(directory))
+            }
+        };
+        let output = state.subdirectory(DIRECTORY).map_err(io::Error::other)?;
+        Ok(Self {
+            output,
+            temporary: Mutex::new(temporary),
+        })
     }
 
-    /// Returns whether files have names, and can be opened again.
-    pub(super) fn have_names(&self) -> bool {
-        matches!(self, Self::Named(_))
+    /// Removes everything, if the place is a temporary one. Nothing can be made or read there any more.
+    pub(super) fn remove_temporary(&self) {
+        let directory = self
+            .temporary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(Err(error)) = directory.map(TempDir::close) {
+            tracing::warn!(%error, "temporary outputs could not be removed");
+        }
     }
 
     /// Makes an empty file, and the directory of its chat if it is not there.
@@ -48,22 +64,13 @@ impl Files {
     ///
     /// If the name is taken or the system refuses.
     pub(super) fn create(&self, chat: &str, name: &str) -> io::Result<File> {
-        match self {
-            Self::Named(output) => output
-                .subdirectory(chat)
-                .map_err(without_path)?
-                .create_file(name),
-            Self::Anonymous(directory) => {
-                // It puts the path into its errors.
-                let file = tempfile::tempfile_in(directory)
-                    .map_err(|error| io::Error::from(error.kind()))?;
-                file.set_permissions(Permissions::from_mode(0o600))?;
-                Ok(file)
-            }
-        }
+        self.output
+            .subdirectory(chat)
+            .map_err(without_path)?
+            .create_file(name)
     }
 
-    /// Opens a named file for reading; `None` if there is none.
+    /// Opens a file for reading; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -75,7 +82,7 @@ impl Files {
         }
     }
 
-    /// Removes a named file. That there is none is no error.
+    /// Removes a file. That there is none is no error.
     ///
     /// # Errors
     ///
@@ -93,10 +100,7 @@ impl Files {
     ///
     /// If the system refuses.
     pub(super) fn remove_chat(&self, chat: &str) -> io::Result<()> {
-        match self {
-            Self::Named(output) => output.remove_subdirectory(chat),
-            Self::Anonymous(_) => Ok(()),
-        }
+        self.output.remove_subdirectory(chat)
     }
 
     /// Returns the names of all directories of chats.
@@ -105,10 +109,7 @@ impl Files {
     ///
     /// If the directory cannot be read.
     pub(super) fn chats(&self) -> io::Result<Vec<String>> {
-        let Self::Named(output) = self else {
-            return Ok(Vec::new());
-        };
-        let names = output.names()?.into_iter().map(|(name, _)| name);
+        let names = self.output.names()?.into_iter().map(|(name, _)| name);
         Ok(names.filter(|name| is_name(name)).collect())
     }
 
@@ -116,9 +117,9 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no name that a store makes, or files have no names here.
-    pub(super) fn check_name(&self, name: &str) -> io::Result<()> {
-        if self.have_names() && is_name(name) {
+    /// `InvalidInput` if it is no name that a store makes.
+    pub(super) fn check_name(name: &str) -> io::Result<()> {
+        if is_name(name) {
             Ok(())
         } else {
             Err(io::ErrorKind::InvalidInput.into())
@@ -127,10 +128,9 @@ impl Files {
 
     /// Opens the directory of a chat each time: a thousand chats hold no descriptors.
     fn directory(&self, chat: &str) -> io::Result<Option<StateDir>> {
-        match self {
-            Self::Named(output) => output.existing_subdirectory(chat).map_err(without_path),
-            Self::Anonymous(_) => Ok(None),
-        }
+        self.output
+            .existing_subdirectory(chat)
+            .map_err(without_path)
     }
 }
 

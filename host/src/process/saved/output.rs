@@ -210,12 +210,12 @@ impl SavedOutput {
         }
     }
 
-    /// Returns where it is, from the start and whether it has a file yet or not; `None` if its file has no name.
-    pub(crate) fn location(&self) -> Option<Location> {
-        self.chat.name().map(|chat| Location {
-            chat: chat.to_owned(),
+    /// Returns where it is, from the start and whether it has a file yet or not.
+    pub(crate) fn location(&self) -> Location {
+        Location {
+            chat: self.chat.name.clone(),
             file: self.name.clone(),
-        })
+        }
     }
 
     /// Returns whether it was removed, alone or with its chat.

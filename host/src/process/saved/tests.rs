@@ -26,7 +26,7 @@ impl Fixture {
 
     /// The file of an output.
     fn path(&self, output: &SavedOutput) -> PathBuf {
-        let Location { chat, file } = output.location().unwrap();
+        let Location { chat, file } = output.location();
         self.directory().join(chat).join(file)
     }
 
@@ -113,21 +113,21 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn anonymous_outputs_leave_nothing_in_their_directory() {
+async fn temporary_outputs_leave_nothing_and_hold_no_descriptor() {
     let base = tempfile::tempdir().unwrap();
-    let place = Place::Anonymous(base.path().to_owned());
+    let place = Place::Temporary(base.path().to_owned());
     let store = Store::new(place, SaveLimits::default()).unwrap();
     let chat = store.chat();
     let output = filled(&chat, 100_000).await;
     store.writer.flush();
-    assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
-    assert_eq!((chat.name(), output.location()), (None, None));
+    let directory = std::fs::read_dir(base.path()).unwrap().next().unwrap();
+    assert_eq!(mode(&directory.unwrap().path()), 0o700);
+    output.close();
+    store.writer.flush();
+    assert!(output.state().file.is_none());
     assert_eq!(all(&output).await, pattern(100_000));
-    assert!(store.reopen_chat(&files::random_name()).is_err());
-    chat.remove().unwrap();
-    assert_eq!(output.status(), Saved::None);
-    assert!(output.state().file.is_none(), "the space is free");
-    assert_eq!(store.ledger().total(), 0);
+    store.remove_temporary();
+    assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]

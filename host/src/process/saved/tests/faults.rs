@@ -94,7 +94,7 @@ async fn a_full_disk_ends_the_saving_and_keeps_what_was_written() {
         return skip("mounting a small file system needs root");
     };
     let named = open(disk.0.path(), SaveLimits::default());
-    let anonymous = Place::Anonymous(disk.0.path().to_owned());
+    let anonymous = Place::Temporary(disk.0.path().to_owned());
     let anonymous = Store::new(anonymous, SaveLimits::default()).unwrap();
     let data = pattern(200_000);
     for store in [named, anonymous] {
@@ -137,7 +137,7 @@ async fn links_are_neither_written_nor_read_through() {
     planted.settled(10).await;
     assert!(matches!(planted.status(), Saved::Failed(_)));
     assert_eq!(planted.read(0, 10).await.unwrap(), b"");
-    let name = planted.location().unwrap().file;
+    let name = planted.location().file;
     assert!(chat.reopen(&name, None).is_err());
 
     std::fs::remove_file(fixture.path(&output)).unwrap();
@@ -146,7 +146,7 @@ async fn links_are_neither_written_nor_read_through() {
     assert!(output.read(0, 10).await.is_err());
 
     let elsewhere = fixture.store.chat();
-    let link = fixture.directory().join(elsewhere.name().unwrap());
+    let link = fixture.directory().join(&elsewhere.name);
     symlink(fixture.base.path(), link).unwrap();
     let output = elsewhere.output();
     output.append(pattern(10).into()).await;

@@ -8,7 +8,7 @@ async fn outputs_are_found_again_and_count() {
     let chat = store.chat();
     let output = filled(&chat, 500).await;
     let newer = filled(&chat, 500).await;
-    let Location { chat: name, file } = output.location().unwrap();
+    let Location { chat: name, file } = output.location();
     store.writer.flush();
     let written = std::time::SystemTime::now() - Duration::from_secs(60);
     let path = base.path().join("state/output").join(&name).join(&file);
@@ -18,8 +18,8 @@ async fn outputs_are_found_again_and_count() {
         .unwrap()
         .set_modified(written)
         .unwrap();
-    let newer = newer.location().unwrap().file;
-    let never_written = chat.output().location().unwrap().file;
+    let newer = newer.location().file;
+    let never_written = chat.output().location().file;
     drop((chat, output, store));
 
     let fixture = Fixture {
@@ -27,14 +27,14 @@ async fn outputs_are_found_again_and_count() {
         base,
     };
     let chat = fixture.store.reopen_chat(&name).unwrap();
-    assert_eq!(chat.name(), Some(name.as_str()));
+    assert_eq!(chat.name, name);
     // In any order: their age is on disk.
     let newer = chat.reopen(&newer, None).unwrap();
     let output = chat.reopen(&file, Some(500)).unwrap();
     assert_eq!(output.status(), Saved::Complete);
     assert_eq!(newer.status(), Saved::Partial(500));
     assert_eq!(all(&output).await, pattern(500));
-    assert_eq!(output.location().unwrap().file, file);
+    assert_eq!(output.location().file, file);
     let nothing = chat.reopen(&never_written, Some(0)).unwrap();
     assert_eq!(nothing.status(), Saved::Complete);
     let lost = chat.reopen(&never_written, Some(10)).unwrap();
@@ -74,7 +74,7 @@ async fn directories_that_nobody_names_are_removed_and_nothing_else() {
         filled(&store.chat(), 1).await,
         filled(&store.chat(), 1).await,
     ];
-    let names = outputs.map(|output| output.location().unwrap().chat);
+    let names = outputs.map(|output| output.location().chat);
     drop(store);
     let fixture = Fixture {
         store: open(base.path(), SaveLimits::default()),
