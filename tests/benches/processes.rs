@@ -225,8 +225,8 @@ async fn crowd(workspace: &Path, spawner: &Spawner, live: usize) {
             .sum()
     };
     let (pss, private) = (
-        of_all("Pss:"),
-        of_all("Private_Dirty:") + of_all("Private_Clean:"),
+        of_all("Pss"),
+        of_all("Private_Dirty") + of_all("Private_Clean"),
     );
     let begun = Instant::now();
     let (_, total) = registry.list(None, true, 50);

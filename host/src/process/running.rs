@@ -259,22 +259,25 @@ impl Process {
         }
     }
 
-    /// Sends one signal to everything and returns the state after that.
+    /// Sends one signal to everything and returns the state in which that met it: whoever sends to what has ended hears so,
+    /// and what it ends at once was not ended before.
     pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
         let raw = nix_signal(signal);
-        {
+        let state = {
             let mut progress = self.progress();
-            if !progress.state().is_live() {
-                return Ok(progress.state());
+            let state = progress.state();
+            if !state.is_live() {
+                return Ok(state);
             }
             progress.sent |= bit(raw);
             progress.sent_for.get_or_insert(cause);
-        }
+            state
+        };
         // Without the lock: looking for members takes a while. The containment keeps signals and reaping apart.
         self.contained
             .signal(raw)
             .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
-        Ok(self.state())
+        Ok(state)
     }
 
     /// Returns whether everything that a signal can reach was killed through this host.

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use tokio_util::sync::CancellationToken;
@@ -106,35 +106,33 @@ impl Spawner {
     ///
     /// If no other can be started. The next command tries again.
     pub(in crate::process) async fn replace_when_ended(&self) -> io::Result<()> {
-        let (socket, ended) = {
+        let (socket, pid) = {
             let running = self.running();
             let socket = running.socket.try_clone()?;
-            (socket, running.ended.clone())
+            (socket, running.pid())
         };
-        if !ended.is_cancelled() {
-            socket.set_nonblocking(true)?;
-            let socket = tokio::net::UnixStream::from_std(socket)?;
-            let mut buffer = [0; FRAME];
-            // It says nothing after its first word, so what can be read is its end.
-            loop {
-                socket.readable().await?;
-                match socket.try_read(&mut buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Ok(1..) => {}
-                    _ => break,
-                }
+        socket.set_nonblocking(true)?;
+        let socket = tokio::net::UnixStream::from_std(socket)?;
+        let mut buffer = [0; FRAME];
+        // It says nothing after its first word, so what can be read is its end.
+        loop {
+            socket.readable().await?;
+            match socket.try_read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(1..) => {}
+                _ => break,
             }
         }
         let spawner = self.clone();
-        tokio::task::spawn_blocking(move || spawner.replace())
+        tokio::task::spawn_blocking(move || spawner.replace(pid))
             .await
             .map_err(io::Error::other)?
     }
 
-    /// Starts another spawner if the present one has ended.
-    fn replace(&self) -> io::Result<()> {
+    /// Starts another spawner in the place of this one, whose socket is closed, unless somebody did before.
+    fn replace(&self, pid: u32) -> io::Result<()> {
         let mut running = self.running();
-        if !running.has_ended() {
+        if running.pid() != pid {
             return Ok(());
         }
         tracing::error!(
@@ -201,21 +199,25 @@ impl Spawner {
     /// one that got it.
     fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(i32, CancellationToken)> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
-        for last in [false, true] {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
             let running = self.running();
-            let pid = running.pid().cast_signed();
+            let pid = running.pid();
             // A command of the same user can have stopped it.
-            supervised::let_go(pid);
+            supervised::let_go(pid.cast_signed());
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
             let ended = running.ended.clone();
             drop(running);
             match sent {
-                Ok(()) => return Ok((pid, ended)),
-                Err(error) if last => return Err(error),
-                Err(_) => self.replace()?,
+                Ok(()) => return Ok((pid.cast_signed(), ended)),
+                Err(error) if Instant::now() >= give_up => return Err(error),
+                // It has much to do.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(_) => self.replace(pid)?,
             }
         }
-        Err(io::ErrorKind::BrokenPipe.into())
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -280,11 +282,6 @@ impl Running {
                 )))
             }
         }
-    }
-
-    fn has_ended(&mut self) -> bool {
-        let child = self.child.as_mut().map(Child::try_wait);
-        self.ended.is_cancelled() || !matches!(child, Some(Ok(None)))
     }
 
     fn pid(&self) -> u32 {

@@ -1,7 +1,8 @@
 //! The files of saved outputs: making, opening and removing them.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
@@ -16,7 +17,8 @@ const DIRECTORY: &str = "output";
 /// models read them.
 #[derive(Debug)]
 pub(super) struct Files {
-    output: StateDir,
+    /// `None` where there is no place for temporary files: commands run, and nothing is saved.
+    output: Option<StateDir>,
     /// The directory around it, if it ends with the store.
     temporary: Mutex<Option<TempDir>>,
 }
@@ -26,20 +28,30 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// If the state directory cannot hold a directory for outputs, or no temporary one can be made.
+    /// If the state directory cannot hold a directory for outputs. That there is no place for temporary ones is logged.
     pub(super) fn open(place: Place) -> io::Result<Self> {
-        // Who starts the store reads these errors, and needs the path.
-        let (state, temporary) = match place {
-            Place::Directory(state) => (state, None),
+        // Who starts the store reads this error, and needs the path.
+        let in_state = |state: StateDir| state.subdirectory(DIRECTORY).map_err(io::Error::other);
+        let (output, temporary) = match place {
+            Place::Directory(state) => (Some(in_state(state)?), None),
             Place::Temporary(parent) => {
-                let directory = tempfile::Builder::new()
+                let made = tempfile::Builder::new()
                     .prefix("toolhost-")
-                    .tempdir_in(parent)?;
-                let state = StateDir::open(directory.path()).map_err(io::Error::other)?;
-                (state, Some(directory))
+                    .permissions(Permissions::from_mode(0o700))
+                    .tempdir_in(parent);
+                let made = made.and_then(|directory| {
+                    let state = StateDir::open(directory.path()).map_err(io::Error::other)?;
+                    Ok((in_state(state)?, directory))
+                });
+                match made {
+                    Ok((output, directory)) => (Some(output), Some(directory)),
+                    Err(error) => {
+                        tracing::warn!(%error, "outputs are not saved, as there is no place for temporary files");
+                        (None, None)
+                    }
+                }
             }
         };
-        let output = state.subdirectory(DIRECTORY).map_err(io::Error::other)?;
         Ok(Self {
             output,
             temporary: Mutex::new(temporary),
@@ -64,7 +76,10 @@ impl Files {
     ///
     /// If the name is taken or the system refuses.
     pub(super) fn create(&self, chat: &str, name: &str) -> io::Result<File> {
-        self.output
+        let Some(output) = &self.output else {
+            return Err(io::Error::other("there is no place for temporary files"));
+        };
+        output
             .subdirectory(chat)
             .map_err(without_path)?
             .create_file(name)
@@ -100,7 +115,10 @@ impl Files {
     ///
     /// If the system refuses.
     pub(super) fn remove_chat(&self, chat: &str) -> io::Result<()> {
-        self.output.remove_subdirectory(chat)
+        match &self.output {
+            Some(output) => output.remove_subdirectory(chat),
+            None => Ok(()),
+        }
     }
 
     /// Returns the names of all directories of chats.
@@ -109,7 +127,10 @@ impl Files {
     ///
     /// If the directory cannot be read.
     pub(super) fn chats(&self) -> io::Result<Vec<String>> {
-        let names = self.output.names()?.into_iter().map(|(name, _)| name);
+        let Some(output) = &self.output else {
+            return Ok(Vec::new());
+        };
+        let names = output.names()?.into_iter().map(|(name, _)| name);
         Ok(names.filter(|name| is_name(name)).collect())
     }
 
@@ -128,9 +149,10 @@ impl Files {
 
     /// Opens the directory of a chat each time: a thousand chats hold no descriptors.
     fn directory(&self, chat: &str) -> io::Result<Option<StateDir>> {
-        self.output
-            .existing_subdirectory(chat)
-            .map_err(without_path)
+        match &self.output {
+            Some(output) => output.existing_subdirectory(chat).map_err(without_path),
+            None => Ok(None),
+        }
     }
 }
 
