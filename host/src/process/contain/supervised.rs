@@ -223,9 +223,11 @@ impl Watch {
     }
 }
 
-/// Lets a process go on that somebody stopped. Its number must not have been handed out again.
+/// Lets a process go on that somebody stopped, or is about to: the signal takes back one that is still on its way. Its number
+/// must not have been handed out again.
 pub(super) fn let_go(pid: i32) {
-    if tree::status(pid).is_some_and(|status| status.stopped) {
+    // Other numbers stand for more than one process.
+    if pid > 1 {
         _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGCONT);
     }
 }
