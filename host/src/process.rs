@@ -5,7 +5,7 @@
 //! A process here is one command with everything that it started. It has finished when its **shell** has exited, not when
 //! its output pipe closes: `sleep 5 & echo hi` has finished after a millisecond, and lingers until the `sleep` is gone.
 //!
-//! What holds a command together is in [`contain`]: a supervisor for each, or a process group where there is none.
+//! What holds a command together is in `contain`: a supervisor for each, or a process group where there is none.
 
 mod capture;
 mod changes;
