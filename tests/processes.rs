@@ -50,6 +50,14 @@ impl Setup {
         self.registry.start(&chat("a"), command).await.unwrap()
     }
 
+    /// Starts a command that ignores SIGTERM, and returns it with the pid of its shell.
+    async fn start_stubborn(&self) -> (Arc<Process>, u32) {
+        let process = self
+            .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
+            .await;
+        (process, self.pid("pid").await)
+    }
+
     async fn run(&self, command: &str) -> (State, String) {
         let process = self.start(command).await;
         finished(&process).await;
@@ -218,8 +226,9 @@ async fn a_closed_output_is_not_the_end() {
         .start("echo $$ > pid; exec >/dev/null 2>&1; exec sleep 1000")
         .await;
     let pid = setup.pid("pid").await;
+    let mut changes = process.changes();
     while !process.read(0, 1).await.end {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        changes.next().await;
     }
     assert_eq!(process.state(), State::Running);
     setup
@@ -347,10 +356,7 @@ async fn waits_end_for_what_was_asked() {
 #[tokio::test]
 async fn terminate_becomes_kill_after_the_grace() {
     let setup = setup();
-    let process = setup
-        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-        .await;
-    let pid = setup.pid("pid").await;
+    let (process, pid) = setup.start_stubborn().await;
     setup
         .registry
         .signal(
@@ -667,10 +673,7 @@ async fn a_chat_is_ended_also_if_nobody_waits_for_that() {
         ..Limits::default()
     };
     let setup = with(limits);
-    setup
-        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-        .await;
-    let pid = setup.pid("pid").await;
+    let (_, pid) = setup.start_stubborn().await;
     let a = chat("a");
     let mut ending = Box::pin(setup.registry.end_chat(&a));
     assert!(futures_util::poll!(ending.as_mut()).is_pending());
@@ -722,10 +725,7 @@ async fn what_escaped_its_group_does_not_hold_a_place_after_a_kill() {
 #[tokio::test]
 async fn a_later_terminate_with_a_shorter_grace_counts() {
     let setup = setup();
-    let process = setup
-        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-        .await;
-    let pid = setup.pid("pid").await;
+    let (process, pid) = setup.start_stubborn().await;
     let terminate = |grace| {
         setup
             .registry
@@ -759,10 +759,7 @@ async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
         ..Limits::default()
     };
     let setup = with(limits);
-    setup
-        .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-        .await;
-    let pid = setup.pid("pid").await;
+    let (_, pid) = setup.start_stubborn().await;
     let mut ending = Box::pin(setup.registry.shutdown());
     assert!(futures_util::poll!(ending.as_mut()).is_pending());
     setup.registry.hurry();

@@ -28,7 +28,7 @@ pub use capture::{Capture, Chunk, WINDOW};
 pub use changes::Changes;
 pub use command::{Command, MAX_COMMAND};
 pub use contain::{Containment, Kind, Spawner, Survivor};
-pub(crate) use contain::{SPAWNER, run_spawner};
+pub(crate) use contain::{SPAWNER, is_alive, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};
 pub use error::Error;
 pub use registry::{Config, Limits, OpenError, Records, Registry};

@@ -238,11 +238,7 @@ impl StateDir {
             Err(Errno::ENOENT) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
-        let stat = fstat(&file)?;
-        let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
-        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
-            return Err(not_ours(name));
-        }
+        check_file(&file, name)?;
         Ok(Some(file))
     }
 
@@ -356,6 +352,16 @@ impl StateDir {
         }
         Ok(names)
     }
+}
+
+/// Refuses what is no regular file that this user, and nobody else, can have written.
+fn check_file(file: &File, name: &str) -> io::Result<()> {
+    let stat = fstat(file)?;
+    let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
+    if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
+        return Err(not_ours(name));
+    }
+    Ok(())
 }
 
 fn not_ours(name: &str) -> io::Error {

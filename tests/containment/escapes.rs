@@ -175,47 +175,37 @@ async fn a_supervisor_that_may_open_nothing_lets_nothing_go() {
     }
 }
 
-/// The spawner would have to kill what a dead supervisor left.
-#[tokio::test]
-async fn a_stopped_spawner_does_not_save_the_orphans_of_a_supervisor() {
-    let bench = Bench::new();
+/// Starts a command that does this to what is above it when it is told to, and waits until nothing of it is left.
+async fn lost_with_all(bench: &Bench, name: &str, attack: &str) {
     let marked = Marked::new(bench.workspace.path());
-    let spawner = bench.spawner.pid();
     let text = format!(
-        "echo $PPID > supervisor; setsid sleep 1000 & mkfifo go; read x < go; kill -STOP {spawner}; kill -9 $PPID; sleep 1000"
+        "echo $PPID > supervisor; setsid sleep 1000 & mkfifo go; read x < go; {attack}; sleep 1000"
     );
     let process = bench.start(&marked.text(&text)).await;
-    let supervisor = supervisor(&bench, "supervisor").await;
+    let supervisor = supervisor(bench, "supervisor").await;
     marked.runs("sleep 1000", 1).await;
     go(&bench.path("go")).await;
     until("the process is lost", || {
         matches!(process.state(), State::Lost(_)).then_some(())
     })
     .await;
-    marked.until_gone("a stopped spawner", supervisor).await;
+    marked.until_gone(name, supervisor).await;
     bench.works().await;
+}
+
+/// The spawner would have to kill what a dead supervisor left.
+#[tokio::test]
+async fn a_stopped_spawner_does_not_save_the_orphans_of_a_supervisor() {
+    let bench = Bench::new();
+    let attack = format!("kill -STOP {}; kill -9 $PPID", bench.spawner.pid());
+    lost_with_all(&bench, "a stopped spawner", &attack).await;
 }
 
 #[tokio::test]
 async fn a_stopped_supervisor_does_not_save_its_command_from_the_end_of_the_spawner() {
     let bench = Bench::new();
-    let marked = Marked::new(bench.workspace.path());
-    let spawner = bench.spawner.pid();
-    let text = format!(
-        "echo $PPID > supervisor; setsid sleep 1000 & mkfifo go; read x < go; kill -STOP $PPID; kill -9 {spawner}; sleep 1000"
-    );
-    let process = bench.start(&marked.text(&text)).await;
-    let supervisor = supervisor(&bench, "supervisor").await;
-    marked.runs("sleep 1000", 1).await;
-    go(&bench.path("go")).await;
-    until("the process is lost", || {
-        matches!(process.state(), State::Lost(_)).then_some(())
-    })
-    .await;
-    marked
-        .until_gone("a stopped supervisor, no spawner", supervisor)
-        .await;
-    bench.works().await;
+    let attack = format!("kill -STOP $PPID; kill -9 {}", bench.spawner.pid());
+    lost_with_all(&bench, "a stopped supervisor, no spawner", &attack).await;
 }
 
 /// Without a cgroup nobody is left then who would know of it: SECURITY.md says so.
@@ -224,23 +214,8 @@ async fn a_cgroup_holds_what_killed_both_its_supervisor_and_the_spawner() {
     let Some(bench) = Bench::with(Mode::Cgroup) else {
         return;
     };
-    let marked = Marked::new(bench.workspace.path());
-    let spawner = bench.spawner.pid();
-    let text = format!(
-        "echo $PPID > supervisor; setsid sleep 1000 & mkfifo go; read x < go; kill -9 {spawner} $PPID; sleep 1000"
-    );
-    let process = bench.start(&marked.text(&text)).await;
-    let supervisor = supervisor(&bench, "supervisor").await;
-    marked.runs("sleep 1000", 1).await;
-    go(&bench.path("go")).await;
-    marked
-        .until_gone("no supervisor and no spawner", supervisor)
-        .await;
-    until("the process is lost", || {
-        matches!(process.state(), State::Lost(_)).then_some(())
-    })
-    .await;
-    bench.works().await;
+    let attack = format!("kill -9 {} $PPID", bench.spawner.pid());
+    lost_with_all(&bench, "no supervisor and no spawner", &attack).await;
 }
 
 /// Lets a command go on that reads from a FIFO.

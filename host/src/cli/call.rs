@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::processes::Prepared;
-use super::{Common, print, remote, serve, stderr};
+use super::{Common, listening, print, remote, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
@@ -91,7 +91,7 @@ async fn here(
     let host = start.await?;
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
-        () = serve::signalled() => {
+        () = listening::signalled() => {
             // The call is cancelled and replies with what it has.
             let ended = end(&host).await;
             return match host.call(request).await {
@@ -111,7 +111,7 @@ async fn here(
 /// Ends what still runs, and says so if that takes a while. Another signal takes its grace from it.
 async fn end(host: &Host) -> Vec<Info> {
     let mut ending = pin!(host.shutdown());
-    let mut again = pin!(serve::signalled());
+    let mut again = pin!(listening::signalled());
     let mut notice = pin!(tokio::time::sleep(Duration::from_secs(1)));
     let (mut hurried, mut noticed) = (false, false);
     let ended = loop {

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::serve::signalled;
 use super::{Common, stderr, token};
 use crate::server::{self, Access, Surfaces};
 
@@ -80,4 +80,27 @@ pub(super) async fn run(
         "stopped, and ended what was still running"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.
+pub(super) fn signalled() -> impl Future<Output = ()> {
+    let signals = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ]
+    .map(signal);
+    async move {
+        let mut arrivals = Vec::new();
+        for signal in signals {
+            match signal {
+                Ok(mut signal) => arrivals.push(Box::pin(async move { signal.recv().await })),
+                Err(error) => tracing::warn!(%error, "a signal cannot be handled"),
+            }
+        }
+        if arrivals.is_empty() {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(arrivals).await;
+    }
 }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Common;
 use super::listening::{self, Clients};
@@ -48,27 +47,4 @@ pub(super) async fn run(
         })
     };
     listening::run(common, options.listen, &options.clients, start).await
-}
-
-/// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.
-pub(super) fn signalled() -> impl Future<Output = ()> {
-    let signals = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ]
-    .map(signal);
-    async move {
-        let mut arrivals = Vec::new();
-        for signal in signals {
-            match signal {
-                Ok(mut signal) => arrivals.push(Box::pin(async move { signal.recv().await })),
-                Err(error) => tracing::warn!(%error, "a signal cannot be handled"),
-            }
-        }
-        if arrivals.is_empty() {
-            return std::future::pending().await;
-        }
-        futures_util::future::select_all(arrivals).await;
-    }
 }

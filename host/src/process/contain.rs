@@ -32,6 +32,7 @@ pub(crate) use program::run as run_spawner;
 pub(crate) use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
 pub use survivors::Survivor;
+pub(crate) use tree::{is_alive, lists_children};
 
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

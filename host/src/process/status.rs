@@ -18,6 +18,28 @@ pub enum Cause {
     Shutdown,
 }
 
+impl Cause {
+    /// Every cause.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Itself,
+        Self::Signalled,
+        Self::OutputLimit,
+        Self::OutOfMemory,
+        Self::Shutdown,
+    ];
+
+    /// Returns the name by which replies and the journal know it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Itself => "itself",
+            Self::Signalled => "signalled",
+            Self::OutputLimit => "output_limit",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
 /// How the shell of a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExitStatus {

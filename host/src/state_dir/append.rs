@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io;
 
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, fstat};
-use nix::unistd::geteuid;
+use nix::sys::stat::Mode;
 
 use super::StateDir;
 
@@ -27,11 +26,7 @@ impl StateDir {
             | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let file = File::from(openat(&self.directory, name, flags, mode)?);
-        let stat = fstat(&file)?;
-        let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
-        if !regular || stat.st_uid != geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
-            return Err(super::not_ours(name));
-        }
+        super::check_file(&file, name)?;
         Ok(file)
     }
 

@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{Uid, User};
 
 use super::Check;
-use crate::process::Environment;
+use crate::process::{Environment, lists_children};
 use crate::state_dir::{StateDir, StateDirError};
 
 /// How many descriptors a live process takes, at most.
@@ -26,9 +26,7 @@ fn kernel() -> Check {
         Ok(name) => name.release().to_string_lossy().into_owned(),
         Err(error) => return Check::failed(NAME, error.to_string(), "run it on Linux"),
     };
-    let pid = std::process::id();
-    let lists = fs::exists(format!("/proc/{pid}/task/{pid}/children")).unwrap_or(false);
-    if lists {
+    if lists_children() {
         Check::ok(NAME, format!("Linux {release}"))
     } else {
         Check::warning(

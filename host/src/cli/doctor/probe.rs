@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Check;
 use crate::process::{
     Command, Config, Containment, Error, Kind, Process, Registry, Signal, State, WaitOptions,
+    is_alive,
 };
 
 /// A command that leaves its process group, and says as what.
@@ -70,15 +71,14 @@ async fn end(registry: &Arc<Registry>) -> Result<bool, Error> {
     let pid = process.read(0, 32).await.data;
     let pid = String::from_utf8_lossy(&pid).trim().to_owned();
     registry.signal_process(&process, Signal::Kill, None)?;
-    let begin = tokio::time::Instant::now();
-    while process.state().is_live() && begin.elapsed() < PATIENCE {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let lives = stat
-        .rsplit_once(") ")
-        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']));
-    Ok(!lives && matches!(process.state(), State::Exited(_)))
+    let mut changes = process.changes();
+    let gone = async {
+        while process.state().is_live() {
+            changes.next().await;
+        }
+    };
+    _ = tokio::time::timeout(PATIENCE, gone).await;
+    Ok(!pid.parse().is_ok_and(is_alive) && matches!(process.state(), State::Exited(_)))
 }
 
 async fn ended(process: &Process) -> Result<(), Error> {

@@ -203,7 +203,7 @@ impl Spawner {
         };
         let tree = Tree {
             root: self.pid,
-            except: &self.supervisors,
+            except: Some(&self.supervisors),
         };
         if tree.members().is_empty() {
             self.orphans = None;

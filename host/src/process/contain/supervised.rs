@@ -1,6 +1,5 @@
 //! The host's end of one supervisor.
 
-use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +24,10 @@ const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was kill
 /// A command below its supervisor.
 #[derive(Debug)]
 pub(in crate::process) struct Supervised {
-    /// Closed when nothing is left: an ended process holds no descriptor.
+    /// Closed, and `None`, when nothing is left or nobody can tell: an ended process holds no descriptor.
     socket: Mutex<Option<Arc<UnixStream>>>,
     supervisor: i32,
     shell: i32,
-    gone: AtomicBool,
     leaf: Mutex<Option<Leaf>>,
     out_of_memory: AtomicBool,
 }
@@ -55,7 +53,6 @@ impl Supervised {
             socket: Mutex::new(Some(socket)),
             supervisor,
             shell,
-            gone: AtomicBool::new(false),
             leaf: Mutex::new(leaf),
             out_of_memory: AtomicBool::new(false),
         }
@@ -64,8 +61,6 @@ impl Supervised {
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         let frame = match signal {
             Signal::SIGKILL => Frame::Kill,
-            // It does that by itself after SIGTERM.
-            Signal::SIGCONT => return Ok(()),
             _ => Frame::Signal {
                 signal: signal as i32,
             },
@@ -88,7 +83,7 @@ impl Supervised {
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+        self.socket().is_none()
     }
 
     /// Kills the supervisor if somebody stopped it. The spawner then kills what it left.
@@ -113,11 +108,7 @@ impl Supervised {
         if self.is_gone() {
             return Vec::new();
         }
-        let tree = Tree {
-            root: self.supervisor,
-            except: &HashSet::new(),
-        };
-        let mut members = tree.members();
+        let mut members = Tree::below(self.supervisor).members();
         members.retain(|pid| *pid != self.shell);
         members
     }
@@ -131,23 +122,18 @@ impl Supervised {
 
     /// Nothing is left, or nobody can tell: frees what is held for a command that lives.
     fn end(&self, leaf_may_be_full: bool) {
-        let leaf = self
-            .leaf
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(leaf) = leaf {
-            self.out_of_memory
-                .fetch_or(leaf.ran_out_of_memory(), Ordering::Relaxed);
-            if leaf_may_be_full {
-                _ = leaf.kill();
-            }
+        self.note_memory();
+        let mut leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(leaf) = leaf.take()
+            && leaf_may_be_full
+        {
+            _ = leaf.kill();
         }
+        drop(leaf);
         self.socket
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        self.gone.store(true, Ordering::Release);
     }
 
     fn note_memory(&self) {

@@ -21,22 +21,27 @@ pub(super) struct Tree<'a> {
     /// The process below which the tree is.
     pub(super) root: i32,
     /// Children of the root that are no part of the tree, with all below them.
-    pub(super) except: &'a HashSet<i32>,
+    pub(super) except: Option<&'a HashSet<i32>>,
 }
 
 impl Tree<'_> {
+    /// Returns everything below a process.
+    pub(super) fn below(root: i32) -> Self {
+        Self { root, except: None }
+    }
+
     /// Returns all that is in the tree, parents before their children, without those that ended and wait to be reaped.
     pub(super) fn members(&self) -> Vec<i32> {
         let mut members = Vec::new();
         let mut seen = HashSet::new();
         let mut pending: Vec<i32> = children(self.root)
             .into_iter()
-            .filter(|pid| !self.except.contains(pid))
+            .filter(|pid| self.except.is_none_or(|except| !except.contains(pid)))
             .collect();
         while let Some(pid) = pending.pop() {
             if seen.insert(pid) {
                 pending.extend(children(pid));
-                if status(pid).is_some_and(|status| status.lives) {
+                if is_alive(pid) {
                     members.push(pid);
                 }
             }
@@ -115,6 +120,11 @@ pub(super) fn status(pid: i32) -> Option<Status> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// Returns whether there is a process of this number, and more of it than a zombie.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    status(pid).is_some_and(|status| status.lives)
+}
+
 /// The second field is a name that may contain anything, so fields are counted from its closing parenthesis on.
 fn parse(stat: &str) -> Option<Status> {
     let (_, after_name) = stat.rsplit_once(") ")?;
@@ -154,7 +164,7 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Returns whether the kernel lists the children of a process. Most do; it is an option of the build.
-pub(super) fn lists_children() -> bool {
+pub(crate) fn lists_children() -> bool {
     static LISTS: OnceLock<bool> = OnceLock::new();
     *LISTS.get_or_init(|| {
         let pid = std::process::id();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::text;
 use crate::id::ChatId;
 use crate::process::ExitStatus;
+use crate::process::saved::Location;
 
 /// One fact about a process or about a chat. What is written is one line of JSON of at most 64 KiB.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,16 +57,7 @@ pub(crate) struct Started {
     #[serde(with = "text::time")]
     pub(crate) started: SystemTime,
     /// Where its output is saved; `None` if it is not.
-    pub(crate) output: Option<OutputName>,
-}
-
-/// The place of a saved output below the state directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OutputName {
-    /// The name of the chat's directory.
-    pub(crate) directory: String,
-    /// The name of the file in it.
-    pub(crate) file: String,
+    pub(crate) output: Option<Location>,
 }
 
 /// How a process ended.

@@ -6,6 +6,7 @@ mod properties;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::*;
+use crate::process::saved::Location;
 use crate::process::{Cause, ExitStatus};
 
 fn at(millis: u64) -> SystemTime {
@@ -20,7 +21,7 @@ fn started(id: &str, chat: Option<&str>) -> Started {
         workdir: "/srv/work".into(),
         background: true,
         started: at(1_700_000_000_123),
-        output: Some(OutputName {
+        output: Some(Location {
             directory: "d".into(),
             file: "f".into(),
         }),

@@ -24,27 +24,16 @@ mod cause {
         cause: &Cause,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match cause {
-            Cause::Itself => "itself",
-            Cause::Signalled => "signalled",
-            Cause::OutputLimit => "output_limit",
-            Cause::OutOfMemory => "out_of_memory",
-            Cause::Shutdown => "shutdown",
-        })
+        serializer.serialize_str(cause.name())
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Cause, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(match text.as_str() {
-            "signalled" => Cause::Signalled,
-            "output_limit" => Cause::OutputLimit,
-            "out_of_memory" => Cause::OutOfMemory,
-            "shutdown" => Cause::Shutdown,
-            // A cause that only a newer host knows must not hide that the process ended.
-            _ => Cause::Itself,
-        })
+        let known = Cause::ALL.into_iter().find(|cause| cause.name() == text);
+        // A cause that only a newer host knows must not hide that the process ended.
+        Ok(known.unwrap_or(Cause::Itself))
     }
 }
 

@@ -8,12 +8,10 @@ use tokio::time::Instant;
 
 use super::chats::Owner;
 use super::{OpenError, Records};
-use crate::process::journal::{
-    End, Ended, Entry, Journal, Lost, OutputName, Recovered, Saving, Started,
-};
+use crate::process::journal::{End, Ended, Entry, Journal, Lost, Recovered, Saving, Started};
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
-use crate::process::saved::{ChatOutputs, Location, Place, SaveLimits, Saved, SavedOutput, Store};
+use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
 use crate::process::{Capture, State};
 use crate::state_dir::Lock;
 
@@ -156,11 +154,6 @@ impl Keeper {
 
     /// Writes down that a process is about to be started.
     pub(super) fn starting(&self, record: &Record, output: &SavedOutput) {
-        let Location { chat, file } = output.location();
-        let output = OutputName {
-            directory: chat,
-            file,
-        };
         self.journal.append(&Entry::Started(Started {
             id: record.id.clone(),
             chat: record.chat.clone(),
@@ -168,7 +161,7 @@ impl Keeper {
             workdir: record.workdir.clone(),
             background: record.background,
             started: record.started,
-            output: Some(output),
+            output: Some(output.location()),
         }));
     }
 

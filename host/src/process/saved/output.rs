@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::handover::Handover;
@@ -25,10 +26,10 @@ pub(crate) struct SavedOutput {
 }
 
 /// Where a saved output is, for the journal. Not for models.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Location {
     /// The name for [`super::Store::reopen_chat`].
-    pub(crate) chat: String,
+    pub(crate) directory: String,
     /// The name for [`ChatOutputs::reopen`].
     pub(crate) file: String,
 }
@@ -213,7 +214,7 @@ impl SavedOutput {
     /// Returns where it is, from the start and whether it has a file yet or not.
     pub(crate) fn location(&self) -> Location {
         Location {
-            chat: self.chat.name.clone(),
+            directory: self.chat.name.clone(),
             file: self.name.clone(),
         }
     }

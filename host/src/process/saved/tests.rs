@@ -26,7 +26,10 @@ impl Fixture {
 
     /// The file of an output.
     fn path(&self, output: &SavedOutput) -> PathBuf {
-        let Location { chat, file } = output.location();
+        let Location {
+            directory: chat,
+            file,
+        } = output.location();
         self.directory().join(chat).join(file)
     }
 

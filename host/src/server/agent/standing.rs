@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::process::{Cause, Saved, State, Survivor};
+use crate::process::{Saved, State, Survivor};
 
 /// The exit code that stands for none, as in the reference: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;
@@ -45,22 +45,12 @@ impl From<&State> for Standing {
             status,
             lingering: matches!(state, State::Lingering(_)),
             signal: exit.and_then(|exit| exit.signal.clone()),
-            cause: exit.map(|exit| cause(exit.cause)),
+            cause: exit.map(|exit| exit.cause.name()),
             reason: match state {
                 State::Lost(why) => Some(why.clone()),
                 _ => None,
             },
         }
-    }
-}
-
-fn cause(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Itself => "itself",
-        Cause::Signalled => "signalled",
-        Cause::OutputLimit => "output_limit",
-        Cause::OutOfMemory => "out_of_memory",
-        Cause::Shutdown => "shutdown",
     }
 }
 
@@ -106,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::process::ExitStatus;
+    use crate::process::{Cause, ExitStatus};
 
     #[test]
     fn every_state_has_the_fields_of_the_reference() {

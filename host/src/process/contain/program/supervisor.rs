@@ -3,7 +3,6 @@
 //! It is a subreaper in a session of its own, so that whatever the command starts stays below it, and it takes no signal
 //! that can be blocked. It learns of the host's end by the end of its socket, and ends the command then.
 
-use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -243,11 +242,7 @@ impl Supervisor {
     }
 
     fn signal(&self, signal: Signal) {
-        let except = HashSet::new();
-        let tree = Tree {
-            root: self.pid,
-            except: &except,
-        };
+        let tree = Tree::below(self.pid);
         tree.signal(signal);
         if signal == Signal::SIGTERM {
             // A stopped process would not see the signal before somebody lets it go on.
@@ -261,12 +256,7 @@ impl Supervisor {
         if let Some(cgroup) = &self.cgroup {
             _ = cgroup::kill(cgroup.as_fd());
         }
-        let except = HashSet::new();
-        let tree = Tree {
-            root: self.pid,
-            except: &except,
-        };
-        tree.kill();
+        Tree::below(self.pid).kill();
         if self.exited.is_none() {
             // It takes no look into `/proc`, which a command can take from this process with its descriptors. The number of a
             // child that was not reaped is its own.

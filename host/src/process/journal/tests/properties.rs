@@ -89,7 +89,7 @@ fn entries() -> impl Strategy<Value = Entry> {
             command: text,
             background,
             started,
-            output: output.map(|(directory, file)| OutputName { directory, file }),
+            output: output.map(|(directory, file)| Location { directory, file }),
         });
     let end = (id, status, time.clone(), any::<u64>(), any::<u64>(), saving).prop_map(
         |(id, status, exited, total, saved_bytes, saving)| Ended {

@@ -8,7 +8,10 @@ async fn outputs_are_found_again_and_count() {
     let chat = store.chat();
     let output = filled(&chat, 500).await;
     let newer = filled(&chat, 500).await;
-    let Location { chat: name, file } = output.location();
+    let Location {
+        directory: name,
+        file,
+    } = output.location();
     store.writer.flush();
     let written = std::time::SystemTime::now() - Duration::from_secs(60);
     let path = base.path().join("state/output").join(&name).join(&file);
@@ -74,7 +77,7 @@ async fn directories_that_nobody_names_are_removed_and_nothing_else() {
         filled(&store.chat(), 1).await,
         filled(&store.chat(), 1).await,
     ];
-    let names = outputs.map(|output| output.location().chat);
+    let names = outputs.map(|output| output.location().directory);
     drop(store);
     let fixture = Fixture {
         store: open(base.path(), SaveLimits::default()),
