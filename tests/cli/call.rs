@@ -1,0 +1,177 @@
+//! `toolhost call`.
+
+use super::*;
+
+#[test]
+fn call_prints_one_json_object() {
+    let output = run(&["call", "execute", r#"{"command":"echo hello; uname -s"}"#]);
+    let reply = json_of(&output);
+    assert_eq!(
+        (&reply["success"], &reply["output"]),
+        (&json!(true), &json!("hello\nLinux\n"))
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn an_error_of_the_tool_is_json_and_exits_with_1() {
+    let output = run(&["call", "execute", "{}"]);
+    let expected =
+        json!({ "error": { "kind": "invalid_arguments", "message": "command is required" } });
+    assert_eq!(
+        (json_of(&output), output.status.code()),
+        (expected, Some(1))
+    );
+}
+
+#[test]
+fn arguments_may_come_from_standard_input() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut child = toolhost(workspace.path())
+        .args(["call", "execute", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(br#"{"command":"pwd"}"#)
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let root = workspace.path().canonicalize().unwrap();
+    assert_eq!(json_of(&output)["output"], format!("{}\n", root.display()));
+}
+
+#[test]
+fn what_still_runs_is_ended_with_the_call_and_said_so() {
+    let output = run(&["call", "execute", r#"{"command":"sleep 1000 & echo hi"}"#]);
+    let reply = json_of(&output);
+    assert_eq!(
+        (&reply["output"], &reply["exit_code"]),
+        (&json!("hi\n"), &json!(0))
+    );
+    assert_eq!(
+        reply["ended_processes"][0]["command"],
+        "sleep 1000 & echo hi"
+    );
+    assert!(
+        text(&output.stderr).contains("ended process"),
+        "{}",
+        text(&output.stderr)
+    );
+    let pid = reply["survivors"][0]["pid"].as_u64().unwrap();
+    assert!(!is_alive(u32::try_from(pid).unwrap()));
+}
+
+#[test]
+fn the_second_call_compiles_nothing() {
+    let state = tempfile::tempdir().unwrap();
+    let call = || {
+        let workspace = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
+        command
+            .arg("--workspace")
+            .arg(workspace.path())
+            .arg("--state-dir")
+            .arg(state.path().join("x"));
+        let output = command
+            .args(["--log", "toolhost=debug", "call", "process_list"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr).to_owned()
+    };
+    let first = call();
+    assert!(
+        first.contains("code cache miss") && first.contains("compiled"),
+        "{first}"
+    );
+    let second = call();
+    assert!(
+        second.contains("code cache hit") && !second.contains("compil"),
+        "{second}"
+    );
+}
+
+#[test]
+fn a_small_address_space_is_enough() {
+    let workspace = tempfile::tempdir().unwrap();
+    let state = state_dir().join("cli");
+    let script = "ulimit -v 2000000; exec \"$0\" --workspace \"$1\" --state-dir \"$2\" call execute '{\"command\":\"echo hi\"}'";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_toolhost")])
+        .arg(workspace.path())
+        .arg(state)
+        .output()
+        .unwrap();
+    assert_eq!(
+        json_of(&output)["output"],
+        "hi\n",
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(
+        text(&output.stderr).contains("no pool of instances"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+const LEAVES_A_PROCESS: [&str; 5] = [
+    "--log",
+    "toolhost=debug",
+    "call",
+    "execute",
+    r#"{"command":"sleep 1000 & echo hi"}"#,
+];
+
+#[tokio::test]
+async fn a_reply_arrives_although_nobody_reads_standard_error() {
+    let workspace = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (full_reader, mut full_writer) = std::io::pipe().unwrap();
+    let size = nix::fcntl::fcntl(&full_writer, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
+    let filling = vec![b'x'; usize::try_from(size).unwrap()];
+    full_writer.write_all(&filling).unwrap();
+    for stderr in [writer, full_writer] {
+        let mut command = toolhost(workspace.path());
+        command.args(LEAVES_A_PROCESS).stdout(Stdio::piped());
+        let output = finished(command.stderr(stderr).spawn().unwrap()).await;
+        assert_eq!(json_of(&output)["output"], "hi\n");
+        assert_eq!(output.status.code(), Some(0));
+    }
+    drop(full_reader);
+}
+
+#[tokio::test]
+async fn an_interrupted_call_replies_with_what_it_has() {
+    let workspace = tempfile::tempdir().unwrap();
+    let child = toolhost(workspace.path())
+        .args([
+            "call",
+            "execute",
+            r#"{"command":"echo partial; echo $$ > pid; exec sleep 1000","timeout":"1h"}"#,
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid: u32 = file(&workspace.path().join("pid"))
+        .await
+        .trim()
+        .parse()
+        .unwrap();
+    let own = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let reply = json_of(&output);
+    assert_eq!(
+        (&reply["cancelled"], &reply["output"]),
+        (&json!(true), &json!("partial\n"))
+    );
+    assert_eq!(output.status.code(), Some(1));
+    until("its process is gone", || (!is_alive(pid)).then_some(())).await;
+}

@@ -1,0 +1,47 @@
+//! Where the program keeps what it keeps.
+
+use super::*;
+
+#[test]
+fn a_default_state_directory_is_not_needed() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    // The directory can be made, and the cache in it cannot.
+    let state = home.path().join(".local/state/toolhost");
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&state)
+        .unwrap();
+    std::fs::write(state.join("cache"), "").unwrap();
+    let call = |variable: &str, value: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
+        let command = command.env_clear().env(variable, value);
+        command
+            .current_dir(home.path())
+            .args(["call", "process_list"])
+            .output()
+            .unwrap()
+    };
+    for home in [file.as_path(), home.path()] {
+        let output = call("HOME", home);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert!(stderr.contains("no code cache"), "{stderr}");
+    }
+    assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
+}
+
+#[test]
+fn a_directory_that_is_no_state_directory_is_left_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let output = run(&["tools", "--state-dir", directory.path().to_str().unwrap()]);
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("chmod 700"), "{stderr}");
+    assert_eq!(output.status.code(), Some(2));
+    let mode = directory.path().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+}

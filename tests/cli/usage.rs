@@ -1,0 +1,95 @@
+//! Help, bad usage, and the list of tools.
+
+use super::*;
+
+#[test]
+fn bad_usage_is_one_line_and_exits_with_2() {
+    for (arguments, message) in [
+        (
+            &["call", "execute", "{"][..],
+            "toolhost: the arguments are not valid JSON: ",
+        ),
+        (
+            &["call", "execute", "[]"],
+            "toolhost: the arguments must be a JSON object, not an array",
+        ),
+        (
+            &["call", "nope"],
+            "toolhost: there is no tool \"nope\"; the tools are execute, process_output, process_list, process_signal",
+        ),
+        (
+            &["call", "execute", "--server", "ftp://x"],
+            "toolhost: \"ftp://x\" cannot be reached",
+        ),
+        (
+            &["call", "execute", "--server", "http://127.0.0.1:1"],
+            "toolhost: a server wants a token",
+        ),
+        (
+            &["tools", "--workspace", "/no/such/place"],
+            "toolhost: the workspace /no/such/place cannot be used",
+        ),
+        (
+            &["tools", "--state-dir", "/dev/null"],
+            "toolhost: the state directory /dev/null cannot be used",
+        ),
+    ] {
+        let output = run(arguments);
+        let stderr = text(&output.stderr);
+        assert!(
+            stderr.starts_with(message) && stderr.lines().count() == 1,
+            "{arguments:?}: {stderr}"
+        );
+        let parts: Vec<_> = stderr.trim().split(": ").collect();
+        let each_once = |part| parts.iter().filter(|other| *other == part).count() == 1;
+        assert!(parts.iter().all(each_once), "said twice: {stderr}");
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(2), 0),
+            "{arguments:?}"
+        );
+    }
+    for arguments in [
+        &[][..],
+        &["nope"],
+        &["call"],
+        &["call", "execute", "--chat", "a b"],
+        &["tools", "--format", "x"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(2), 0),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn tools_are_printed_for_each_provider() {
+    let output = run(&["tools", "--format", "anthropic"]);
+    let tools: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(tools[0]["name"], "execute");
+    assert!(tools[0]["input_schema"]["properties"]["command"].is_object());
+}
+
+#[test]
+fn help_names_every_command() {
+    let output = run(&["--help"]);
+    let help = text(&output.stdout);
+    assert!(
+        [
+            "call",
+            "tools",
+            "serve",
+            "agent",
+            "--workspace",
+            "--state-dir",
+            "--log"
+        ]
+        .iter()
+        .all(|word| help.contains(word)),
+        "{help}"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
