@@ -162,3 +162,14 @@ fn cases(count: u32) -> Cases {
         ..Cases::with_cases(count)
     }
 }
+
+/// How many bytes of output are on the disk, in a state directory.
+fn saved_in(state: &Path) -> u64 {
+    let chats = std::fs::read_dir(state.join("output"))
+        .into_iter()
+        .flatten();
+    let files = chats.flat_map(|chat| std::fs::read_dir(chat.unwrap().path()).unwrap());
+    files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum()
+}

@@ -169,3 +169,24 @@ async fn a_later_terminate_with_a_shorter_grace_counts() {
     finished(&process).await;
     assert!(!is_alive(pid));
 }
+
+/// A signal for what outlives a shell did not end that shell.
+#[tokio::test]
+async fn who_ends_survivors_did_not_end_the_shell() {
+    let setup = setup();
+    let process = setup.start("sleep 1000 & exit 3").await;
+    finished(&process).await;
+    let lingering = process.state();
+    assert!(matches!(lingering, State::Lingering(_)), "{lingering:?}");
+    let sent = setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Terminate, None);
+    sent.unwrap();
+    let mut changes = process.changes();
+    while process.state().is_live() {
+        changes.next().await;
+    }
+    let state = process.state();
+    let status = state.exit_status().unwrap();
+    assert_eq!((status.code, status.cause), (Some(3), Cause::Itself));
+}

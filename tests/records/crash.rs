@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use toolhost::process::{OpenError, Registry, Saved, State};
 use toolhost::state_dir::StateDirError;
 
-use super::{chat, finished, kept, pattern, read_all, sh};
+use super::{chat, finished, kept, pattern, read_all, saved_in, sh};
 use crate::harness::{file, until, until_dead};
 
 const WORKSPACE: &str = "TOOLHOST_TEST_WORKSPACE";
@@ -58,13 +58,7 @@ impl Killable {
     }
 
     fn saved(&self) -> u64 {
-        let chats = std::fs::read_dir(self.path("state/output"))
-            .into_iter()
-            .flatten();
-        let files = chats.flat_map(|chat| std::fs::read_dir(chat.unwrap().path()).unwrap());
-        files
-            .map(|file| file.unwrap().metadata().unwrap().len())
-            .sum()
+        saved_in(&self.path("state"))
     }
 }
 

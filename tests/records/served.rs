@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{file, until_dead};
+use crate::harness::{file, until, until_dead};
 use crate::resources::Measured;
 
 #[tokio::test]
@@ -22,6 +22,12 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
     let running = host.call("execute", arguments).await;
     let workspace = host.workspace.take().unwrap();
     let pid = file(&workspace.path().join("pid")).await;
+    let output: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
+    let all = (output.len() + "begun\n".len()) as u64;
+    until("all of it is on disk", || {
+        (super::saved_in(&place) == all).then_some(())
+    })
+    .await;
     host.child.kill().unwrap();
     host.child.wait().unwrap();
     until_dead(pid.trim().parse().unwrap()).await;
@@ -34,7 +40,6 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
         (&json!("exited"), &json!(3)),
         "{again}"
     );
-    let output: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
     let text = again["output"].as_str().unwrap();
     assert!(text.len() > 10_000 && output[60_000..].starts_with(text));
     let lost = host

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -207,19 +207,18 @@ impl Life {
 
     fn note(&mut self, event: Event) {
         match event {
-            Event::Exited(exit) => self.process.update(|progress| {
-                progress.exit = Some(exit);
-                progress.out_of_memory = self.process.contained.ran_out_of_memory();
-                progress.exited = Some((SystemTime::now(), Instant::now()));
-            }),
+            Event::Exited(exit) => {
+                let out_of_memory = self.process.contained.ran_out_of_memory();
+                self.process
+                    .update(|progress| progress.exited(exit, out_of_memory));
+            }
             Event::Gone => self.gone = true,
             Event::Lost(why) => {
                 tracing::warn!(process = self.process.id(), "lost: {why}");
                 self.gone = true;
                 self.process.update(|progress| {
                     if progress.exit.is_none() {
-                        progress.lost = Some(why.to_owned());
-                        progress.exited = Some((SystemTime::now(), Instant::now()));
+                        progress.lose(why);
                     }
                 });
             }

@@ -205,8 +205,12 @@ impl Registry {
             Ok(process)
         } else {
             // The registry was closed, or the chat ended, while this started.
-            _ = process.send(Signal::Kill, Cause::Shutdown);
-            self.keeper.forget(&[process]);
+            self.keeper.forget(&[Arc::clone(&process)]);
+            let hurry = self.hurry.clone();
+            let end = async move {
+                ending::end(&process, Duration::ZERO, &hurry, Cause::Shutdown).await;
+            };
+            self.ending.spawn_on(end, &self.runtime);
             Err(Error::Closed)
         }
     }

@@ -35,7 +35,7 @@ pub struct Process {
 pub(super) struct Progress {
     pub(super) capture: Capture,
     /// How the shell ended, once it did.
-    pub(super) exit: Option<Exit>,
+    pub(super) exit: Option<ExitStatus>,
     /// Why nobody knows how it ended.
     pub(super) lost: Option<String>,
     /// How it ended, if that is known from the journal.
@@ -46,10 +46,8 @@ pub(super) struct Progress {
     pub(super) lingering: bool,
     /// Whether the end of the output was read.
     pub(super) output_ended: bool,
-    /// Whether the kernel ended something of it for lack of memory.
-    pub(super) out_of_memory: bool,
     /// When it ended.
-    pub(super) exited: Option<(SystemTime, Instant)>,
+    pub(super) ended: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
     /// The signals that were sent through this host, as a set of bits, and on whose behalf.
     pub(super) sent: u64,
@@ -253,7 +251,7 @@ impl Process {
             background: self.record.background,
             state: progress.state(),
             started: self.record.started,
-            exited: progress.exited.map(|(time, _)| time),
+            exited: progress.ended.map(|(time, _)| time),
             last_output: progress.last_output,
             total: progress.capture.total(),
         }
@@ -335,10 +333,10 @@ impl Progress {
         if let Some(state) = &self.recorded {
             return state.clone();
         }
-        match (self.exit, &self.lost) {
+        match (&self.exit, &self.lost) {
             _ if !self.drained => State::Running,
-            (Some(exit), _) if self.lingering => State::Lingering(self.status(exit)),
-            (Some(exit), _) => State::Exited(self.status(exit)),
+            (Some(exit), _) if self.lingering => State::Lingering(exit.clone()),
+            (Some(exit), _) => State::Exited(exit.clone()),
             (None, Some(why)) => State::Lost(why.clone()),
             (None, None) => State::Running,
         }
@@ -346,10 +344,11 @@ impl Progress {
 
     /// Returns whether it ended longer ago than this.
     pub(super) fn ended_before(&self, age: Duration) -> bool {
-        self.exited.is_some_and(|(_, at)| at.elapsed() > age)
+        self.ended.is_some_and(|(_, at)| at.elapsed() > age)
     }
 
-    fn status(&self, exit: Exit) -> ExitStatus {
+    /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
+    pub(super) fn exited(&mut self, exit: Exit, out_of_memory: bool) {
         let sent = |signal: nix::sys::signal::Signal| self.sent & bit(signal) != 0;
         let caused = match exit {
             Exit::Signal(signal) => sent(signal),
@@ -358,21 +357,25 @@ impl Progress {
         };
         let cause = match self.sent_for.filter(|_| caused) {
             Some(cause) => cause,
-            None if self.out_of_memory => Cause::OutOfMemory,
+            None if out_of_memory => Cause::OutOfMemory,
             None => Cause::Itself,
         };
-        match exit {
-            Exit::Code(code) => ExitStatus {
-                code: Some(code),
-                signal: None,
-                cause,
-            },
-            Exit::Signal(signal) => ExitStatus {
-                code: None,
-                signal: Some(signal.as_str().to_owned()),
-                cause,
-            },
-        }
+        let (code, signal) = match exit {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(signal) => (None, Some(signal.as_str().to_owned())),
+        };
+        self.exit = Some(ExitStatus {
+            code,
+            signal,
+            cause,
+        });
+        self.ended = Some((SystemTime::now(), Instant::now()));
+    }
+
+    /// Notes that nobody knows how the shell ended.
+    pub(super) fn lose(&mut self, why: &str) {
+        self.lost = Some(why.to_owned());
+        self.ended = Some((SystemTime::now(), Instant::now()));
     }
 }
 

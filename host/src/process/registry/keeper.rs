@@ -123,7 +123,7 @@ impl Keeper {
             recorded: Some(state),
             drained: true,
             output_ended: true,
-            exited: Some((
+            ended: Some((
                 ended,
                 Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
             )),
