@@ -4,6 +4,8 @@
 //! test first sees that the things really run: nothing is left of what never started, either.
 
 /// A registry of its own, with and without a cgroup for each command.
+/// Commands that keep what is above them from its work, other than by signals.
+mod attacks;
 mod bench;
 /// Ways in which commands try to outlive their end.
 mod commands;

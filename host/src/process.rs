@@ -21,6 +21,7 @@ mod record;
 mod registry;
 mod running;
 mod saved;
+mod search;
 mod status;
 mod wait;
 

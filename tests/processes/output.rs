@@ -156,3 +156,55 @@ async fn an_ended_process_holds_no_descriptor() {
     })
     .await;
 }
+
+/// A search that is as slow as it may be does not outlast its wait, nor miss what only the disk has.
+#[tokio::test]
+async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
+    let setup = setup();
+    let flood = setup.start("yes x | head -c 2000000000; sleep 1000").await;
+    let options = WaitOptions {
+        timeout: Duration::from_millis(200),
+        until: Some("(x.?x.?){4}never".into()),
+        ..WaitOptions::default()
+    };
+    let waited = tokio::time::timeout(PATIENCE, flood.wait(&options)).await;
+    assert_eq!(waited.unwrap().unwrap().wake, Wake::TimedOut);
+    setup
+        .registry
+        .signal(&chat("a"), flood.id(), Signal::Kill, None)
+        .unwrap();
+
+    let process = setup
+        .start("seq 1 50000; echo READY in the middle; seq 1 50000; echo x > written; sleep 1000")
+        .await;
+    setup.written("written").await;
+    for (until, expected) in [
+        ("^READY", Wake::Matched),
+        ("50000\nREADY in", Wake::Matched),
+        ("^EADY", Wake::TimedOut),
+        ("EADY$", Wake::TimedOut),
+        ("^in", Wake::TimedOut),
+    ] {
+        let options = WaitOptions {
+            timeout: if expected == Wake::Matched {
+                PATIENCE
+            } else {
+                Duration::from_millis(100)
+            },
+            until: Some(until.into()),
+            ..WaitOptions::default()
+        };
+        let waited = process.wait(&options).await.unwrap();
+        assert_eq!(waited.wake, expected, "{until}");
+        if let Some(end) = waited.match_end {
+            let read = process.read(end, 7).await;
+            assert!(
+                " in the".as_bytes().starts_with(&read.data[..3]) || read.data.starts_with(b" the")
+            );
+        }
+    }
+    setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Kill, None)
+        .unwrap();
+}

@@ -137,8 +137,7 @@ async fn the_reply_of_a_tool_says_so() {
     };
     let config = kept(workspace.path());
     let setup = harness::Setup::with(|builder| builder.processes(config)).await;
-    std::fs::write(workspace.path().join("file"), pattern(0..3 << 20)).unwrap();
-    let reply = setup.execute("cat file").await;
+    let reply = setup.execute("yes | head -c 3000000").await;
     assert_eq!(
         (&reply["success"], &reply["truncated"]["saved"]),
         (&json!(true), &json!(false))

@@ -14,12 +14,12 @@ async fn a_flood_of_output_does_not_stay_in_the_host() {
     const SIZE: u64 = 512 << 20;
     let host = Measured::start();
     for _ in 0..10 {
-        host.run_in_background("head -c 1048576 /dev/zero").await;
+        host.run_in_background("yes | head -c 1048576").await;
     }
     let reset = std::fs::write(host.proc("clear_refs"), "5").is_ok();
     let before = host.status("VmRSS");
     let reply = host
-        .run_in_background(&format!("head -c {SIZE} /dev/zero"))
+        .run_in_background(&format!("yes | head -c {SIZE}"))
         .await;
     assert_eq!(reply["truncated"]["original_bytes"], SIZE, "{reply}");
     let (peak, after) = (host.status("VmHWM"), host.status("VmRSS"));

@@ -8,6 +8,7 @@
 
 mod cgroup;
 mod group;
+mod own_children;
 mod program;
 mod spawner;
 mod supervised;
@@ -34,11 +35,15 @@ pub use spawner::Spawner;
 pub use survivors::Survivor;
 pub(crate) use tree::{is_alive, lists_children};
 
+/// The most survivors that are named. Who starts thousands does not want to read about each.
+const MOST_SURVIVORS: usize = 64;
+
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Code(i32),
-    Signal(Signal),
+    /// By its number: real-time signals have no names in the libraries.
+    Signal(i32),
 }
 
 /// What a command is started with.
@@ -131,10 +136,11 @@ impl Contained {
         matches!(self, Self::Group(_))
     }
 
-    /// Frees what should have ended and cannot, because a command stopped what looks after it.
-    pub(super) fn unblock(&self) {
+    /// Frees what should have ended and cannot, because a command stopped what looks after it, or otherwise keeps it from
+    /// answering where that is `overdue`.
+    pub(super) fn unblock(&self, overdue: bool) {
         if let Self::Supervised(supervised) = self {
-            supervised.unblock();
+            supervised.unblock(overdue);
         }
     }
 
@@ -146,14 +152,15 @@ impl Contained {
         }
     }
 
-    /// Returns what lives of it besides the shell.
+    /// Returns what lives of it besides the shell, at most [`MOST_SURVIVORS`].
     pub(super) fn survivors(&self) -> Vec<Survivor> {
         let members = match self {
             Self::Group(group) => group.members(),
-            Self::Supervised(supervised) => supervised.members(),
+            Self::Supervised(supervised) => supervised.members(MOST_SURVIVORS),
             Self::Past => Vec::new(),
         };
-        members.into_iter().map(Survivor::of).collect()
+        let members = members.into_iter().take(MOST_SURVIVORS);
+        members.map(Survivor::of).collect()
     }
 
     /// Ends what nobody is going to watch.
@@ -223,11 +230,11 @@ impl fmt::Display for Kind {
 }
 
 /// Says why a command could not be started, with what would help.
-pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>) -> String {
+pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>, kind: Kind) -> String {
     if error.raw_os_error() != Some(nix::libc::E2BIG) {
         return error.to_string();
     }
-    if spawn.command.len() > MOST_IN_GROUP {
+    if kind == Kind::ProcessGroup && spawn.command.len() > MOST_IN_GROUP {
         return format!(
             "the command has {} bytes, the most without a supervisor is {MOST_IN_GROUP}: put it into a file and run that",
             spawn.command.len()

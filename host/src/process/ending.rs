@@ -10,7 +10,13 @@ use super::running::Process;
 use super::{Cause, Error, Signal, State};
 
 /// How long a killed process may take to disappear before it is given up, which happens to processes stuck in the kernel.
-const KILL_MAX: Duration = Duration::from_secs(2);
+const KILL_MAX: Duration = Duration::from_secs(4);
+
+/// How long what looks after it may take to answer that it kills it, before that is killed as well.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// The longest grace. More cannot be meant, and a moment that is too far away cannot be counted.
+const GRACE_MAX: Duration = Duration::from_hours(24);
 
 /// How often a kill is repeated.
 const KILL_ROUND: Duration = Duration::from_millis(50);
@@ -29,27 +35,34 @@ pub(super) fn signal(
         return Ok(state);
     }
     match signal {
-        Signal::Terminate => {
-            let kill_at = Instant::now() + grace;
-            // One task for a process, however often it is asked to end; the earliest moment counts.
-            let earlier = {
-                let mut progress = process.progress();
-                let earlier = progress.kill_at;
-                progress.kill_at = Some(earlier.map_or(kill_at, |earlier| earlier.min(kill_at)));
-                earlier
-            };
-            if earlier.is_none() {
-                tokio::spawn(kill_in_time(Arc::clone(process)));
-            }
-        }
-        Signal::Kill => {
-            let process = Arc::clone(process);
-            // One signal would do, but for what forks meanwhile and for who stopped the supervisor.
-            tokio::spawn(async move { kill(&process, Cause::Signalled).await });
-        }
+        Signal::Terminate => kill_after(process, grace),
+        // One signal would do, but for what forks meanwhile and for who stopped the supervisor.
+        Signal::Kill => kill_after(process, Duration::ZERO),
         _ => {}
     }
     Ok(state)
+}
+
+/// Kills a process that wrote too much, without anyone waiting for that.
+pub(super) fn kill_for(process: &Arc<Process>, cause: Cause) {
+    if let Err(error) = process.send(Signal::Kill, cause) {
+        tracing::debug!(process = process.id(), %error, "failed to kill");
+    }
+    kill_after(process, Duration::ZERO);
+}
+
+/// Has a process killed after the grace. One task for a process, however often it is asked to end; the earliest moment counts.
+fn kill_after(process: &Arc<Process>, grace: Duration) {
+    let kill_at = Instant::now() + grace.min(GRACE_MAX);
+    let earlier = {
+        let mut progress = process.progress();
+        let earlier = progress.kill_at;
+        progress.kill_at = Some(earlier.map_or(kill_at, |earlier| earlier.min(kill_at)));
+        earlier
+    };
+    if earlier.is_none() {
+        tokio::spawn(kill_in_time(Arc::clone(process)));
+    }
 }
 
 /// Kills a process at the moment that its progress names, unless it is gone before.
@@ -79,6 +92,7 @@ pub(super) async fn end(
     hurry: &CancellationToken,
     cause: Cause,
 ) {
+    let grace = grace.min(GRACE_MAX);
     if !grace.is_zero() && !hurry.is_cancelled() {
         if let Err(error) = process.send(Signal::Terminate, cause) {
             tracing::debug!(process = process.id(), %error, "failed to terminate");
@@ -93,21 +107,21 @@ pub(super) async fn end(
 
 /// Kills until nothing is left: what forks while it is being killed is hit by the next round.
 async fn kill(process: &Process, cause: Cause) {
-    let give_up = Instant::now() + KILL_MAX;
-    while Instant::now() < give_up {
+    let begun = Instant::now();
+    while begun.elapsed() < KILL_MAX {
         if let Err(error) = process.send(Signal::Kill, cause) {
             tracing::debug!(process = process.id(), %error, "failed to kill");
         }
         if gone_within(process, KILL_ROUND).await {
             return;
         }
-        process.contained.unblock();
+        process.contained.unblock(begun.elapsed() > ANSWER_MAX);
     }
     tracing::warn!(process = process.id(), command = ?process.command(), "could not be killed");
 }
 
-/// Waits until nothing is left. Where that is an event, it is waited for; the end of the orphans of a process group is looked
-/// for in short rounds.
+/// Waits until nothing is left, which is looked for after every change, and in short rounds: the end of the orphans of a
+/// process group is no event.
 async fn gone_within(process: &Process, time: Duration) -> bool {
     let deadline = Instant::now() + time;
     let mut changed = process.changed.subscribe();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::contain::{Event, Watch};
 use super::pipe_reader::{PipeReader, Room, Taken};
 use super::running::Process;
-use super::{Cause, Signal};
+use super::{Cause, ending};
 
 /// How long the output may be silent after the shell has exited before the process counts as drained.
 ///
@@ -32,6 +32,8 @@ struct Life {
     output_limit: u64,
     /// Whether nothing is left that a signal could reach.
     gone: bool,
+    /// How long reading waited for the disk. A process is not to blame for that.
+    stalled: Duration,
 }
 
 /// Moves a process along until nothing is left of it. Part of a task of its own, whoever waits for the process.
@@ -48,6 +50,7 @@ pub(super) async fn supervise(
         reader: Some(PipeReader::new(output, room)),
         output_limit,
         gone: false,
+        stalled: Duration::ZERO,
     };
     life.until_exit().await;
     life.drain().await;
@@ -71,8 +74,9 @@ impl Life {
     async fn drain(&mut self) {
         let last = Instant::now() + DRAIN_MAX;
         let mut idle = Instant::now() + DRAIN_IDLE;
-        while self.reader.is_some() && Instant::now() < last {
-            match self.step(Some(idle.min(last))).await {
+        self.stalled = Duration::ZERO;
+        while self.reader.is_some() && Instant::now() < last + self.stalled {
+            match self.step(Some(idle.min(last + self.stalled))).await {
                 Step::Output => idle = Instant::now() + DRAIN_IDLE,
                 Step::Event => {}
                 Step::Silence => return,
@@ -183,7 +187,9 @@ impl Life {
             Ok(Taken::Pushed(total)) => total,
             Ok(Taken::ToSave(bytes)) => {
                 // Saved before it shows: a cursor never meets bytes that neither memory nor the saved output has.
+                let begun = Instant::now();
                 self.process.saved.append(bytes.clone()).await;
+                self.stalled += begun.elapsed();
                 self.process.push(&bytes)
             }
             Ok(Taken::End) => return self.end_output(),
@@ -195,7 +201,7 @@ impl Life {
         if total > self.output_limit
             && (!self.process.was_killed() || self.process.contained.can_be_left())
         {
-            _ = self.process.send(Signal::Kill, Cause::OutputLimit);
+            ending::kill_for(&self.process, Cause::OutputLimit);
         }
     }
 

@@ -186,7 +186,11 @@ impl Registry {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.keeper.never_started(&record.id);
-                return Err(Error::Failed(contain::explain(&error, &spawn)));
+                return Err(Error::Failed(contain::explain(
+                    &error,
+                    &spawn,
+                    self.containment().kind,
+                )));
             }
         };
         let process = Arc::new(Process::started(record, contained, output));

@@ -49,9 +49,8 @@ pub(super) struct Progress {
     /// When it ended.
     pub(super) ended: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
-    /// The signals that were sent through this host, as a set of bits, and on whose behalf.
-    pub(super) sent: u64,
-    pub(super) sent_for: Option<Cause>,
+    /// The signals that were sent through this host, each with the cause for which it was first.
+    pub(super) sent: Vec<(Signal, Cause)>,
     /// When a process that was asked to end is killed.
     pub(super) kill_at: Option<Instant>,
     /// Whether its output is no longer kept.
@@ -69,7 +68,7 @@ pub struct Snapshot {
     pub head: Vec<u8>,
     /// The last bytes that are not in the head.
     pub tail: Vec<u8>,
-    /// What outlives the shell; empty while the shell runs.
+    /// What outlives the shell, at most 64 of them; empty while the shell runs.
     pub survivors: Vec<Survivor>,
     /// How far the full copy of the output goes.
     pub saved: Saved,
@@ -260,33 +259,35 @@ impl Process {
     /// Sends one signal to everything and returns the state in which that met it: whoever sends to what has ended hears so,
     /// and what it ends at once was not ended before.
     pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
-        let raw = nix_signal(signal);
         let state = {
             let mut progress = self.progress();
             let state = progress.state();
             if !state.is_live() {
                 return Ok(state);
             }
-            progress.sent |= bit(raw);
-            progress.sent_for.get_or_insert(cause);
+            if progress.sent_for(signal).is_none() {
+                progress.sent.push((signal, cause));
+            }
             state
         };
         // Without the lock: looking for members takes a while. The containment keeps signals and reaping apart.
         self.contained
-            .signal(raw)
+            .signal(nix_signal(signal))
             .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
         Ok(state)
     }
 
     /// Returns whether everything that a signal can reach was killed through this host.
     pub(super) fn was_killed(&self) -> bool {
-        self.progress().sent & bit(nix::sys::signal::Signal::SIGKILL) != 0
+        self.progress().sent_for(Signal::Kill).is_some()
     }
 
     /// Returns whether everything that a signal can reach was told to end, or killed, through this host.
     pub(super) fn was_told_to_end(&self) -> bool {
-        use nix::sys::signal::Signal;
-        self.progress().sent & (bit(Signal::SIGKILL) | bit(Signal::SIGTERM)) != 0
+        let progress = self.progress();
+        [Signal::Kill, Signal::Terminate]
+            .iter()
+            .any(|signal| progress.sent_for(*signal).is_some())
     }
 
     /// Returns whether the end of its shell is known, or known to be lost.
@@ -349,20 +350,23 @@ impl Progress {
 
     /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
     pub(super) fn exited(&mut self, exit: Exit, out_of_memory: bool) {
-        let sent = |signal: nix::sys::signal::Signal| self.sent & bit(signal) != 0;
-        let caused = match exit {
-            Exit::Signal(signal) => sent(signal),
+        let sent = match exit {
+            Exit::Signal(number) => {
+                let is_it = |(signal, _): &&(Signal, Cause)| nix_signal(*signal) as i32 == number;
+                self.sent.iter().find(is_it).map(|(_, cause)| *cause)
+            }
             // A handler of SIGTERM that cleans up and exits by itself was still asked to.
-            Exit::Code(_) => sent(nix::sys::signal::Signal::SIGTERM),
+            Exit::Code(_) => self.sent_for(Signal::Terminate),
         };
-        let cause = match self.sent_for.filter(|_| caused) {
-            Some(cause) => cause,
-            None if out_of_memory => Cause::OutOfMemory,
-            None => Cause::Itself,
-        };
+        let starved = out_of_memory && matches!(exit, Exit::Signal(SIGKILL) | Exit::Code(KILLED));
+        let cause = sent.unwrap_or(if starved {
+            Cause::OutOfMemory
+        } else {
+            Cause::Itself
+        });
         let (code, signal) = match exit {
             Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal.as_str().to_owned())),
+            Exit::Signal(number) => (None, Some(signal_name(number))),
         };
         self.exit = Some(ExitStatus {
             code,
@@ -372,6 +376,12 @@ impl Progress {
         self.ended = Some((SystemTime::now(), Instant::now()));
     }
 
+    /// Returns for which cause a signal was sent through this host, if it was.
+    fn sent_for(&self, signal: Signal) -> Option<Cause> {
+        let sent = self.sent.iter().find(|(sent, _)| *sent == signal);
+        sent.map(|(_, cause)| *cause)
+    }
+
     /// Notes that nobody knows how the shell ended.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost = Some(why.to_owned());
@@ -379,9 +389,17 @@ impl Progress {
     }
 }
 
-/// The place of a signal in a set.
-fn bit(signal: nix::sys::signal::Signal) -> u64 {
-    1 << signal as u32
+const SIGKILL: i32 = nix::libc::SIGKILL;
+
+/// The exit code by which a shell tells that SIGKILL ended what it ran last.
+const KILLED: i32 = 128 + SIGKILL;
+
+/// Returns the name of a signal.
+fn signal_name(number: i32) -> String {
+    match nix::sys::signal::Signal::try_from(number) {
+        Ok(signal) => signal.as_str().to_owned(),
+        Err(_) => format!("SIGRTMIN+{}", number - nix::libc::SIGRTMIN()),
+    }
 }
 
 fn nix_signal(signal: Signal) -> nix::sys::signal::Signal {

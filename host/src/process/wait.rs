@@ -3,22 +3,14 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use regex::bytes::{Regex, RegexBuilder};
 use tokio::time::Instant;
 
 use super::running::{Process, Progress};
+use super::search::{Search, expression};
 use super::{Error, State};
 
-/// The most memory that a compiled expression of [`WaitOptions::until`] may take, in bytes.
-///
-/// It bounds the time of a search, which grows with it: one of 1 MiB was seen to take 19 s over both windows.
-const MAX_EXPRESSION: usize = 16 << 10;
-
-/// The most memory that its search may take, in bytes.
-const MAX_SEARCH: usize = 1 << 20;
-
-/// The longest text of such an expression, in bytes.
-const MAX_EXPRESSION_TEXT: usize = 4096;
+/// How long one look may take before it is seen whether the wait is over. The search goes on where it was.
+const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// How long output may gather before it is searched again.
 const BETWEEN_SEARCHES: Duration = Duration::from_millis(20);
@@ -30,8 +22,9 @@ pub struct WaitOptions {
     pub timeout: Duration,
     /// The cursor from which `until` searches, and with which `output` compares.
     pub since: u64,
-    /// A regular expression over bytes that ends the wait when it matches what is in memory from `since` on. Classes such
-    /// as `\w` are those of ASCII; the compiled expression is bounded to 16 KiB.
+    /// A regular expression over bytes that ends the wait when it matches what is kept from `since` on, in memory or saved; a
+    /// match of more than 4 KiB may not be found. Classes such as `\w` are those of ASCII, `^` and `$` are the ends of lines;
+    /// the compiled expression is bounded to 16 KiB.
     pub until: Option<String>,
     /// Whether any byte past `since` ends the wait.
     pub output: bool,
@@ -71,7 +64,8 @@ impl Process {
     /// [`Error::Invalid`] if [`WaitOptions::until`] is no valid expression, or too large a one.
     pub async fn wait(&self, options: &WaitOptions) -> Result<Waited, Error> {
         let until = options.until.as_deref().map(expression).transpose()?;
-        let wants_output = options.output || until.is_some();
+        let mut search = until.map(|until| Search::new(until, options.since));
+        let wants_output = options.output || search.is_some();
         // Subscribed before the first look, so that no change between look and wait is missed.
         let (mut changed, mut grown) = (self.changed.subscribe(), self.grown.subscribe());
         let timeout = async {
@@ -84,12 +78,19 @@ impl Process {
         loop {
             changed.mark_unchanged();
             grown.mark_unchanged();
-            if let Some(waited) = self.look(options, until.as_ref()) {
-                return Ok(waited);
+            let is_over = futures_util::FutureExt::now_or_never(&mut timeout).is_some();
+            // Also the shortest wait takes a look at all that there is, which may have to come from the disk.
+            let look = self.look(options, search.as_mut());
+            match tokio::time::timeout(LOOK_MAX, look).await {
+                Ok(Some(waited)) => return Ok(waited),
+                _ if is_over => return Ok(self.progress().waited(Wake::TimedOut, None)),
+                Ok(None) => {}
+                // There is more to search.
+                Err(_) => continue,
             }
             let output = async {
                 _ = grown.changed().await;
-                if until.is_some() {
+                if options.until.is_some() {
                     // One search serves all that was written meanwhile.
                     tokio::time::sleep(BETWEEN_SEARCHES).await;
                 }
@@ -98,44 +99,31 @@ impl Process {
                 _ = changed.changed() => {}
                 () = output, if wants_output => {}
                 () = &mut timeout => {
-                    let last_look = self.look(options, until.as_ref());
-                    return Ok(last_look.unwrap_or_else(|| self.progress().waited(Wake::TimedOut, None)));
+                    let last_look = tokio::time::timeout(LOOK_MAX, self.look(options, search.as_mut()));
+                    let seen = last_look.await.ok().flatten();
+                    return Ok(seen.unwrap_or_else(|| self.progress().waited(Wake::TimedOut, None)));
                 }
             }
         }
     }
 
     /// Returns why a wait is over, if it is.
-    fn look(&self, options: &WaitOptions, until: Option<&Regex>) -> Option<Waited> {
-        let matched = until.and_then(|until| self.find(until, options.since));
-        let progress = self.progress();
-        if matched.is_some() {
-            return Some(progress.waited(Wake::Matched, matched));
+    async fn look(&self, options: &WaitOptions, search: Option<&mut Search>) -> Option<Waited> {
+        // Before the search, which so sees everything that one that has ended wrote.
+        let drained = self.progress().drained;
+        if let Some(search) = search
+            && let Some(found) = search.go_on(self).await
+        {
+            return Some(self.progress().waited(Wake::Matched, Some(found)));
         }
-        if progress.drained {
+        let progress = self.progress();
+        if drained {
             return Some(progress.waited(Wake::Ended, None));
         }
         if options.output && progress.capture.total() > options.since {
             return Some(progress.waited(Wake::Output, None));
         }
         None
-    }
-
-    /// Returns the cursor past the first match. Both windows are searched, a match across the gap is none.
-    ///
-    /// A search can take long, so it runs on a copy: nobody else waits for it.
-    fn find(&self, until: &Regex, since: u64) -> Option<u64> {
-        let mut cursor = since;
-        loop {
-            let chunk = self.progress().capture.read(cursor, usize::MAX);
-            if let Some(found) = until.find(&chunk.data) {
-                return Some(chunk.offset + found.end() as u64);
-            }
-            if chunk.data.is_empty() {
-                return None;
-            }
-            cursor = chunk.offset + chunk.data.len() as u64;
-        }
     }
 }
 
@@ -148,18 +136,4 @@ impl Progress {
             match_end,
         }
     }
-}
-
-fn expression(text: &str) -> Result<Regex, Error> {
-    if text.len() > MAX_EXPRESSION_TEXT {
-        return Err(Error::Invalid(format!(
-            "the expression is longer than {MAX_EXPRESSION_TEXT} bytes"
-        )));
-    }
-    let built = RegexBuilder::new(text)
-        .unicode(false)
-        .size_limit(MAX_EXPRESSION)
-        .dfa_size_limit(MAX_SEARCH)
-        .build();
-    built.map_err(|error| Error::Invalid(format!("the expression is not valid: {error}")))
 }

@@ -77,10 +77,16 @@ impl Parent {
         drop(left);
         // Over all parents of this process: they may be one directory.
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
-        let path = self.path.join(name);
-        fs::create_dir(&path)?;
+        let path = loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{PREFIX}{}-{number}", std::process::id());
+            let path = self.path.join(name);
+            match fs::create_dir(&path) {
+                // Left by an earlier host that had the same number, and still in use.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break made.map(|()| path)?,
+            }
+        };
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         match open(&path, flags, Mode::empty()) {
             Ok(directory) => Ok(Leaf {
@@ -102,7 +108,9 @@ impl Parent {
             let owner = name
                 .to_str()
                 .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok());
-            let dead = |pid| nix::sys::signal::kill(Pid::from_raw(pid), None).is_err();
+            let dead = |pid| {
+                nix::sys::signal::kill(Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
+            };
             if owner.is_some_and(dead) {
                 _ = fs::remove_dir(entry.path());
             }
@@ -113,7 +121,7 @@ impl Parent {
 impl Leaf {
     /// Kills everything in it.
     pub(super) fn kill(&self) -> io::Result<()> {
-        kill(self.directory.as_fd())
+        Killer::open(self.directory.as_fd())?.kill()
     }
 
     /// Returns whether the kernel ended something in it for lack of memory. Told only where the memory controller is on.
@@ -145,12 +153,21 @@ fn is_busy(removed: io::Result<()>) -> bool {
     removed.is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
 }
 
-/// Kills everything in a cgroup, given by its directory.
-pub(super) fn kill(cgroup: BorrowedFd<'_>) -> io::Result<()> {
-    let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
-    let file = openat(cgroup, "cgroup.kill", flags, Mode::empty())?;
-    nix::unistd::write(file, b"1")?;
-    Ok(())
+/// Kills everything in a cgroup; opened before that is needed, as nothing can be opened by then perhaps.
+#[derive(Debug)]
+pub(super) struct Killer(OwnedFd);
+
+impl Killer {
+    /// Opens what kills a cgroup, given by its directory.
+    pub(super) fn open(cgroup: BorrowedFd<'_>) -> io::Result<Self> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+        Ok(Self(openat(cgroup, "cgroup.kill", flags, Mode::empty())?))
+    }
+
+    pub(super) fn kill(&self) -> io::Result<()> {
+        nix::unistd::write(&self.0, b"1")?;
+        Ok(())
+    }
 }
 
 /// Finds the directory of a process's cgroup from its mounts and its cgroups.

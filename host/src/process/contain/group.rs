@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
 use tokio::io::unix::AsyncFd;
 
 use super::spawner::in_memory;
@@ -99,7 +98,7 @@ impl Group {
 
     /// Returns how the leader ended, or `None` if it runs. It stays a zombie.
     pub(super) fn peek_exit(&self) -> io::Result<Option<Exit>> {
-        self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT)
+        self.wait(WaitIdOptions::NOWAIT)
     }
 
     /// Removes the zombie of the leader. Nothing happens while it runs.
@@ -108,7 +107,7 @@ impl Group {
         if *reaped {
             return;
         }
-        match self.wait(WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
+        match self.wait(WaitIdOptions::empty()) {
             Ok(exit) => *reaped = exit.is_some(),
             Err(error) => {
                 // Somebody else reaped it, so its number is not ours any more.
@@ -118,15 +117,16 @@ impl Group {
         }
     }
 
-    fn wait(&self, flags: WaitPidFlag) -> io::Result<Option<Exit>> {
-        match waitid(Id::Pid(self.leader), flags) {
-            Ok(WaitStatus::Exited(_, code)) => Ok(Some(Exit::Code(code))),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Ok(Some(Exit::Signal(signal))),
-            // A real-time signal ended it, for which nix has no name.
-            Err(Errno::EINVAL) => Ok(Some(Exit::Signal(Signal::SIGKILL))),
-            Err(errno) => Err(errno.into()),
-            Ok(_) => Ok(None),
-        }
+    fn wait(&self, options: WaitIdOptions) -> io::Result<Option<Exit>> {
+        let leader = rustix::process::Pid::from_raw(self.leader.as_raw());
+        let leader = leader.ok_or(rustix::io::Errno::CHILD)?;
+        let status = waitid(
+            WaitId::Pid(leader),
+            options | WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+        )?;
+        let code = status.as_ref().and_then(|status| status.exit_status());
+        let signal = status.and_then(|status| status.terminating_signal());
+        Ok(code.map(Exit::Code).or(signal.map(Exit::Signal)))
     }
 
     /// Sends a signal to every member. That there is none left is no error.
@@ -144,8 +144,6 @@ impl Group {
         if !*reaped {
             return match killpg(self.leader, signal) {
                 Ok(()) | Err(Errno::ESRCH) => Ok(()),
-                // Some member, such as a setuid program, may not be signalled; the others were.
-                Err(Errno::EPERM) => Err(io::Error::from(Errno::EPERM)),
                 Err(errno) => Err(errno.into()),
             };
         }

@@ -4,6 +4,7 @@
 //! command. Orphans of a supervisor that somebody killed become its children, and it kills them. It ends when the host has
 //! closed its socket and nothing is left to look after.
 
+mod events;
 mod shell;
 mod supervisor;
 
@@ -13,16 +14,17 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::EpollTimeout;
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use rustix::process::WaitOptions;
 
+use super::own_children::OwnChildren;
 use super::sys::{self, Side};
 use super::tree::{self, Tree};
 use super::wire::{FRAME, Frame};
+use events::Events;
 
 /// How long the next round of a kill may wait, in milliseconds, at first and at most.
 const ROUND_MS: (u16, u16) = (2, 500);
@@ -34,20 +36,23 @@ const NUDGE_MS: u16 = 200;
 /// After how many of those a supervisor that is still stopped is killed, and what it looked after with it.
 const MOST_NUDGES: u32 = 10;
 
+/// After how many of those any supervisor is: what it looks after should be gone by then, and is killed from here if not.
+const LAST_NUDGE: u32 = 25;
+
 /// The descriptors that come with [`Frame::Start`].
 struct Start {
-    request: OwnedFd,
     control: OwnedFd,
+    request: OwnedFd,
     output: OwnedFd,
     stdin: OwnedFd,
     cgroup: Option<OwnedFd>,
 }
 
 struct Spawner {
-    pid: i32,
+    own: OwnChildren,
     /// `None` once the host is gone.
     host: Option<OwnedFd>,
-    children: SignalFd,
+    events: Events,
     supervisors: HashSet<i32>,
     /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
     orphans: Option<u16>,
@@ -85,8 +90,8 @@ impl Spawner {
         // Closed above, so its number is not its own any more.
         std::mem::forget(null);
         let spawner = Self {
-            pid: std::process::id().cast_signed(),
-            children: children_events()?,
+            own: OwnChildren::open(),
+            events: Events::new(&socket)?,
             host: Some(socket),
             supervisors: HashSet::new(),
             orphans: None,
@@ -102,12 +107,11 @@ impl Spawner {
         let mut nudges = 0;
         while !self.is_done() {
             let timeout = match (self.orphans, &self.host) {
-                (Some(pause), _) => PollTimeout::from(pause),
-                (None, None) => PollTimeout::from(NUDGE_MS),
-                (None, Some(_)) => PollTimeout::NONE,
+                (Some(pause), _) => EpollTimeout::from(pause),
+                (None, None) => EpollTimeout::from(NUDGE_MS),
+                (None, Some(_)) => EpollTimeout::NONE,
             };
-            let readable = wait_for(self.host.as_ref(), &self.children, timeout);
-            if readable {
+            if self.events.wait(timeout) {
                 self.serve();
             }
             self.reap();
@@ -118,7 +122,7 @@ impl Spawner {
                 for supervisor in &self.supervisors {
                     let stopped = tree::status(*supervisor).is_some_and(|status| status.stopped);
                     // One that is stopped again and again never gets to its work.
-                    let hopeless = stopped && nudges > MOST_NUDGES;
+                    let hopeless = nudges > if stopped { MOST_NUDGES } else { LAST_NUDGE };
                     let signal = if hopeless {
                         Signal::SIGKILL
                     } else {
@@ -157,13 +161,18 @@ impl Spawner {
                     self.start(start);
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok((1.., _)) => {}
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {}
             // The supervisors see the end of their own sockets.
-            _ => self.host = None,
+            _ => {
+                self.events.forget(host);
+                self.host = None;
+            }
         }
     }
 
     fn start(&mut self, start: Start) {
+        _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
         match sys::fork(None) {
             Ok(Side::Child) => supervisor::run(start),
             Ok(Side::Parent(pid)) => {
@@ -201,10 +210,7 @@ impl Spawner {
         let Some(pause) = self.orphans else {
             return;
         };
-        let tree = Tree {
-            root: self.pid,
-            except: Some(&self.supervisors),
-        };
+        let tree = Tree::below_own(&self.own).without(&self.supervisors);
         if tree.members().is_empty() {
             self.orphans = None;
         } else {
@@ -217,34 +223,27 @@ impl Spawner {
 }
 
 impl Start {
+    /// Takes the descriptors of a message. Where some are missing, this process may have no more of them, and the host is told
+    /// so.
     fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
         let mut fds = fds.into_iter();
+        let control = fds.next()?;
+        let rest = (|| {
+            let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
+            let cgroup = if cgroup { Some(fds.next()?) } else { None };
+            Some((request, output, stdin, cgroup))
+        })();
+        let Some((request, output, stdin, cgroup)) = rest else {
+            let errno = Errno::EMFILE as i32;
+            _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
+            return None;
+        };
         Some(Self {
-            request: fds.next()?,
-            control: fds.next()?,
-            output: fds.next()?,
-            stdin: fds.next()?,
-            cgroup: if cgroup { Some(fds.next()?) } else { None },
+            control,
+            request,
+            output,
+            stdin,
+            cgroup,
         })
     }
-}
-
-/// Makes the ends of children readable. SIGCHLD must be blocked.
-fn children_events() -> io::Result<SignalFd> {
-    let mut mask = SigSet::empty();
-    mask.add(Signal::SIGCHLD);
-    Ok(SignalFd::with_flags(
-        &mask,
-        SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
-    )?)
-}
-
-/// Waits for a message, the end of a child, or the timeout. Returns whether there is something to read on the socket.
-fn wait_for(socket: Option<&OwnedFd>, children: &SignalFd, timeout: PollTimeout) -> bool {
-    let mut polled = vec![PollFd::new(children.as_fd(), PollFlags::POLLIN)];
-    polled.extend(socket.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
-    _ = poll(&mut polled, timeout);
-    let readable = polled.get(1).and_then(PollFd::any).unwrap_or(false);
-    while let Ok(Some(_)) = children.read_signal() {}
-    readable
 }

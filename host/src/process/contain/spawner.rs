@@ -28,8 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Forks a supervisor for every command. Cheap to clone: clones share the one program.
 ///
-/// It is started with an empty environment, and ends when the last clone is dropped and all that it looks after has ended,
-/// which that ends too.
+/// It is started with an empty environment, and ends when the last clone is dropped and all that it looks after has ended.
 #[derive(Clone, Debug)]
 pub struct Spawner {
     inner: Arc<Inner>,
@@ -50,6 +49,15 @@ struct Running {
     child: Option<Child>,
     /// Cancelled when its end was noticed.
     ended: CancellationToken,
+    /// Cancelled when another took its place.
+    retired: CancellationToken,
+}
+
+/// A supervisor that the spawner was asked for.
+struct Asked {
+    control: UnixStream,
+    spawner: i32,
+    spawner_ended: CancellationToken,
 }
 
 impl Spawner {
@@ -106,17 +114,23 @@ impl Spawner {
     ///
     /// If no other can be started. The next command tries again.
     pub(in crate::process) async fn replace_when_ended(&self) -> io::Result<()> {
-        let (socket, pid) = {
-            let running = self.running();
+        let spawner = self.clone();
+        // Who replaces it holds the lock for as long as that takes.
+        let current = tokio::task::spawn_blocking(move || {
+            let running = spawner.running();
             let socket = running.socket.try_clone()?;
-            (socket, running.pid())
-        };
+            Ok::<_, io::Error>((socket, running.pid(), running.retired.clone()))
+        });
+        let (socket, pid, retired) = current.await.map_err(io::Error::other)??;
         socket.set_nonblocking(true)?;
         let socket = tokio::net::UnixStream::from_std(socket)?;
         let mut buffer = [0; FRAME];
         // It says nothing after its first word, so what can be read is its end.
         loop {
-            socket.readable().await?;
+            tokio::select! {
+                readable = socket.readable() => readable?,
+                () = retired.cancelled() => return Ok(()),
+            }
             match socket.try_read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(1..) => {}
@@ -141,14 +155,38 @@ impl Spawner {
         );
         running.ended.cancel();
         running.kill();
-        *running = Running::start(&self.inner.program)?;
+        let next = Running::start(&self.inner.program)?;
+        std::mem::replace(&mut *running, next).retired.cancel();
+        Ok(())
+    }
+
+    /// Starts another spawner beside this one, which does not answer, unless somebody did before. What it had started runs on,
+    /// and is lost only when it ends.
+    fn retire(&self, pid: u32, why: &str) -> io::Result<()> {
+        let mut running = self.running();
+        if running.pid() != pid {
+            return Ok(());
+        }
+        tracing::error!(pid, "the spawner {why}: another is started beside it");
+        let next = Running::start(&self.inner.program)?;
+        let mut old = std::mem::replace(&mut *running, next);
+        old.retired.cancel();
+        if let Some(mut child) = old.child.take() {
+            let ended = old.ended.clone();
+            let wait = move || {
+                _ = child.wait();
+                ended.cancel();
+            };
+            std::thread::Builder::new()
+                .name("spawner-end".into())
+                .spawn(wait)?;
+        }
         Ok(())
     }
 
     /// Starts a command and waits until its shell has executed, or could not. To be called within a runtime.
     pub(super) fn spawn(&self, spawn: &Spawn<'_>) -> io::Result<Spawned> {
         let (reader, writer) = io::pipe()?;
-        let (ours, theirs) = UnixStream::pair()?;
         let request = in_memory(&request(spawn).encode())?;
         let stdin = match spawn.stdin {
             None => File::open("/dev/null")?.into(),
@@ -156,36 +194,61 @@ impl Spawner {
             Some(bytes) => in_memory(bytes)?,
         };
         let leaf = self.leaf();
-        let mut fds = vec![
-            request.as_fd(),
-            theirs.as_fd(),
-            writer.as_fd(),
-            stdin.as_fd(),
-        ];
+        let mut fds = vec![request.as_fd(), writer.as_fd(), stdin.as_fd()];
         fds.extend(leaf.as_ref().map(AsFd::as_fd));
-        let frame = Frame::Start {
-            cgroup: leaf.is_some(),
+        let cgroup = leaf.is_some();
+        let asked = match self.ask(cgroup, &fds)? {
+            Ok(asked) => asked,
+            // By the one that took its place.
+            Err(_) => self.ask(cgroup, &fds)??,
         };
-        let (spawner, ended) = self.send(frame, &fds)?;
-        drop((theirs, writer));
-        ours.set_read_timeout(Some(PATIENCE))?;
-        let (supervisor, shell) = match read_frame(&ours) {
-            Ok(Frame::Started { supervisor, shell }) => (supervisor, shell),
+        drop(writer);
+        let started = match read_frame(&asked.control) {
+            Ok(Frame::Started { supervisor, shell }) => Some((supervisor, shell)),
             Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
             Ok(_) => return Err(io::Error::other("the supervisor answered something else")),
-            // Somebody killed it, perhaps the command before this heard of it: it may have run, so it counts as lost.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => (0, 0),
-            Err(error) => return Err(error),
+            // Somebody killed it, perhaps the command before this heard of it; or a file system hangs, and it may start yet. So
+            // it counts as started: what comes of it will be told.
+            Err(_) => None,
         };
-        ours.set_nonblocking(true)?;
-        let socket = Arc::new(tokio::net::UnixStream::from_std(ours)?);
-        let watch = supervised::Watch::new(Arc::clone(&socket), spawner, ended);
-        let supervised = Supervised::new(socket, supervisor, shell, leaf);
+        asked.control.set_nonblocking(true)?;
+        let socket = Arc::new(tokio::net::UnixStream::from_std(asked.control)?);
+        let watch = supervised::Watch::new(Arc::clone(&socket), asked.spawner_ended);
+        let supervised = Supervised::new(socket, asked.spawner, leaf);
+        if let Some((supervisor, shell)) = started {
+            supervised.started(supervisor, shell);
+        }
         Ok(Spawned {
             contained: Contained::Supervised(supervised),
             watch: Watch::Supervised(watch),
             output: reader,
         })
+    }
+
+    /// Asks for a supervisor, and waits until the spawner is at work on that. One that is not is replaced: the inner error.
+    fn ask(&self, cgroup: bool, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_read_timeout(Some(PATIENCE))?;
+        let (spawner, spawner_ended) = {
+            let theirs = theirs;
+            let attached = std::iter::once(theirs.as_fd()).chain(fds.iter().copied());
+            self.send(Frame::Start { cgroup }, &attached.collect::<Vec<_>>())?
+        };
+        let failed = match read_frame(&control) {
+            Ok(Frame::Accepted) => {
+                return Ok(Ok(Asked {
+                    control,
+                    spawner: spawner.cast_signed(),
+                    spawner_ended,
+                }));
+            }
+            Ok(Frame::Failed { errno }) => io::Error::from_raw_os_error(errno),
+            Ok(_) => io::Error::other("the spawner answered something else"),
+            Err(error) => error,
+        };
+        // A command of the same user can freeze it, or take its descriptors.
+        self.retire(spawner, &format!("does not work ({failed})"))?;
+        Ok(Err(failed))
     }
 
     fn leaf(&self) -> Option<Leaf> {
@@ -197,7 +260,7 @@ impl Spawner {
 
     /// Sends a message to the spawner, to another one if it has ended. Returns the number and the token of the
     /// one that got it.
-    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(i32, CancellationToken)> {
+    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(u32, CancellationToken)> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -209,7 +272,7 @@ impl Spawner {
             let ended = running.ended.clone();
             drop(running);
             match sent {
-                Ok(()) => return Ok((pid.cast_signed(), ended)),
+                Ok(()) => return Ok((pid, ended)),
                 Err(error) if Instant::now() >= give_up => return Err(error),
                 // It has much to do.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -266,6 +329,7 @@ impl Running {
             socket,
             child: Some(child),
             ended: CancellationToken::new(),
+            retired: CancellationToken::new(),
         };
         running.socket.set_read_timeout(Some(PATIENCE))?;
         match read_frame(&running.socket) {
@@ -322,8 +386,8 @@ fn read_frame(mut socket: &UnixStream) -> io::Result<Frame> {
     let mut frame = [0; FRAME];
     socket.read_exact(&mut frame).map_err(|error| {
         let text = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it ended before it answered",
-            io::ErrorKind::WouldBlock => "it does not answer",
+            io::ErrorKind::UnexpectedEof => "it hung up before it answered",
+            io::ErrorKind::WouldBlock => "no answer in 10 s",
             _ => return error,
         };
         io::Error::new(error.kind(), text)

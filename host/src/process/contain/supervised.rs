@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
@@ -19,6 +19,7 @@ use super::{Event, Exit};
 
 /// Why nobody knows what became of a command.
 const SUPERVISOR_KILLED: &str = "its supervisor was killed, perhaps by the command itself, and everything that it had started with it";
+const NEVER_STARTED: &str = "its shell did not start, after a long wait";
 const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was killed, and everything that it had started with it";
 
 /// A command below its supervisor.
@@ -26,10 +27,15 @@ const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was kill
 pub(in crate::process) struct Supervised {
     /// Closed, and `None`, when nothing is left or nobody can tell: an ended process holds no descriptor.
     socket: Mutex<Option<Arc<UnixStream>>>,
-    supervisor: i32,
-    shell: i32,
+    /// Whose child the supervisor is.
+    spawner: i32,
+    /// 0 until it has said so, which takes long where a file system hangs.
+    supervisor: AtomicI32,
+    shell: AtomicI32,
     leaf: Mutex<Option<Leaf>>,
     out_of_memory: AtomicBool,
+    /// Whether the supervisor answered that it kills what it looks after.
+    killing: AtomicBool,
 }
 
 /// Reads what the supervisor has to say.
@@ -37,25 +43,27 @@ pub(in crate::process) struct Supervised {
 pub(in crate::process) struct Watch {
     socket: Arc<UnixStream>,
     frames: Frames,
-    spawner: i32,
     spawner_ended: CancellationToken,
     gone: bool,
 }
 
 impl Supervised {
-    pub(super) fn new(
-        socket: Arc<UnixStream>,
-        supervisor: i32,
-        shell: i32,
-        leaf: Option<Leaf>,
-    ) -> Self {
+    pub(super) fn new(socket: Arc<UnixStream>, spawner: i32, leaf: Option<Leaf>) -> Self {
         Self {
             socket: Mutex::new(Some(socket)),
-            supervisor,
-            shell,
+            spawner,
+            supervisor: AtomicI32::new(0),
+            shell: AtomicI32::new(0),
             leaf: Mutex::new(leaf),
             out_of_memory: AtomicBool::new(false),
+            killing: AtomicBool::new(false),
         }
+    }
+
+    /// Takes what the supervisor says once its shell runs.
+    pub(super) fn started(&self, supervisor: i32, shell: i32) {
+        self.supervisor.store(supervisor, Ordering::Relaxed);
+        self.shell.store(shell, Ordering::Relaxed);
     }
 
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
@@ -75,7 +83,7 @@ impl Supervised {
             Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN) => Ok(()),
             Err(Errno::EAGAIN) => {
                 // Its socket is full of signals that it does not take: somebody stopped it.
-                self.unblock();
+                self.unblock(false);
                 Err(io::Error::other("the supervisor does not answer"))
             }
             Err(errno) => Err(errno.into()),
@@ -86,15 +94,29 @@ impl Supervised {
         self.socket().is_none()
     }
 
-    /// Kills the supervisor if somebody stopped it. The spawner then kills what it left.
-    pub(super) fn unblock(&self) {
-        let stopped = tree::status(self.supervisor).is_some_and(|status| status.stopped);
-        // While the socket is open, the number names the supervisor or its zombie.
-        if stopped
-            && self.socket().is_some()
-            && let Some(pid) = Pid::from_raw(self.supervisor)
+    /// Kills the supervisor if somebody stopped it, or if it is `overdue`: if it has not even answered that it kills what it
+    /// looks after. The spawner then kills what it left; first that is done from here, in case the spawner was not spared.
+    ///
+    /// A command of the same user has more ways than one to keep its supervisor from its work: to freeze it, for example.
+    pub(super) fn unblock(&self, overdue: bool) {
+        let pid = self.supervisor.load(Ordering::Relaxed);
+        let Some(status) = tree::status(pid).filter(|_| pid > 0) else {
+            return;
+        };
+        let overdue = overdue && !self.killing.load(Ordering::Relaxed);
+        if !(status.stopped || overdue) || self.is_gone() {
+            return;
+        }
+        if let Some(pid) = Pid::from_raw(pid)
             && let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
+            // The descriptor names the process for good. Is it the supervisor?
+            && tree::status(pid.as_raw_pid()).is_some_and(|now| now.parent == self.spawner)
         {
+            if overdue {
+                let leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+                _ = leaf.as_ref().map(Leaf::kill);
+                Tree::below(pid.as_raw_pid()).kill();
+            }
             _ = pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
         }
     }
@@ -103,13 +125,16 @@ impl Supervised {
         self.out_of_memory.load(Ordering::Relaxed)
     }
 
-    /// Returns what lives below the supervisor besides the shell.
-    pub(super) fn members(&self) -> Vec<i32> {
-        if self.is_gone() {
+    /// Returns what lives below the supervisor besides the shell, at most so many.
+    pub(super) fn members(&self, most: usize) -> Vec<i32> {
+        let supervisor = self.supervisor.load(Ordering::Relaxed);
+        if self.is_gone() || supervisor == 0 {
             return Vec::new();
         }
-        let mut members = Tree::below(self.supervisor).members();
-        members.retain(|pid| *pid != self.shell);
+        let shell = self.shell.load(Ordering::Relaxed);
+        let mut members = Tree::below(supervisor).some_members(most.saturating_add(1));
+        members.retain(|pid| *pid != shell);
+        members.truncate(most);
         members
     }
 
@@ -146,15 +171,10 @@ impl Supervised {
 }
 
 impl Watch {
-    pub(super) fn new(
-        socket: Arc<UnixStream>,
-        spawner: i32,
-        spawner_ended: CancellationToken,
-    ) -> Self {
+    pub(super) fn new(socket: Arc<UnixStream>, spawner_ended: CancellationToken) -> Self {
         Self {
             socket,
             frames: Frames::default(),
-            spawner,
             spawner_ended,
             gone: false,
         }
@@ -166,12 +186,19 @@ impl Watch {
         }
         loop {
             match self.frames.next() {
-                Ok(Some(Frame::Exited { code })) => return Event::Exited(Exit::Code(code)),
+                Ok(Some(Frame::Exited { code })) => {
+                    supervised.note_memory();
+                    return Event::Exited(Exit::Code(code));
+                }
                 Ok(Some(Frame::Signalled { signal })) => {
                     supervised.note_memory();
-                    let signal = Signal::try_from(signal).unwrap_or(Signal::SIGKILL);
                     return Event::Exited(Exit::Signal(signal));
                 }
+                Ok(Some(Frame::Started { supervisor, shell })) => {
+                    supervised.started(supervisor, shell);
+                }
+                Ok(Some(Frame::Failed { .. })) => return self.lose(supervised, NEVER_STARTED),
+                Ok(Some(Frame::Killing)) => supervised.killing.store(true, Ordering::Relaxed),
                 Ok(Some(Frame::Gone)) => {
                     self.gone = true;
                     supervised.end(false);
@@ -185,7 +212,7 @@ impl Watch {
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
                             // Nobody is there any more who would end what a dead supervisor leaves, so it must live.
-                            let_go(supervised.supervisor);
+                            let_go(supervised.supervisor.load(Ordering::Relaxed));
                             Some(SPAWNER_KILLED)
                         }
                     };
@@ -202,7 +229,7 @@ impl Watch {
         self.gone = true;
         if !self.spawner_ended.is_cancelled() {
             // It kills what a dead supervisor left, unless somebody stopped it first.
-            let_go(self.spawner);
+            let_go(supervised.spawner);
         }
         supervised.end(true);
         Event::Lost(why)

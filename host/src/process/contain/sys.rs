@@ -4,18 +4,21 @@
 //! whatever its parent may.
 #![allow(
     unsafe_code,
-    reason = "fork, clone3 and received descriptors have no safe interface"
+    reason = "fork, clone3 and what a fork leaves behind have no safe interface"
 )]
 
 use std::ffi::CString;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::Pid;
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 /// The flag of `clone3` that starts a child in another cgroup, which has one bit too many for the type that libc gave it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -50,32 +53,6 @@ pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
     }
 }
 
-/// Runs this in a child that shares the memory of this process, which sleeps until the child executes or ends. Returns the
-/// child, which may have ended.
-///
-/// Nothing is copied, which is most of what a fork costs. `become_other` returns only if it could not execute.
-pub(super) fn fork_shared(mut become_other: impl FnMut()) -> io::Result<Pid> {
-    extern "C" fn run<F: FnMut()>(function: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: it is the closure below, which lives until the child is done with it, and which nobody else uses meanwhile.
-        let become_other = unsafe { &mut *function.cast::<F>() };
-        become_other();
-        127
-    }
-    fn start<F: FnMut()>(function: &mut F) -> libc::c_int {
-        /// Enough for a few system calls, and a round number.
-        const STACK: usize = 64 << 10;
-        let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: the child has a stack of its own, which grows down from its end, and which lives until the child has executed
-        // or ended, as this thread, the only one, sleeps until then.
-        unsafe {
-            let top = stack.as_mut_ptr().add(stack.capacity());
-            libc::clone(run::<F>, top.cast(), flags, (&raw mut *function).cast())
-        }
-    }
-    Ok(Pid::from_raw(Errno::result(start(&mut become_other))?))
-}
-
 /// Ends this process at once: nothing of what its parent prepared for its own end is done.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: it takes a number and does not return.
@@ -104,11 +81,6 @@ pub(super) fn duplicate(from: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
     // SAFETY: who calls this decides what every number stands for, in a process of one thread that is about to execute.
     Errno::result(unsafe { libc::dup2(from.as_raw_fd(), to) })?;
     Ok(())
-}
-
-/// Has an exec close every descriptor from this number on.
-pub(super) fn close_on_exec_from(first: u32) -> io::Result<()> {
-    close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
 }
 
 /// Closes every descriptor from 3 on but those that are kept.
@@ -155,24 +127,27 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[RawFd]) -> io::R
     }
 }
 
-/// Receives up to `buffer` bytes and what is attached to them. No bytes: the other side is gone.
+/// Receives up to `buffer` bytes and what is attached to them, as far as this process may have more descriptors. No bytes: the
+/// other side is gone.
 pub(super) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = nix::cmsg_space!([RawFd; MOST_DESCRIPTORS]);
-    let mut iov = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut iov, Some(&mut space), flags)?;
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut attached = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let message = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut attached, flags)?;
     let mut fds = Vec::new();
-    for attached in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = attached {
-            // SAFETY: the kernel just made these descriptors for this process, and nobody else knows of them.
-            fds.extend(
-                raw.into_iter()
-                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
-            );
+    for one in attached.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = one {
+            fds.extend(rights);
         }
     }
     Ok((message.bytes, fds))
+}
+
+/// Returns whether the other side of a socket is gone, and everything that it sent was read.
+pub(super) fn is_closed(socket: BorrowedFd<'_>) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    nix::sys::socket::recv(socket.as_raw_fd(), &mut [0], flags) == Ok(0)
 }

@@ -7,8 +7,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::sync::OnceLock;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+
+use super::own_children::OwnChildren;
 
 /// How often what appeared meanwhile is looked for, before a signal counts as sent to all.
 ///
@@ -21,27 +24,72 @@ pub(super) struct Tree<'a> {
     /// The process below which the tree is.
     pub(super) root: i32,
     /// Children of the root that are no part of the tree, with all below them.
-    pub(super) except: Option<&'a HashSet<i32>>,
+    except: Option<&'a HashSet<i32>>,
+    /// Where the root is this process: what tells of its children even if nothing can be opened.
+    own: Option<&'a OwnChildren>,
 }
 
-impl Tree<'_> {
+impl<'a> Tree<'a> {
     /// Returns everything below a process.
     pub(super) fn below(root: i32) -> Self {
-        Self { root, except: None }
+        Self {
+            root,
+            except: None,
+            own: None,
+        }
+    }
+
+    /// Returns everything below this process, which has one thread and reaps all of its children itself.
+    pub(super) fn below_own(own: &'a OwnChildren) -> Self {
+        Self {
+            root: own.pid(),
+            except: None,
+            own: Some(own),
+        }
+    }
+
+    /// Leaves out children of the root, with all below them.
+    pub(super) fn without(self, except: &'a HashSet<i32>) -> Self {
+        Self {
+            except: Some(except),
+            ..self
+        }
     }
 
     /// Returns all that is in the tree, parents before their children, without those that ended and wait to be reaped.
     pub(super) fn members(&self) -> Vec<i32> {
+        self.some_members(usize::MAX)
+    }
+
+    /// Returns at most so many of its members.
+    pub(super) fn some_members(&self, most: usize) -> Vec<i32> {
+        self.look(&self.direct(), most)
+    }
+
+    /// Returns the children of the root that are in the tree.
+    fn direct(&self) -> HashSet<i32> {
+        let mut direct = match self.own {
+            Some(own) => own.list(),
+            None => children(self.root),
+        };
+        direct.retain(|pid| self.except.is_none_or(|except| !except.contains(pid)));
+        HashSet::from_iter(direct)
+    }
+
+    fn look(&self, direct: &HashSet<i32>, most: usize) -> Vec<i32> {
         let mut members = Vec::new();
         let mut seen = HashSet::new();
-        let mut pending: Vec<i32> = children(self.root)
-            .into_iter()
-            .filter(|pid| self.except.is_none_or(|except| !except.contains(pid)))
-            .collect();
-        while let Some(pid) = pending.pop() {
+        let mut pending: Vec<i32> = direct.iter().copied().collect();
+        while members.len() < most
+            && let Some(pid) = pending.pop()
+        {
             if seen.insert(pid) {
                 pending.extend(children(pid));
-                if is_alive(pid) {
+                let lives = match self.own {
+                    Some(own) if direct.contains(&pid) => own.lives(pid),
+                    _ => is_alive(pid),
+                };
+                if lives {
                     members.push(pid);
                 }
             }
@@ -49,46 +97,57 @@ impl Tree<'_> {
         members
     }
 
-    /// Sends a signal to each member once, also to those that appear while this runs.
+    /// Sends a signal to each member once, all at one moment: the tree is stopped first and goes on afterwards. So nothing is
+    /// missed that is just being started, and nothing is hit that a handler of the signal starts.
+    ///
+    /// What somebody had stopped before stays stopped, but for SIGTERM: it would not see that before somebody lets it go on.
     pub(super) fn signal(&self, signal: Signal) {
-        let mut seen = HashSet::new();
-        for _ in 0..MOST_LOOKS {
-            if !self.signal_new(signal, &mut seen) {
-                break;
+        let stopped = self.stop();
+        for pid in &stopped.all {
+            self.send(*pid, signal, &stopped);
+        }
+        for pid in &stopped.all {
+            if signal == Signal::SIGTERM || !stopped.before.contains(pid) {
+                self.send(*pid, Signal::SIGCONT, &stopped);
             }
         }
     }
 
     /// Stops the tree, so that it cannot grow, and kills it. One round: what slipped through is met by the next.
     pub(super) fn kill(&self) {
-        let mut seen = HashSet::new();
-        for _ in 0..MOST_LOOKS {
-            if !self.signal_new(Signal::SIGSTOP, &mut seen) {
-                break;
-            }
-        }
-        for pid in &seen {
-            self.send(*pid, Signal::SIGKILL, &seen);
+        let stopped = self.stop();
+        for pid in &stopped.all {
+            self.send(*pid, Signal::SIGKILL, &stopped);
         }
     }
 
-    /// Signals members that were not seen before, and returns whether there were any.
-    fn signal_new(&self, signal: Signal, seen: &mut HashSet<i32>) -> bool {
-        let members = self.members();
-        let before = seen.len();
-        let new: Vec<i32> = members
-            .into_iter()
-            .filter(|pid| seen.insert(*pid))
-            .collect();
-        for pid in new {
-            self.send(pid, signal, seen);
+    /// Stops all members, also those that appear while this runs.
+    fn stop(&self) -> Stopped {
+        let mut stopped = Stopped::default();
+        for _ in 0..MOST_LOOKS {
+            stopped.direct = self.direct();
+            let members = self.look(&stopped.direct, usize::MAX).into_iter();
+            let new: Vec<i32> = members.filter(|pid| stopped.all.insert(*pid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for pid in new {
+                if status(pid).is_some_and(|status| status.stopped) {
+                    stopped.before.insert(pid);
+                }
+                self.send(pid, Signal::SIGSTOP, &stopped);
+            }
         }
-        seen.len() > before
+        stopped
     }
 
     /// Signals one process through a descriptor that names it for good, and only if it still is in the tree: its number may
-    /// have been handed out again.
-    fn send(&self, pid: i32, signal: Signal, members: &HashSet<i32>) {
+    /// have been handed out again. The number of an own child is its own until this process reaps it.
+    fn send(&self, pid: i32, signal: Signal, stopped: &Stopped) {
+        if self.own.is_some() && stopped.direct.contains(&pid) {
+            _ = kill(Pid::from_raw(pid), signal);
+            return;
+        }
         let raw = rustix::process::Signal::from_named_raw(signal as i32);
         let (Some(raw), Some(target)) = (raw, rustix::process::Pid::from_raw(pid)) else {
             return;
@@ -97,11 +156,21 @@ impl Tree<'_> {
             return;
         };
         let parent = status(pid).map(|status| status.parent);
-        if parent.is_some_and(|parent| parent == self.root || members.contains(&parent)) {
+        if parent.is_some_and(|parent| parent == self.root || stopped.all.contains(&parent)) {
             // One that may not be signalled, such as a setuid program, does not shield the others.
             _ = pidfd_send_signal(&pidfd, raw);
         }
     }
+}
+
+/// What was stopped.
+#[derive(Debug, Default)]
+struct Stopped {
+    all: HashSet<i32>,
+    /// Those that were children of the root at the last look.
+    direct: HashSet<i32>,
+    /// Those that somebody else had stopped.
+    before: HashSet<i32>,
 }
 
 /// What `/proc` says of a process.

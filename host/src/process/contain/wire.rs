@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -19,9 +19,11 @@ pub(super) const FRAME: usize = 12;
 pub(super) enum Frame {
     /// Spawner to host: ready.
     Ready,
-    /// Host to spawner: start a supervisor. Attached are the request, the control socket, the output, standard input, and
+    /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, and
     /// the cgroup if `cgroup` is set.
     Start { cgroup: bool },
+    /// Spawner to host, on the control socket: it is at work on that.
+    Accepted,
     /// Supervisor to host: the shell runs.
     Started { supervisor: i32, shell: i32 },
     /// Spawner or supervisor to host: there is no shell, because of this error of the system.
@@ -36,6 +38,8 @@ pub(super) enum Frame {
     Signal { signal: i32 },
     /// Host to supervisor: kill until nothing is left.
     Kill,
+    /// Supervisor to host: it is at work on that.
+    Killing,
 }
 
 impl Frame {
@@ -50,6 +54,8 @@ impl Frame {
             Self::Gone => (7, 0, 0),
             Self::Signal { signal } => (8, signal, 0),
             Self::Kill => (9, 0, 0),
+            Self::Accepted => (10, 0, 0),
+            Self::Killing => (11, 0, 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -80,6 +86,8 @@ impl Frame {
             7 => Self::Gone,
             8 => Self::Signal { signal: first },
             9 => Self::Kill,
+            10 => Self::Accepted,
+            11 => Self::Killing,
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -202,6 +210,8 @@ mod tests {
             Frame::Gone,
             Frame::Signal { signal: 15 },
             Frame::Kill,
+            Frame::Accepted,
+            Frame::Killing,
         ];
         let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
         for size in 1..bytes.len() {

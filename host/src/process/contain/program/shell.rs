@@ -3,7 +3,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
@@ -43,54 +43,39 @@ pub(super) fn start(
     cgroup: Option<&OwnedFd>,
 ) -> io::Result<Pid> {
     let prepared = Prepared::read(request)?;
-    let _preference = OomScore::raise(prepared.request.oom_score_adj);
-    if let Some(cgroup) = cgroup
-        && let Ok(pid) = start_in(cgroup.as_fd(), &prepared, output.as_fd(), stdin.as_fd())
-    {
-        return pid;
-    }
-    // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
-    let mut failure = None;
-    let become_shell = || failure = Some(become_shell(&prepared, output.as_fd(), stdin.as_fd()));
-    let pid = sys::fork_shared(become_shell)?;
-    match failure {
-        None => Ok(pid),
-        Some(error) => {
-            _ = nix::sys::wait::waitpid(pid, None);
-            Err(error)
-        }
-    }
-}
-
-/// Starts the shell in a cgroup. The outer result says whether there is a child at all.
-fn start_in(
-    cgroup: BorrowedFd<'_>,
-    prepared: &Prepared,
-    output: BorrowedFd<'_>,
-    stdin: BorrowedFd<'_>,
-) -> io::Result<io::Result<Pid>> {
     let (mut failure, failing) = io::pipe()?;
     // Out of the way of the numbers that the child gives out. The first one is closed, or the pipe would never end.
     let failing = {
         let low = failing;
         rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?
     };
-    match sys::fork(Some(cgroup))? {
+    // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
+    let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
+    let side = match within {
+        Some(side) => side,
+        None => sys::fork(None)?,
+    };
+    match side {
         Side::Child => {
-            let error = become_shell(prepared, output, stdin);
+            let error = become_shell(
+                &prepared,
+                output.as_fd(),
+                stdin.as_fd(),
+                failing.as_raw_fd(),
+            );
             report(failing, &error)
         }
         Side::Parent(pid) => {
             drop(failing);
             let mut errno = Vec::new();
             _ = failure.read_to_end(&mut errno);
-            Ok(match errno.first_chunk() {
+            match errno.first_chunk() {
                 None => Ok(pid),
                 Some(errno) => {
                     _ = nix::sys::wait::waitpid(pid, None);
                     Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
                 }
-            })
+            }
         }
     }
 }
@@ -138,7 +123,12 @@ fn script(command: &OsStr) -> io::Result<File> {
 }
 
 /// Turns this process into the shell. Returns only if that fails.
-fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'_>) -> io::Error {
+fn become_shell(
+    prepared: &Prepared,
+    output: BorrowedFd<'_>,
+    stdin: BorrowedFd<'_>,
+    failing: RawFd,
+) -> io::Error {
     let become_it = || {
         nix::unistd::setsid()?;
         nix::unistd::chdir(prepared.workdir.as_c_str())?;
@@ -147,10 +137,14 @@ fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'
         sys::duplicate(stdin, 0)?;
         sys::duplicate(output, 1)?;
         sys::duplicate(output, 2)?;
-        sys::close_on_exec_from(3)?;
-        if let Some(script) = &prepared.script {
-            sys::duplicate(script.as_fd(), SCRIPT)?;
+        match &prepared.script {
+            Some(script) => {
+                sys::duplicate(script.as_fd(), SCRIPT)?;
+                sys::close_all_but(&[SCRIPT, failing])?;
+            }
+            None => sys::close_all_but(&[failing])?,
         }
+        raise_oom_score(prepared.request.oom_score_adj);
         if prepared.request.nice != 0 {
             _ = rustix::process::nice(prepared.request.nice);
         }
@@ -169,37 +163,24 @@ fn become_shell(prepared: &Prepared, output: BorrowedFd<'_>, stdin: BorrowedFd<'
     }
 }
 
-/// Makes this process one that is ended first when memory runs out, for as long as it starts another, which stays so.
-struct OomScore {
-    file: File,
-    before: i32,
-}
-
-impl OomScore {
-    /// As far as that is possible: a command is not refused for the lack of it.
-    fn raise(to: i32) -> Option<Self> {
-        // The file of a process that is not dumpable belongs to root.
-        nix::sys::prctl::set_dumpable(true).ok()?;
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open("/proc/self/oom_score_adj");
-        nix::sys::prctl::set_dumpable(false).ok()?;
-        let mut file = file.ok()?;
-        let mut before = String::new();
-        file.read_to_string(&mut before).ok()?;
-        let before = before.trim().parse().ok()?;
-        if before >= to {
-            return None;
-        }
-        file.write_all(to.to_string().as_bytes()).ok()?;
-        Some(Self { file, before })
-    }
-}
-
-impl Drop for OomScore {
-    fn drop(&mut self) {
-        _ = self.file.write_all(self.before.to_string().as_bytes());
+/// Makes this process one that is ended first when memory runs out, as far as that is possible: a command is not refused for
+/// the lack of it.
+///
+/// The file of a process that is not dumpable belongs to root. Only here, where nothing is left of the supervisor but a copy
+/// of its memory, may another command see that: it could do the same to the shell.
+fn raise_oom_score(to: i32) {
+    _ = nix::sys::prctl::set_dumpable(true);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open("/proc/self/oom_score_adj");
+    let Ok(mut file) = file else {
+        return;
+    };
+    let mut before = String::new();
+    let read = file.read_to_string(&mut before);
+    if read.is_ok() && before.trim().parse().is_ok_and(|before: i32| before < to) {
+        _ = file.write_all(to.to_string().as_bytes());
     }
 }
 

@@ -7,30 +7,30 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::PollTimeout;
+use nix::sys::epoll::EpollTimeout;
 use nix::sys::signal::Signal;
-use nix::sys::signalfd::SignalFd;
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
+use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
-use super::{ROUND_MS, Start, children_events, shell, wait_for};
-use crate::process::contain::cgroup;
+use super::events::Events;
+use super::{ROUND_MS, Start, shell};
+use crate::process::contain::cgroup::Killer;
+use crate::process::contain::own_children::OwnChildren;
 use crate::process::contain::sys;
-use crate::process::contain::tree::{Tree, children};
+use crate::process::contain::tree::Tree;
 use crate::process::contain::wire::{FRAME, Frame, Frames};
 
 /// What a command gets to end in order when its host is gone.
 const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
 
 struct Supervisor {
-    pid: i32,
+    own: OwnChildren,
     shell: Pid,
     /// `None` once the host is gone.
     host: Option<OwnedFd>,
     frames: Frames,
-    events: SignalFd,
-    cgroup: Option<OwnedFd>,
+    events: Events,
+    cgroup: Option<Killer>,
     /// How the shell ended, as the host was told.
     exited: Option<Frame>,
     ending: Ending,
@@ -40,7 +40,7 @@ struct Supervisor {
 const MOST_AT_ONCE: usize = 256;
 
 /// Looks at what ended, without waiting.
-const ENDED: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG);
+const ENDED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 
 /// How far the end of a command has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ enum Ending {
 
 /// Is the supervisor of one command until nothing of it is left.
 pub(super) fn run(start: Start) -> ! {
-    let keep: Vec<_> = [&start.request, &start.control, &start.output, &start.stdin]
+    let keep: Vec<_> = [&start.control, &start.request, &start.output, &start.stdin]
         .into_iter()
         .chain(&start.cgroup)
         .map(AsRawFd::as_raw_fd)
@@ -74,8 +74,8 @@ pub(super) fn run(start: Start) -> ! {
 impl Supervisor {
     fn begin(start: Start) -> Result<Self, ()> {
         let Start {
-            request,
             control,
+            request,
             output,
             stdin,
             cgroup,
@@ -83,18 +83,24 @@ impl Supervisor {
         let begun = (|| {
             _ = nix::unistd::setsid();
             nix::sys::prctl::set_child_subreaper(true)?;
-            let events = children_events()?;
+            let events = Events::new(&control)?;
+            let own = OwnChildren::open();
+            let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
+            // A host that gave up waiting has told its caller so.
+            if sys::is_closed(control.as_fd()) {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
             let shell = shell::start(request, &output, &stdin, cgroup.as_ref())?;
-            Ok::<_, io::Error>((events, shell))
+            Ok::<_, io::Error>((events, own, killer.transpose()?, shell))
         })();
-        let (events, shell) = begun.map_err(|error| {
+        let (events, own, cgroup, shell) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
         // From here on only the command has them: the end of its output must not wait for this process.
         drop((output, stdin));
         let mut supervisor = Self {
-            pid: std::process::id().cast_signed(),
+            own,
             shell,
             host: Some(control),
             frames: Frames::default(),
@@ -104,7 +110,7 @@ impl Supervisor {
             ending: Ending::No,
         };
         supervisor.tell(Frame::Started {
-            supervisor: supervisor.pid,
+            supervisor: supervisor.own.pid(),
             shell: shell.as_raw(),
         });
         Ok(supervisor)
@@ -113,15 +119,15 @@ impl Supervisor {
     fn work(&mut self) {
         while !self.look() {
             let timeout = match self.ending {
-                Ending::No => PollTimeout::NONE,
+                Ending::No => EpollTimeout::NONE,
                 Ending::At(moment) => {
                     let left = moment.saturating_duration_since(Instant::now());
-                    PollTimeout::try_from(left + Duration::from_millis(1))
-                        .unwrap_or(PollTimeout::MAX)
+                    EpollTimeout::try_from(left + Duration::from_millis(1))
+                        .unwrap_or(EpollTimeout::MAX)
                 }
-                Ending::Killing(pause) => PollTimeout::from(pause),
+                Ending::Killing(pause) => EpollTimeout::from(pause),
             };
-            if wait_for(self.host.as_ref(), &self.events, timeout) {
+            if self.events.wait(timeout) {
                 self.listen();
             }
             match self.ending {
@@ -141,10 +147,6 @@ impl Supervisor {
         }
         let alone = self.reap_orphans() == 0 && self.exited.is_some();
         let gone = alone && self.reap_shell();
-        if alone && !gone {
-            // There are children that this process cannot see, as it may open nothing any more. The spawner kills them.
-            sys::exit(1);
-        }
         if gone {
             frames.extend(Frame::Gone.encode());
         }
@@ -153,38 +155,34 @@ impl Supervisor {
         {
             _ = sys::send(host.as_fd(), &frames, &[]);
         }
+        if alone && !gone {
+            // There are children that this process cannot see, which the kernel does not allow. The spawner kills them.
+            sys::exit(1);
+        }
         gone
     }
 
     /// Returns how the shell ended, if it did. It stays a zombie.
     fn exit_of_shell(&self) -> Option<Frame> {
-        match waitid(Id::Pid(self.shell), ENDED | WaitPidFlag::WNOWAIT) {
-            Ok(WaitStatus::Exited(_, code)) => Some(Frame::Exited { code }),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Some(Frame::Signalled {
-                signal: signal as i32,
-            }),
-            // A real-time signal, for which nix has no name. That the shell has ended is what counts.
-            Err(Errno::EINVAL) => Some(Frame::Signalled { signal: 0 }),
-            _ => None,
-        }
+        let status = ended(self.shell.as_raw(), WaitIdOptions::NOWAIT)?;
+        Some(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Frame::Exited { code },
+            (None, signal) => Frame::Signalled {
+                signal: signal.unwrap_or(0),
+            },
+        })
     }
 
     /// Takes the zombies of orphans away, and returns how many orphans live.
     fn reap_orphans(&self) -> usize {
         loop {
-            let orphans = children(self.pid).into_iter().map(Pid::from_raw);
-            let (mut lives, mut reaped) = (0, 0);
-            for orphan in orphans.filter(|pid| *pid != self.shell) {
-                match waitid(Id::Pid(orphan), ENDED) {
-                    Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL) => {
-                        reaped += 1
-                    }
-                    _ => lives += 1,
-                }
-            }
+            let mut orphans = self.own.list();
+            orphans.retain(|pid| *pid != self.shell.as_raw());
+            let all = orphans.len();
+            orphans.retain(|pid| ended(*pid, WaitIdOptions::empty()).is_none());
             // One that ended just now may have left children, which are ours from then on.
-            if reaped == 0 {
-                return lives;
+            if orphans.len() == all {
+                return all;
             }
         }
     }
@@ -193,8 +191,9 @@ impl Supervisor {
     ///
     /// Until then the number of the shell, which is that of its session and group, names nothing else.
     fn reap_shell(&self) -> bool {
-        _ = waitid(Id::Pid(self.shell), ENDED);
-        waitid(Id::All, ENDED | WaitPidFlag::WNOWAIT) == Err(Errno::ECHILD)
+        _ = ended(self.shell.as_raw(), WaitIdOptions::empty());
+        let any = waitid(WaitId::All, ENDED | WaitIdOptions::NOWAIT);
+        matches!(any, Err(rustix::io::Errno::CHILD))
     }
 
     /// Takes what the host has to say.
@@ -220,6 +219,7 @@ impl Supervisor {
             }
             // The host is gone, so nobody would ever ask for the end of this.
             _ => {
+                self.events.forget(host);
                 self.host = None;
                 if self.ending == Ending::No {
                     self.signal(Signal::SIGTERM);
@@ -236,32 +236,27 @@ impl Supervisor {
                     self.signal(signal);
                 }
             }
-            Frame::Kill if !matches!(self.ending, Ending::Killing(_)) => self.kill(ROUND_MS.0),
+            Frame::Kill => {
+                self.tell(Frame::Killing);
+                if !matches!(self.ending, Ending::Killing(_)) {
+                    self.kill(ROUND_MS.0);
+                }
+            }
             _ => {}
         }
     }
 
     fn signal(&self, signal: Signal) {
-        let tree = Tree::below(self.pid);
-        tree.signal(signal);
-        if signal == Signal::SIGTERM {
-            // A stopped process would not see the signal before somebody lets it go on.
-            tree.signal(Signal::SIGCONT);
-        }
+        Tree::below_own(&self.own).signal(signal);
     }
 
     /// One round of a kill. The next is after this many milliseconds, unless nothing is left by then.
     fn kill(&mut self, next: u16) {
         self.ending = Ending::Killing(next);
         if let Some(cgroup) = &self.cgroup {
-            _ = cgroup::kill(cgroup.as_fd());
+            _ = cgroup.kill();
         }
-        Tree::below(self.pid).kill();
-        if self.exited.is_none() {
-            // It takes no look into `/proc`, which a command can take from this process with its descriptors. The number of a
-            // child that was not reaped is its own.
-            _ = nix::sys::signal::kill(self.shell, Signal::SIGKILL);
-        }
+        Tree::below_own(&self.own).kill();
     }
 
     fn tell(&mut self, frame: Frame) {
@@ -269,4 +264,15 @@ impl Supervisor {
             _ = sys::send(host.as_fd(), &frame.encode(), &[]);
         }
     }
+}
+
+/// Returns how a child ended, if it did. It is reaped unless the options say otherwise.
+fn ended(pid: i32, options: WaitIdOptions) -> Option<WaitIdStatus> {
+    let status = waitid(
+        WaitId::Pid(rustix::process::Pid::from_raw(pid)?),
+        ENDED | options,
+    );
+    // Not a stop for a tracer, which is none of these.
+    let is_end = |status: &WaitIdStatus| status.exited() || status.killed() || status.dumped();
+    status.ok()?.filter(is_end)
 }

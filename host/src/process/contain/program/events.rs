@@ -1,0 +1,62 @@
+//! What the spawner and supervisors wait for.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// How long to pause where waiting is refused, which never happened: it must not take all of a processor.
+const PAUSE: Duration = Duration::from_millis(2);
+
+const SOCKET: u64 = 1;
+
+/// A message, or the end of a child.
+///
+/// Waited for by epoll, which works whatever the limits of this process are: a command of the same user can change them, and
+/// poll takes no more descriptors than a process may open.
+pub(super) struct Events {
+    epoll: Epoll,
+    children: SignalFd,
+}
+
+impl Events {
+    /// Waits for messages on a socket and for the ends of children from now on. SIGCHLD must be blocked.
+    pub(super) fn new(socket: &OwnedFd) -> io::Result<Self> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGCHLD);
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let children = SignalFd::with_flags(&mask, flags)?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
+        epoll.add(children.as_fd(), readable(0))?;
+        epoll.add(socket.as_fd(), readable(SOCKET))?;
+        Ok(Self { epoll, children })
+    }
+
+    /// Waits for a message, the end of a child, or the timeout. Returns whether there may be something to read on the socket.
+    pub(super) fn wait(&self, timeout: EpollTimeout) -> bool {
+        let mut events = [EpollEvent::empty(); 2];
+        let readable = match self.epoll.wait(&mut events, timeout) {
+            Ok(count) => events
+                .iter()
+                .take(count)
+                .any(|event| event.data() == SOCKET),
+            Err(Errno::EINTR) => true,
+            Err(_) => {
+                std::thread::sleep(PAUSE);
+                true
+            }
+        };
+        while let Ok(Some(_)) = self.children.read_signal() {}
+        readable
+    }
+
+    /// Waits no more for messages on the socket. Before that is closed, as a child just forked may have it open, too.
+    pub(super) fn forget(&self, socket: &OwnedFd) {
+        _ = self.epoll.delete(socket.as_fd());
+    }
+}
