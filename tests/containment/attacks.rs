@@ -161,3 +161,33 @@ async fn what_a_handler_starts_is_not_hit_by_its_signal() {
         }
     }
 }
+
+/// Cgroups that a command makes within its own do not stay.
+#[tokio::test]
+async fn no_cgroup_is_left() {
+    let Some(bench) = Bench::with(Mode::Cgroup) else {
+        return;
+    };
+    let text = "own=$(sed -n 's/^0:://p' /proc/self/cgroup); \
+        mount=$(sed -n 's/^.* \\(\\/[^ ]*\\) [^-]*- cgroup2 .*$/\\1/p' /proc/self/mountinfo | head -n 1); \
+        echo \"$mount$own\"; mkdir -p \"$mount$own/a/b\" \"$mount$own/c\"";
+    let (_, directory) = bench.run(text).await;
+    let directory = std::path::Path::new(directory.trim());
+    assert!(directory.is_absolute(), "{directory:?}");
+    // Killed a moment before the end of the host, so that it still is in its cgroup then.
+    let (state, _) = bench.run("sleep 1000 & kill -9 $PPID; sleep 1000").await;
+    assert!(matches!(state, State::Lost(_)), "{state:?}");
+    bench.registry.shutdown().await;
+    let parent = directory.parent().unwrap().to_owned();
+    let prefix = format!("toolhost-{}-", std::process::id());
+    let number = directory.file_name().unwrap().to_str().unwrap();
+    let first: u64 = number[prefix.len()..].parse().unwrap();
+    drop(bench);
+    // Its cgroups follow one another, apart from those of other tests in this process, which are removed as well in time.
+    for number in [first, first + 1] {
+        until("the cgroup is removed", || {
+            (!parent.join(format!("{prefix}{number}")).exists()).then_some(())
+        })
+        .await;
+    }
+}

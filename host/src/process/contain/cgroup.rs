@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
@@ -13,6 +14,13 @@ use nix::unistd::{AccessFlags, Pid, access, geteuid};
 
 /// What the names of cgroups of commands begin with; the host's process id follows.
 const PREFIX: &str = "toolhost-";
+
+/// How deep cgroups that a command made are removed.
+const MOST_DEEP: u8 = 32;
+
+/// How often, and after how long, it is tried again to remove what is left at the end of the host.
+const MOST_TRIES: u32 = 50;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// A cgroup in which this host may make others.
 #[derive(Debug)]
@@ -73,7 +81,7 @@ impl Parent {
     pub(super) fn leaf(&self) -> io::Result<Leaf> {
         // What was still dying when it was dropped is dead by now.
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|path| is_busy(fs::remove_dir(path)));
+        left.retain(|path| is_busy(remove(path, MOST_DEEP)));
         drop(left);
         // Over all parents of this process: they may be one directory.
         static MADE: AtomicU64 = AtomicU64::new(0);
@@ -112,8 +120,22 @@ impl Parent {
                 nix::sys::signal::kill(Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
             };
             if owner.is_some_and(dead) {
-                _ = fs::remove_dir(entry.path());
+                _ = remove(&entry.path(), MOST_DEEP);
             }
+        }
+    }
+}
+
+impl Drop for Parent {
+    /// What was killed a moment ago may still be in its cgroup.
+    fn drop(&mut self) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..MOST_TRIES {
+            left.retain(|path| is_busy(remove(path, MOST_DEEP)));
+            if left.is_empty() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_TRIES);
         }
     }
 }
@@ -142,11 +164,29 @@ impl AsFd for Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        if is_busy(fs::remove_dir(&self.path)) {
+        if is_busy(remove(&self.path, MOST_DEEP)) {
             let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
             left.push(std::mem::take(&mut self.path));
         }
     }
+}
+
+/// Removes a cgroup with those that a command made within it, down to a depth that no honest one reaches.
+fn remove(path: &Path, depth: u8) -> io::Result<()> {
+    let removed = fs::remove_dir(path);
+    if depth == 0
+        || !removed
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+    {
+        return removed;
+    }
+    for entry in fs::read_dir(path)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            _ = remove(&entry.path(), depth - 1);
+        }
+    }
+    fs::remove_dir(path)
 }
 
 fn is_busy(removed: io::Result<()>) -> bool {
