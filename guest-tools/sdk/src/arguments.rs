@@ -1,30 +1,57 @@
 //! From the text of a call's arguments to typed ones, with errors that a model can act on.
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::ToolError;
+use crate::{Schema, ToolError};
+
+/// How alike an argument's name and an unknown one are at least for the one to be meant.
+const ALIKE: f64 = 0.75;
 
 /// Reads the arguments of a call.
 ///
 /// # Errors
 ///
 /// [`ToolError::InvalidArguments`], which names the argument that does not fit.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ToolError> {
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, ToolError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     let mut json = serde_json::Deserializer::from_str(text);
     let arguments = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let reason = without_position(error.inner());
+        let unknown = format!("unknown field `{path}`");
         // The path of an argument that is missing is that of the object, `.`; of one that is unknown, its own name.
-        if path == "." || reason.contains(&format!("`{path}`")) {
-            ToolError::InvalidArguments(format!("invalid arguments: {reason}"))
+        ToolError::InvalidArguments(if reason.starts_with(&unknown) {
+            format!(
+                "invalid arguments: {}",
+                unknown_argument(&path, &Schema::names::<T>())
+            )
+        } else if path == "." || reason.contains(&format!("`{path}`")) {
+            format!("invalid arguments: {reason}")
         } else {
-            ToolError::InvalidArguments(format!("invalid argument `{path}`: {reason}"))
-        }
+            format!("invalid argument `{path}`: {reason}")
+        })
     })?;
     json.end()
         .map_err(|error| ToolError::InvalidArguments(format!("invalid arguments: {error}")))?;
     Ok(arguments)
+}
+
+/// Says that there is no such argument, and which one may be meant.
+fn unknown_argument(unknown: &str, names: &[String]) -> String {
+    let alike = |name: &&String| strsim::jaro_winkler(unknown, name);
+    let nearest = names
+        .iter()
+        .max_by(|one, other| alike(one).total_cmp(&alike(other)))
+        .filter(|name| alike(name) >= ALIKE);
+    let meant = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let known = match known.len() {
+        0 => " There are none.".to_owned(),
+        _ => format!(" The arguments are {}.", known.join(", ")),
+    };
+    let stop = if meant.is_empty() { "." } else { "" };
+    format!("there is no argument `{unknown}`{meant}{stop}{known}")
 }
 
 /// Returns what an error says, without the line and column: a model never sees its arguments as text.
@@ -45,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, PartialEq, Deserialize)]
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Arguments {
         #[serde(alias = "dir")]
@@ -55,7 +82,7 @@ mod tests {
         edits: Vec<Edit>,
     }
 
-    #[derive(Debug, PartialEq, Deserialize)]
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Edit {
         line: u32,
     }
@@ -93,7 +120,11 @@ mod tests {
         );
         assert_eq!(
             refusal(r#"{"path": "", "deep": 1}"#),
-            "invalid arguments: unknown field `deep`, expected one of `dir`, `path`, `depth`, `edits`"
+            "invalid arguments: there is no argument `deep`; did you mean `depth`? The arguments are `path`, `depth`, `edits`."
+        );
+        assert_eq!(
+            refusal(r#"{"path": "", "recursive": true}"#),
+            "invalid arguments: there is no argument `recursive`. The arguments are `path`, `depth`, `edits`."
         );
         assert!(
             refusal("{").contains("EOF while parsing"),

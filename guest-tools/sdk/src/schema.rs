@@ -25,6 +25,13 @@ impl Schema {
         Self(schema)
     }
 
+    /// Returns the names of what a tool takes.
+    pub(crate) fn names<T: JsonSchema>() -> Vec<String> {
+        let schema = Self::of_arguments::<T>().0;
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.map_or_else(Vec::new, |names| names.keys().cloned().collect())
+    }
+
     /// Derives the schema of the JSON part that a tool replies.
     #[must_use]
     pub fn of_reply<T: JsonSchema>() -> Self {

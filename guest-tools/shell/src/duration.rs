@@ -1,6 +1,62 @@
 //! Durations in Go's grammar: `300ms`, `1.5h`, `2h45m`, `-1s`.
 
+use std::fmt;
 use std::time::Duration;
+
+use serde::Deserialize;
+use toolhost_sdk::ToolError;
+
+use crate::invalid;
+
+/// A duration as a model gives it: in Go's grammar, or as a number of seconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a duration such as \"30s\" or \"1m30s\""
+)]
+pub(crate) enum Argument {
+    /// A text in Go's grammar.
+    Text(String),
+    /// A number of seconds.
+    Seconds(f64),
+}
+
+impl Argument {
+    /// Makes one of a number of milliseconds.
+    pub(crate) fn milliseconds(number: u64) -> Self {
+        Self::Text(format!("{number}ms"))
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// A text that says what is wrong, to follow `invalid timeout "x": `.
+    pub(crate) fn parse(&self) -> Result<Parsed, String> {
+        match self {
+            Self::Text(text) => parse(text),
+            Self::Seconds(seconds) if *seconds <= 0.0 => Ok(Parsed::NotPositive),
+            Self::Seconds(seconds) => match Duration::try_from_secs_f64(*seconds) {
+                Ok(duration) if duration.is_zero() => Ok(Parsed::NotPositive),
+                Ok(duration) if i64::try_from(duration.as_nanos()).is_ok() => {
+                    Ok(Parsed::Positive(duration))
+                }
+                _ => Err(TOO_LONG.to_owned()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(text),
+            Self::Seconds(seconds) => write!(formatter, "{seconds}"),
+        }
+    }
+}
+
+const TOO_LONG: &str = "it is too long";
 
 /// The units, longest name first where one begins with another, and how many nanoseconds each has.
 const UNITS: [(&str, u128); 8] = [
@@ -13,6 +69,21 @@ const UNITS: [(&str, u128); 8] = [
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
+
+/// Returns which of two arguments was given that say the same, the second one in milliseconds.
+///
+/// # Errors
+///
+/// Both were.
+pub(crate) fn one_of(
+    (name, argument): (&str, Option<Argument>),
+    (other, milliseconds): (&str, Option<u64>),
+) -> Result<Option<Argument>, ToolError> {
+    match (argument, milliseconds) {
+        (Some(_), Some(_)) => Err(invalid(format!("pass {name} or {other}, not both"))),
+        (argument, milliseconds) => Ok(argument.or(milliseconds.map(Argument::milliseconds))),
+    }
+}
 
 /// What a text in Go's grammar says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +119,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
     }
     // As in Go, where a duration is a signed 64-bit number of nanoseconds.
     match i64::try_from(total).map(i64::unsigned_abs) {
-        Err(_) => Err("it is too long".to_owned()),
+        Err(_) => Err(TOO_LONG.to_owned()),
         Ok(nanoseconds) if nanoseconds > 0 && !negative => {
             Ok(Parsed::Positive(Duration::from_nanos(nanoseconds)))
         }
@@ -132,6 +203,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn reads_numbers_as_seconds() {
+        let read = |json: &str| serde_json::from_str::<Argument>(json).unwrap().parse();
+        for (json, expected) in [
+            ("30", Ok(Parsed::Positive(Duration::from_secs(30)))),
+            ("0.5", Ok(Parsed::Positive(Duration::from_millis(500)))),
+            ("\"30s\"", Ok(Parsed::Positive(Duration::from_secs(30)))),
+            ("0", Ok(Parsed::NotPositive)),
+            ("-3", Ok(Parsed::NotPositive)),
+            ("1e-20", Ok(Parsed::NotPositive)),
+            ("1e10", Err(TOO_LONG.to_owned())),
+            ("1e300", Err(TOO_LONG.to_owned())),
+        ] {
+            assert_eq!(read(json), expected, "{json}");
+        }
+        assert_eq!(Argument::Seconds(1.5).to_string(), "1.5");
+        for json in ["true", "[]", "{}"] {
+            let error = serde_json::from_str::<Argument>(json).unwrap_err();
+            assert!(error.to_string().contains("such as \"30s\""), "{error}");
+        }
+    }
 
     #[test]
     fn reads_go_durations() {

@@ -9,13 +9,16 @@ use serde::Deserialize;
 use toolhost_sdk::processes::{Error, Host, Processes, StartOptions, State};
 use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError};
 
-use crate::duration::{self, Parsed};
-use crate::notes::{self, Notes};
+use crate::duration::{self, Argument, Parsed};
+use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
-use crate::{background, invalid, start_error};
+use crate::{background, clip, invalid, start_error};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How much of the command is in the reply, in bytes.
+const MAX_COMMAND: usize = 2048;
 
 /// The tool.
 #[derive(Debug)]
@@ -26,7 +29,7 @@ pub(crate) struct Execute;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
     /// The command. Runs under "sh -c" (POSIX).
-    #[serde(default)]
+    #[serde(default, alias = "cmd")]
     #[schemars(!default)]
     command: String,
     /// What this is for, as a short phrase that begins with a verb in -ing, such as "checking the test results". People
@@ -36,8 +39,13 @@ pub(crate) struct Arguments {
     model_intent: Option<String>,
     /// How long to wait for the command to end, such as "30s", "5m" or "1m30s". Default "10s", at most "1h". A command
     /// that takes longer keeps running: the reply then has its output so far and a background_process_id.
-    timeout: Option<String>,
+    #[schemars(with = "Option<String>")]
+    timeout: Option<Argument>,
+    /// The same in milliseconds, as other tools have it. Models are not told of it.
+    #[schemars(skip)]
+    timeout_ms: Option<u64>,
     /// The directory to run in, absolute or relative to the workspace directory. Default: the workspace directory.
+    #[serde(alias = "cwd")]
     workdir: Option<String>,
     /// Start the command and reply at once, without its output. For servers and watchers, or to do other work meanwhile;
     /// for commands whose result you need, prefer foreground with a longer timeout. Use this parameter instead of shell
@@ -74,16 +82,6 @@ impl Tool for Execute {
     }
 }
 
-/// Shortens a command for the reply, which has to stay small however long the command is.
-fn clip(mut command: String) -> String {
-    const MOST: usize = 2048;
-    if command.len() > MOST {
-        command.truncate(command.floor_char_boundary(MOST));
-        command.push('…');
-    }
-    command
-}
-
 /// Runs one call.
 ///
 /// # Errors
@@ -105,7 +103,11 @@ fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolEr
     let timeout = if in_background {
         Duration::ZERO
     } else {
-        timeout(arguments.timeout.as_deref())?
+        let argument = duration::one_of(
+            ("timeout", arguments.timeout),
+            ("timeout_ms", arguments.timeout_ms),
+        )?;
+        timeout(argument.as_ref())?
     };
 
     let begin = Instant::now();
@@ -128,17 +130,17 @@ fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolEr
         }
     };
     Ok(Report {
-        command: Some(clip(command)),
+        command: Some(clip(command, MAX_COMMAND)),
         backgrounded: Some(in_background),
         ..report
     })
 }
 
-fn timeout(argument: Option<&str>) -> Result<Duration, ToolError> {
+fn timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     let Some(text) = argument else {
         return Ok(DEFAULT_TIMEOUT);
     };
-    match duration::parse(text) {
+    match text.parse() {
         Ok(Parsed::Positive(timeout)) if timeout <= MAX_TIMEOUT => Ok(timeout),
         Ok(_) => Err(invalid(format!(
             "invalid timeout \"{text}\": it must be more than 0s and at most 1h"
@@ -168,7 +170,7 @@ fn not_started(error: &Error, in_background: bool) -> Report {
 fn started_in_background(id: &str, is_promoted: bool) -> Report {
     let mut notes = Notes::default();
     if is_promoted {
-        notes.add(notes::promoted(id));
+        notes.add(Rank::Surprise, notes::promoted(id));
     }
     Report {
         success: true,

@@ -5,6 +5,7 @@
 //! `run` that takes the processes as an argument, so that its tests script them.
 
 mod background;
+mod binary;
 mod duration;
 mod execute;
 mod file_dump;
@@ -12,6 +13,7 @@ mod notes;
 mod process_list;
 mod process_output;
 mod process_signal;
+mod prompt;
 mod report;
 mod start_error;
 mod wait;
@@ -28,4 +30,13 @@ export_tools!(Execute, ProcessOutput, ProcessList, ProcessSignal);
 /// An error about the arguments, with the very text that the model reads.
 fn invalid(text: impl Into<String>) -> ToolError {
     ToolError::InvalidArguments(text.into())
+}
+
+/// Shortens a command for a reply, which has to stay small however long the command is.
+fn clip(mut command: String, most: usize) -> String {
+    if command.len() > most {
+        command.truncate(command.floor_char_boundary(most));
+        command.push('…');
+    }
+    command
 }

@@ -3,20 +3,37 @@
 /// How many notes a reply carries. More would be noise.
 const MAX: usize = 3;
 
-/// The notes of a reply, most useful first.
+/// How useful a note is: more than those after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// The command did something else than was meant.
+    Surprise,
+    /// What goes on although the call is over.
+    Running,
+    /// Why it does not go on, or did not go well.
+    Cause,
+    /// What there is to see of its output.
+    Output,
+    /// What to do better the next time.
+    Advice,
+}
+
+/// The notes of a reply.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes(Vec<String>);
+pub(crate) struct Notes(Vec<(Rank, String)>);
 
 impl Notes {
-    /// Adds a note after those that are more useful.
-    pub(crate) fn add(&mut self, note: impl Into<String>) {
-        self.0.push(note.into());
+    /// Adds a note.
+    pub(crate) fn add(&mut self, rank: Rank, note: impl Into<String>) {
+        self.0.push((rank, note.into()));
     }
 
-    /// Joins the most useful ones.
+    /// Joins the most useful ones, most useful first.
     pub(crate) fn join(mut self) -> Option<String> {
-        self.0.truncate(MAX);
-        (!self.0.is_empty()).then(|| self.0.join("\n"))
+        self.0.sort_by_key(|(rank, _)| *rank);
+        let notes = self.0.into_iter().take(MAX).map(|(_, note)| note);
+        let notes: Vec<_> = notes.collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
     }
 }
 
@@ -52,6 +69,29 @@ pub(crate) fn lingering(id: &str) -> String {
     )
 }
 
+/// Something that the command ran was killed, and its shell says so by its exit code.
+pub(crate) fn killed(code: i32) -> Option<&'static str> {
+    Some(match code {
+        134 => {
+            "Exit code 134 is 128+6: something that it ran ended itself by SIGABRT, as failed assertions do."
+        }
+        137 => {
+            "Exit code 137 is 128+9: something that it ran was killed by SIGKILL, which is what happens when memory runs out."
+        }
+        139 => "Exit code 139 is 128+11: something that it ran crashed with SIGSEGV.",
+        143 => "Exit code 143 is 128+15: something that it ran was ended by SIGTERM.",
+        _ => return None,
+    })
+}
+
+/// The last line looks like a question, and the process still runs.
+pub(crate) const PROMPT: &str = "The last line looks like a prompt, but standard input is closed, so that nobody can answer. End the \
+    process, and run the command with its answers as options (such as -y) or piped in.";
+
+/// The output is no text.
+pub(crate) const BINARY: &str =
+    "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.";
+
 /// The middle of the output is not shown, and can be read.
 pub(crate) fn omitted(id: &str, from: u64) -> String {
     format!(
@@ -86,9 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_first_three() {
+    fn keeps_the_three_most_useful() {
         assert_eq!(Notes::default().join(), None);
-        let notes = Notes(["one", "two", "three", "four"].map(str::to_owned).to_vec());
+        let mut notes = Notes::default();
+        notes.add(Rank::Advice, "four");
+        notes.add(Rank::Running, "two");
+        notes.add(Rank::Surprise, "one");
+        notes.add(Rank::Running, "three");
         assert_eq!(notes.join().as_deref(), Some("one\ntwo\nthree"));
     }
 }

@@ -9,12 +9,16 @@ use toolhost_sdk::processes::{
 };
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
-use crate::duration::{self, Parsed};
-use crate::notes::{self, Notes};
+use toolhost_view::CAP;
+
+use crate::binary::Binary;
+use crate::duration::{self, Argument, Parsed};
+use crate::notes::{self, Notes, Rank};
 use crate::report::Report;
-use crate::{invalid, wait};
+use crate::{invalid, prompt, wait};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
+const MIN_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_hours(1);
 const DEFAULT_MAX_BYTES: u32 = 32 * 1024;
 /// As JSON, each of these bytes can become six.
@@ -29,20 +33,29 @@ pub(crate) struct ProcessOutput;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
     /// The background_process_id of execute's reply.
-    #[serde(default)]
+    #[serde(default, alias = "background_process_id", alias = "id")]
     #[schemars(!default)]
     process_id: String,
-    /// How long to wait for the process to end, such as "30s" or "5m"; with since, for more output. Default "10s". "0s"
-    /// looks and replies at once.
-    wait_timeout: Option<String>,
+    /// How long to wait for the process to end, such as "30s" or "5m"; with since, for more output; with until, for that.
+    /// Default "10s". "0s" looks and replies at once.
+    #[serde(alias = "timeout")]
+    #[schemars(with = "Option<String>")]
+    wait_timeout: Option<Argument>,
+    /// The same in milliseconds, as other tools have it. Models are not told of it.
+    #[serde(alias = "timeout_ms")]
+    #[schemars(skip)]
+    wait_timeout_ms: Option<u64>,
     /// Why you look at the process, as a short phrase such as "waiting for the server to start". People see it in place
     /// of the command. Plain English, under 100 characters.
     #[expect(dead_code, reason = "it is for people; the host passes it on")]
     model_intent: Option<String>,
     /// Reply with the output from this byte offset on only: the cursor of an earlier reply, or 0 for the beginning.
     since: Option<u64>,
-    /// With since: the most bytes of output to reply with, up to 131072. Default 32768.
+    /// The most bytes of output to reply with, up to 131072. Default 32768.
     max_bytes: Option<u32>,
+    /// Wait no longer than until the output (with since: from there on) matches this regular expression, such as
+    /// "listening on|error". The reply then has match_end, the byte offset right after the match.
+    until: Option<String>,
 }
 
 impl Tool for ProcessOutput {
@@ -53,7 +66,7 @@ impl Tool for ProcessOutput {
         10s), and replies with what there is then.\n\
         Without since, the reply has the beginning and the end of all output so far. With since, it has only the output \
         from that cursor on, and a cursor to go on with: use it to follow a process, or to read what another reply \
-        omitted.";
+        omitted. With until, it waits until the output matches, which is better than to ask again and again.";
     const HINTS: Hints = Hints {
         read_only: true,
         idempotent: true,
@@ -68,15 +81,19 @@ impl Tool for ProcessOutput {
     }
 
     fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        Reply::json(&run(&Host, &arguments)?)
+        Reply::json(&run(&Host, arguments)?)
     }
 }
 
-/// A stretch of output that is asked for.
-#[derive(Debug, Clone, Copy)]
-struct Page {
-    since: u64,
+/// What is asked for.
+#[derive(Debug)]
+struct Request<'a> {
+    id: &'a str,
+    timeout: Duration,
+    /// The cursor from which on the output is asked for.
+    since: Option<u64>,
     max_bytes: u32,
+    until: Option<&'a str>,
 }
 
 /// Runs one call.
@@ -84,36 +101,51 @@ struct Page {
 /// # Errors
 ///
 /// An argument is not valid. Everything else is reported.
-fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Report, ToolError> {
+fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
     let id = arguments.process_id.as_str();
     if id.is_empty() {
         return Err(invalid("process_id is required"));
     }
-    let timeout = wait_timeout(arguments.wait_timeout.as_deref())?;
+    let timeout = duration::one_of(
+        ("wait_timeout", arguments.wait_timeout),
+        ("wait_timeout_ms", arguments.wait_timeout_ms),
+    )?;
     let max_bytes = arguments.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
     if !(1..=MAX_MAX_BYTES).contains(&max_bytes) {
         return Err(invalid(format!(
             "max_bytes must be between 1 and {MAX_MAX_BYTES}"
         )));
     }
-    let page = arguments.since.map(|since| Page { since, max_bytes });
-    Ok(
-        report(processes, id, timeout, page).unwrap_or_else(|error| {
+    let request = Request {
+        id,
+        timeout: wait_timeout(timeout.as_ref())?,
+        since: arguments.since,
+        max_bytes,
+        until: arguments.until.as_deref(),
+    };
+    match report(processes, &request) {
+        Ok(report) => Ok(report),
+        Err(Error::Invalid(reason)) if request.until.is_some() => Err(invalid(format!(
+            "invalid until \"{}\": {reason}",
+            request.until.unwrap_or_default()
+        ))),
+        Err(error) => {
             let error = match error {
                 Error::NotFound => format!("process \"{id}\" not found"),
                 other => other.to_string(),
             };
-            Report::failed(format!("get process output: {error}"))
-        }),
-    )
+            Ok(Report::failed(format!("get process output: {error}")))
+        }
+    }
 }
 
-fn wait_timeout(argument: Option<&str>) -> Result<Duration, ToolError> {
+/// Returns how long to wait. A wait that is hardly one would have a model ask again and again.
+fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     let Some(text) = argument else {
         return Ok(DEFAULT_WAIT);
     };
-    match duration::parse(text) {
-        Ok(Parsed::Positive(wait)) => Ok(wait),
+    match text.parse() {
+        Ok(Parsed::Positive(wait)) => Ok(wait.clamp(MIN_WAIT, MAX_WAIT)),
         Ok(Parsed::NotPositive) => Ok(Duration::ZERO),
         Err(reason) => Err(invalid(format!(
             "invalid wait_timeout \"{text}\": {reason}"
@@ -121,45 +153,66 @@ fn wait_timeout(argument: Option<&str>) -> Result<Duration, ToolError> {
     }
 }
 
-fn report(
-    processes: &dyn Processes,
-    id: &str,
-    timeout: Duration,
-    page: Option<Page>,
-) -> Result<Report, Error> {
-    let process = processes.open(id)?;
+fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Error> {
+    let process = processes.open(request.id)?;
     let options = WaitOptions {
-        timeout: timeout.min(MAX_WAIT),
-        since: page.map_or(0, |page| page.since),
-        output: page.is_some(),
-        until: None,
+        timeout: request.timeout,
+        since: request.since.unwrap_or(0),
+        output: request.since.is_some() && request.until.is_none(),
+        until: request.until.map(str::to_owned),
     };
-    let wake = if timeout.is_zero() {
-        Ok(Wake::TimedOut)
+    let waited = if request.timeout.is_zero() && request.until.is_none() {
+        None
     } else {
-        wait::wait(process.as_ref(), &options, Instant::now()).map(|waited| waited.wake)
+        Some(wait::wait(process.as_ref(), &options, Instant::now()))
     };
+    if let Some(Err(Error::Invalid(reason))) = waited {
+        return Err(Error::Invalid(reason));
+    }
+    let wake = waited
+        .as_ref()
+        .and_then(|waited| Some(waited.as_ref().ok()?.wake));
+    let match_end = waited
+        .as_ref()
+        .and_then(|waited| waited.as_ref().ok()?.match_end);
     // A wait that failed says more than a look that fails after it.
-    let snapshot = process
-        .snapshot()
-        .map_err(|error| wake.clone().err().unwrap_or(error))?;
+    let snapshot = process.snapshot().map_err(|error| match waited {
+        Some(Err(first)) => first,
+        _ => error,
+    })?;
 
     let mut notes = Notes::default();
-    let mut report = Report::of(&snapshot, id, &mut notes);
+    let mut report = Report::of(&snapshot, request.id, &mut notes);
     if snapshot.state == State::Running {
         report.success = true;
-        let is_clamped = wake == Ok(Wake::Clamped);
-        notes.add(if is_clamped {
-            notes::clamped(id)
+        if wake == Some(Wake::Clamped) {
+            notes.add(Rank::Running, notes::clamped(request.id));
         } else {
-            notes::STILL_RUNNING.to_owned()
-        });
+            notes.add(Rank::Running, notes::STILL_RUNNING);
+        }
     }
-    report.cancelled = wake == Ok(Wake::Cancelled);
-    report = match page {
-        None => report.with_output(&snapshot, id, &mut notes),
-        Some(page) => with_page(report, process.as_ref(), &snapshot, page, &mut notes)?,
+    report.cancelled = wake == Some(Wake::Cancelled);
+    report.match_end = match_end;
+    let mut report = match request.since {
+        None => {
+            let cap = usize::try_from(request.max_bytes).unwrap_or(CAP);
+            report.with_output(process.as_ref(), &snapshot, cap, &mut notes)
+        }
+        Some(since) => with_page(
+            report,
+            process.as_ref(),
+            &snapshot,
+            (since, request.max_bytes),
+            &mut notes,
+        )?,
     };
+    report.explain(&mut notes);
+    if wake == Some(Wake::TimedOut)
+        && snapshot.state == State::Running
+        && prompt::is_prompt(&report.output)
+    {
+        notes.add(Rank::Cause, notes::PROMPT);
+    }
     report.note = notes.join();
     Ok(report)
 }
@@ -169,18 +222,23 @@ fn with_page(
     mut report: Report,
     process: &dyn Process,
     snapshot: &Snapshot,
-    page: Page,
+    (since, max_bytes): (u64, u32),
     notes: &mut Notes,
 ) -> Result<Report, Error> {
-    let chunk = process.read(page.since, page.max_bytes)?;
+    let chunk = process.read(since, max_bytes)?;
     let shown = toolhost_view::page(&chunk.data, !chunk.end);
     let cursor = chunk.offset + shown.used as u64;
+    if shown.is_binary {
+        notes.add(Rank::Output, notes::BINARY);
+        report.binary = Some(Binary::stretch(shown.used));
+    }
     report.output = shown.text;
+    report.encoding_errors = shown.encoding_errors;
     report.cursor = Some(cursor);
-    report.gap_bytes = chunk.offset.checked_sub(page.since).filter(|gap| *gap > 0);
+    report.gap_bytes = chunk.offset.checked_sub(since).filter(|gap| *gap > 0);
     // What a running process writes meanwhile is found by the next call. So is a character that has only begun.
     if shown.used > 0 && cursor < snapshot.total.min(chunk.total) {
-        notes.add(notes::more_output(cursor));
+        notes.add(Rank::Output, notes::more_output(cursor));
     }
     Ok(report)
 }

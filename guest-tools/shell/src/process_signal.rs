@@ -1,10 +1,13 @@
 //! `process_signal`: ends a process, or tells it something.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolhost_sdk::processes::{Error, Host, Processes, Signal, State};
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
+use crate::duration::{Argument, Parsed};
 use crate::invalid;
 use crate::report::{Report, Status};
 
@@ -19,6 +22,8 @@ const SIGNALS: [(&str, Signal); 7] = [
     ("user2", Signal::User2),
 ];
 
+const MAX_GRACE: Duration = Duration::from_hours(1);
+
 /// The tool.
 #[derive(Debug)]
 pub(crate) struct ProcessSignal;
@@ -28,13 +33,16 @@ pub(crate) struct ProcessSignal;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
     /// The background_process_id of execute's reply, or an id of process_list.
-    #[serde(default)]
+    #[serde(default, alias = "background_process_id", alias = "id")]
     #[schemars(!default)]
     process_id: String,
-    /// The signal. "terminate" asks the process to end and kills what is left after 5 seconds; "kill" ends it at once.
+    /// The signal. "terminate" asks the process to end and kills what is left after the grace; "kill" ends it at once.
     #[serde(default)]
     #[schemars(!default, extend("enum" = ["terminate", "kill", "interrupt", "hangup", "quit", "user1", "user2"]))]
     signal: String,
+    /// With "terminate": how long what is asked to end has for that, such as "30s". Default "5s", at most "1h".
+    #[schemars(with = "Option<String>")]
+    grace: Option<Argument>,
 }
 
 impl Tool for ProcessSignal {
@@ -91,9 +99,10 @@ fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Outcome, Tool
             "signal must be \"terminate\" or \"kill\", or else \"interrupt\", \"hangup\", \"quit\", \"user1\" or \"user2\"",
         ));
     };
+    let grace = grace(arguments.grace.as_ref(), *signal)?;
     let state = processes
         .open(id)
-        .and_then(|process| process.signal(*signal, None));
+        .and_then(|process| process.signal(*signal, grace));
     Ok(match state {
         Ok(state @ (State::Running | State::Lingering(_))) => Outcome {
             success: true,
@@ -118,6 +127,26 @@ fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Outcome, Tool
     })
 }
 
+fn grace(argument: Option<&Argument>, signal: Signal) -> Result<Option<Duration>, ToolError> {
+    let Some(text) = argument else {
+        return Ok(None);
+    };
+    let grace = match text.parse() {
+        Ok(Parsed::Positive(grace)) if grace <= MAX_GRACE => grace,
+        Ok(Parsed::NotPositive) => Duration::ZERO,
+        Ok(Parsed::Positive(_)) => {
+            return Err(invalid(format!(
+                "invalid grace \"{text}\": it must be at most 1h"
+            )));
+        }
+        Err(reason) => return Err(invalid(format!("invalid grace \"{text}\": {reason}"))),
+    };
+    if signal != Signal::Terminate {
+        return Err(invalid("grace is for the signal \"terminate\" only"));
+    }
+    Ok(Some(grace))
+}
+
 fn failure(error: &str) -> Outcome {
     Outcome {
         error: Some(format!("signal process: {error}")),
@@ -137,6 +166,7 @@ mod tests {
         let arguments = Arguments {
             process_id: id.to_owned(),
             signal: signal.to_owned(),
+            ..Arguments::default()
         };
         match run(processes, &arguments) {
             Ok(outcome) => serde_json::to_string(&outcome).unwrap(),
@@ -197,7 +227,7 @@ mod tests {
             unknown
                 .unwrap_err()
                 .to_string()
-                .contains("unknown field `force`")
+                .contains("there is no argument `force`")
         );
     }
 
@@ -209,5 +239,45 @@ mod tests {
         );
         assert_snapshot!(signal(&processes, "one", "kill"), @r#"{"success":false,"error":"signal process: workspace offline"}"#);
         assert_snapshot!(signal(&processes, "two", "kill"), @r#"{"success":false,"error":"signal process: process \"two\" not found"}"#);
+    }
+
+    #[test]
+    fn passes_the_grace_on() {
+        let call = |arguments: &str| {
+            let processes = FakeProcesses::new().has(FakeProcess::new("one"), "sleep 100");
+            let arguments = serde_json::from_str(arguments).unwrap();
+            let reply = run(&processes, &arguments).map_err(|error| error.to_string());
+            reply.map(|_| processes.signals()[0].2)
+        };
+        let of = |signal: &str, grace: &str| {
+            call(&format!(
+                r#"{{"id": "one", "signal": "{signal}", "grace": {grace}}}"#
+            ))
+        };
+        assert_eq!(
+            of("terminate", "\"30s\""),
+            Ok(Some(Duration::from_secs(30)))
+        );
+        assert_eq!(of("terminate", "0"), Ok(Some(Duration::ZERO)));
+        assert_eq!(of("kill", "null"), Ok(None));
+        for (signal, grace, error) in [
+            (
+                "kill",
+                "\"1s\"",
+                "grace is for the signal \"terminate\" only",
+            ),
+            (
+                "terminate",
+                "\"2h\"",
+                "invalid grace \"2h\": it must be at most 1h",
+            ),
+            (
+                "terminate",
+                "\"x\"",
+                "invalid grace \"x\": a duration is written like 10s, 500ms or 1m30s",
+            ),
+        ] {
+            assert_eq!(of(signal, grace), Err(error.to_owned()));
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolhost_sdk::processes::{Cause, ExitStatus, Saved, Snapshot, State};
-use toolhost_view::{CAP, Windows};
+use toolhost_sdk::processes::{Cause, ExitStatus, Process, Saved, Snapshot, State};
+use toolhost_view::{Truncation, View, Windows};
 
-use crate::notes::{self, Notes};
+use crate::binary::Binary;
+use crate::notes::{self, Notes, Rank};
 
 /// The reply. What does not apply is left out.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -25,6 +26,12 @@ pub(crate) struct Report {
     /// What the output leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
+    /// Instead of the output, if that is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) binary: Option<Binary>,
+    /// How many stretches of the output were no UTF-8 and are shown as U+FFFD.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) encoding_errors: u64,
     /// What to do next, one sentence or two per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
@@ -55,6 +62,9 @@ pub(crate) struct Report {
     /// Whether the call was cancelled first.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) cancelled: bool,
+    /// The byte offset into the output right after what was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) match_end: Option<u64>,
     /// The byte offset into the output at which this reply ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cursor: Option<u64>,
@@ -90,6 +100,8 @@ pub(crate) struct Truncated {
     omitted_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted_lines: Option<u64>,
+    /// How many of the lines that are shown lost their middle.
+    clipped_lines: u64,
     strategy: &'static str,
     /// Whether process_output with `since` can read the rest.
     saved: bool,
@@ -143,7 +155,7 @@ impl Report {
     pub(crate) fn of(snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
         let mut report = Self::of_state(&snapshot.state);
         if report.status == Some(Status::Lingering) {
-            notes.add(notes::lingering(id));
+            notes.add(Rank::Running, notes::lingering(id));
             report.background_process_id = Some(id.to_owned());
         }
         let survivors = snapshot.survivors.iter();
@@ -157,41 +169,78 @@ impl Report {
         report
     }
 
-    /// Adds what a process printed, as far as a model is shown it.
-    pub(crate) fn with_output(mut self, snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
+    /// Adds what a process printed, as far as a model is shown it: at most `cap` bytes.
+    pub(crate) fn with_output(
+        mut self,
+        process: &dyn Process,
+        snapshot: &Snapshot,
+        cap: usize,
+        notes: &mut Notes,
+    ) -> Self {
+        let id = process.id();
         if let Saved::Failed(why) = &snapshot.saved {
-            notes.add(notes::not_saved(why));
+            notes.add(Rank::Output, notes::not_saved(why));
         }
         if snapshot.total > 0 && snapshot.head.is_empty() && snapshot.tail.is_empty() {
-            notes.add(notes::NO_LONGER_KEPT);
+            notes.add(Rank::Output, notes::NO_LONGER_KEPT);
         }
         let windows = Windows {
             head: &snapshot.head,
             tail: &snapshot.tail,
             total: snapshot.total,
         };
-        let view = toolhost_view::render(windows, CAP);
-        self.output = view.text;
-        self.truncated = view.truncation.map(|truncation| {
-            let saved = match &snapshot.saved {
-                Saved::Complete => true,
-                Saved::Partial(bytes) => *bytes > truncation.omitted_from,
-                Saved::None | Saved::Failed(_) => false,
-            };
-            if saved {
-                notes.add(notes::omitted(id, truncation.omitted_from));
-                self.background_process_id = Some(id.to_owned());
-            }
-            Truncated {
-                original_bytes: truncation.original_bytes,
-                retained_bytes: truncation.retained_bytes,
-                omitted_bytes: truncation.omitted_bytes,
-                omitted_lines: truncation.omitted_lines,
-                strategy: truncation.strategy,
-                saved,
-            }
-        });
+        let View {
+            text,
+            is_binary,
+            encoding_errors,
+            truncation,
+        } = toolhost_view::render(windows, cap);
+        if is_binary {
+            notes.add(Rank::Output, notes::BINARY);
+            self.binary = Some(Binary::of(process, snapshot));
+        }
+        self.output = text;
+        self.encoding_errors = encoding_errors;
+        self.truncated =
+            truncation.map(|truncation| self.truncated(&truncation, &id, snapshot, notes));
         self
+    }
+
+    fn truncated(
+        &mut self,
+        truncation: &Truncation,
+        id: &str,
+        snapshot: &Snapshot,
+        notes: &mut Notes,
+    ) -> Truncated {
+        let saved = match &snapshot.saved {
+            Saved::Complete => true,
+            Saved::Partial(bytes) => *bytes > truncation.omitted_from,
+            Saved::None | Saved::Failed(_) => false,
+        };
+        if saved {
+            notes.add(Rank::Output, notes::omitted(id, truncation.omitted_from));
+            self.background_process_id = Some(id.to_owned());
+        }
+        Truncated {
+            original_bytes: truncation.original_bytes,
+            retained_bytes: truncation.retained_bytes,
+            omitted_bytes: truncation.omitted_bytes,
+            omitted_lines: truncation.omitted_lines,
+            clipped_lines: truncation.clipped_lines,
+            strategy: truncation.strategy,
+            saved,
+        }
+    }
+
+    /// Adds what there is to know about an end that the shell tells only by its exit code.
+    pub(crate) fn explain(&self, notes: &mut Notes) {
+        if self.cause == Some(name_of(Cause::Itself))
+            && self.signal.is_none()
+            && let Some(note) = notes::killed(self.exit_code)
+        {
+            notes.add(Rank::Cause, note);
+        }
     }
 }
 
@@ -219,6 +268,11 @@ fn name_of(cause: Cause) -> &'static str {
         Cause::OutOfMemory => "out_of_memory",
         Cause::Shutdown => "shutdown",
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]

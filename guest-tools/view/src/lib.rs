@@ -1,16 +1,21 @@
 //! How captured output becomes what a model reads.
 //!
 //! Output arrives as raw bytes: its first and last ones, and how many there were in all. It leaves as text that fits a
-//! cap, with exact numbers of what was left out. The stages are: decode ([`render`] and [`page`]), then cut
-//! ([`render`]). Everything here is pure, and knows neither processes nor the contract. The API that is compatible with
-//! the reference implementation renders in its own way, see [`reference`](mod@reference).
+//! cap, with exact numbers of what was left out. The stages are: decode and clean (control sequences are removed, and what
+//! was written over is resolved per line), clip long lines, cut out the middle. Everything here is pure, takes linear time,
+//! and knows neither processes nor the contract. The API that is compatible with the reference implementation renders in its
+//! own way, see [`reference`](mod@reference).
 
-mod cut;
-mod decode;
+mod binary;
+mod clean;
+mod edge;
+mod layout;
+mod lines;
 pub mod reference;
+mod text;
 
-use cut::Cut;
-use decode::Text;
+use clean::clean;
+use layout::{Known, Layout};
 
 /// How many bytes of text a model is shown of one output, the marker of what is left out included.
 pub const CAP: usize = 32 * 1024;
@@ -32,8 +37,13 @@ pub struct Windows<'a> {
 /// Output as a model reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// The text.
+    /// The text; empty if the output is binary.
     pub text: String,
+    /// Whether the output is no text: it has NUL bytes, or more than a third of it (and more than a few
+    /// bytes) is no UTF-8.
+    pub is_binary: bool,
+    /// How many stretches of bytes were no UTF-8 and became U+FFFD, as far as they were seen.
+    pub encoding_errors: u64,
     /// What was left out; `None`: nothing.
     pub truncation: Option<Truncation>,
 }
@@ -43,23 +53,29 @@ pub struct View {
 pub struct Truncation {
     /// How many bytes there were.
     pub original_bytes: u64,
-    /// How many of them the text stands for.
+    /// How many of them are not left out. The text stands for them, without what was written over or controls.
     pub retained_bytes: u64,
-    /// How many of them are left out, in one stretch. It is the number in the marker.
+    /// How many of them are left out: those between the beginning and the end, whose number is in the marker, and those in the
+    /// middle of clipped lines.
     pub omitted_bytes: u64,
     /// The offset of the first byte that is left out.
     pub omitted_from: u64,
     /// How many line feeds are left out; `None` if part of the stretch is in neither window.
     pub omitted_lines: Option<u64>,
-    /// How it was done: always `head_tail`, which keeps the beginning and the end.
+    /// How many of the lines that are shown lost their middle.
+    pub clipped_lines: u64,
+    /// How it was done: always `head_tail`, which keeps the beginning and the end, of all and of each line.
     pub strategy: &'static str,
 }
 
+const STRATEGY: &str = "head_tail";
+
 /// Renders output so that the text has at most `cap` bytes (a cap below [`MIN_CAP`] counts as that).
 ///
-/// If all of it fits, the text is all of it and nothing else. Otherwise the middle is replaced by a marker; both ends
-/// stay, and they are cut between lines if that costs little. What is no UTF-8 becomes U+FFFD, except for a character
-/// that the edge of a window cut in two: it counts as left out.
+/// If all of it fits once it is clean, the text is all of it and nothing else. Otherwise long lines lose their middle, no
+/// more than it takes, and if that is not enough the middle of all is replaced by a marker; both ends stay, and they are cut
+/// between lines if that costs little. What is no UTF-8 becomes U+FFFD, except for a character that the edge of a window cut
+/// in two: it counts as left out.
 ///
 /// ```
 /// use toolhost_view::{MIN_CAP, Windows, render};
@@ -69,74 +85,87 @@ pub struct Truncation {
 /// assert!(view.text.starts_with("1\n2\n") && view.text.ends_with("999\n1000\n"));
 /// assert_eq!(view.truncation.map(|truncation| truncation.omitted_bytes), Some(3673));
 /// assert!(view.text.contains("\n\n... [omitted 3673 bytes] ...\n\n"));
+///
+/// let bar = b" 10%\r 50%\r100%\n\x1B[32mdone\x1B[0m\n";
+/// let view = render(Windows { head: bar, tail: b"", total: bar.len() as u64 }, MIN_CAP);
+/// assert_eq!(view.text, "100%\ndone\n");
 /// ```
 #[must_use]
 pub fn render(output: Windows<'_>, cap: usize) -> View {
     let cap = cap.max(MIN_CAP);
-    let joined = [output.head, output.tail].concat();
-    let total = output.total.max(joined.len() as u64);
-    if total == joined.len() as u64 {
-        // A stage that cleans the text belongs here: it maps a `Text` to a `Text`, and keeps its offsets.
-        let all = Text::decode(&joined, 0);
-        if all.as_str().len() <= cap {
-            return View {
-                text: all.into_string(),
-                truncation: None,
-            };
-        }
-        let cut = Cut::new(&all, &all, total, cap);
-        let omitted = joined
-            .iter()
-            .skip(offset(cut.from))
-            .take(offset(cut.omitted()));
-        let lines = omitted.filter(|&&byte| byte == b'\n').count() as u64;
-        view(&cut, total, Some(lines))
-    } else {
-        let head = Text::decode_cut_at_end(output.head, 0);
-        let tail = Text::decode_cut_at_start(output.tail, total - output.tail.len() as u64);
-        view(&Cut::new(&head, &tail, total, cap), total, None)
+    let seen = (output.head.len() + output.tail.len()) as u64;
+    let total = output.total.max(seen);
+    if binary::is_binary(&[output.head, output.tail]) {
+        return View {
+            text: String::new(),
+            is_binary: true,
+            encoding_errors: 0,
+            truncation: None,
+        };
     }
-}
-
-fn view(cut: &Cut<'_>, total: u64, omitted_lines: Option<u64>) -> View {
-    let omitted_bytes = cut.omitted();
-    let truncation = Truncation {
-        original_bytes: total,
-        retained_bytes: total - omitted_bytes,
-        omitted_bytes,
-        omitted_from: cut.from,
-        omitted_lines,
-        strategy: "head_tail",
+    let (layout, encoding_errors, omitted_lines) = if total == seen {
+        let joined = [output.head, output.tail].concat();
+        let all = clean(&joined, 0);
+        let layout = Layout::new(Known::All(&all), total, cap);
+        let (from, to) = layout.omitted_stretch.unwrap_or_default();
+        let omitted = joined.get(offset(from)..offset(to)).unwrap_or_default();
+        let lines = omitted.iter().filter(|&&byte| byte == b'\n').count();
+        (layout, all.encoding_errors, Some(lines as u64))
+    } else {
+        let (head, _) = (output.head).split_at(output.head.len() - edge::cut_at_end(output.head));
+        let (_, tail) = output.tail.split_at(edge::cut_at_start(output.tail));
+        let head = clean(head, 0);
+        let tail = clean(tail, total - tail.len() as u64);
+        let layout = Layout::new(Known::Ends(&head, &tail), total, cap);
+        (layout, head.encoding_errors + tail.encoding_errors, None)
     };
-    let text = [cut.head, &cut::marker(omitted_bytes), cut.tail].concat();
     View {
-        text,
-        truncation: Some(truncation),
+        truncation: layout.truncation(total, omitted_lines),
+        text: layout.text,
+        is_binary: false,
+        encoding_errors,
     }
 }
 
 /// A stretch of output as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The text.
+    /// The text, cleaned; empty if the stretch is binary.
     pub text: String,
+    /// Whether the stretch is no text; see [`View::is_binary`].
+    pub is_binary: bool,
+    /// How many stretches of bytes were no UTF-8 and became U+FFFD.
+    pub encoding_errors: u64,
     /// How many of the bytes it stands for. The next stretch begins after them.
     pub used: usize,
 }
 
-/// Decodes a stretch of output. If `more` follows, a character that is cut at the end is left to the next stretch.
+/// Decodes and cleans a stretch of output. If `more` follows, a character or a control sequence that is cut at the end is left
+/// to the next stretch.
 #[must_use]
 pub fn page(bytes: &[u8], more: bool) -> Page {
-    let whole = bytes.len() - decode::cut_at_end(bytes);
-    // A stretch too short for even one character would never end.
-    let used = if more && whole > 0 {
-        whole
-    } else {
-        bytes.len()
+    let cut = |bytes| match edge::cut_at_end(bytes) {
+        0 => clean::cut_at_end(bytes),
+        character => character,
     };
+    let used = whole(bytes.len(), if more { cut(bytes) } else { 0 });
+    let bytes = bytes.get(..used).unwrap_or(bytes);
+    let is_binary = binary::is_binary(&[bytes]);
+    let text = clean(if is_binary { b"" } else { bytes }, 0);
     Page {
-        text: String::from_utf8_lossy(bytes.get(..used).unwrap_or(bytes)).into_owned(),
+        is_binary,
+        encoding_errors: text.encoding_errors,
+        text: text.into_string(),
         used,
+    }
+}
+
+/// Returns how much of a stretch is used if this much at its end is incomplete. One that is too short for even one character
+/// would never end, so that it is used all the same.
+fn whole(length: usize, incomplete: usize) -> usize {
+    match length - incomplete {
+        0 => length,
+        whole => whole,
     }
 }
 

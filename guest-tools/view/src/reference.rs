@@ -6,9 +6,8 @@
 //!
 //! The stages are: decode, clip lines, cut.
 
-mod lines;
-
-use crate::{Windows, cut, decode};
+use crate::lines::{self, marker};
+use crate::{Windows, edge};
 
 /// The smallest limit of a line, in bytes: the text that replaces its middle, and a character on both sides of it.
 pub const MIN_LINE: usize = 32;
@@ -92,14 +91,14 @@ pub fn render(output: Windows<'_>, sizes: Sizes) -> Rendering {
     } else {
         // No more bytes can be left out than there are, so that this marker is the longest.
         let rooms = Rooms::new(sizes, total);
-        let (head, _) = (output.head).split_at(output.head.len() - decode::cut_at_end(output.head));
-        let (_, tail) = output.tail.split_at(decode::cut_at_start(output.tail));
+        let (head, _) = (output.head).split_at(output.head.len() - edge::cut_at_end(output.head));
+        let (_, tail) = output.tail.split_at(edge::cut_at_start(output.tail));
         let head_text = String::from_utf8_lossy(head);
         let tail_text = String::from_utf8_lossy(tail);
         let (shown_head, _) =
-            head_text.split_at(lines::head_end(&head_text, true, rooms.head, line));
+            head_text.split_at(lines::head_end(&head_text, Some(line), rooms.head, line));
         let (hidden, shown_tail) =
-            tail_text.split_at(lines::tail_start(&tail_text, true, rooms.tail, line));
+            tail_text.split_at(lines::tail_start(&tail_text, Some(line), rooms.tail, line));
         let from = raw_offset(head, shown_head.len()) as u64;
         let to = total - tail.len() as u64 + raw_offset(tail, hidden.len()) as u64;
         join(shown_head, to.saturating_sub(from), shown_tail, total, line)
@@ -116,8 +115,8 @@ fn render_all(bytes: &[u8], sizes: Sizes, line: usize) -> Rendering {
     }
     // Both ends together have less room than the text needs, so that they cannot meet.
     let rooms = Rooms::new(sizes, total);
-    let head_end = lines::head_end(&text, false, rooms.head, line);
-    let tail_start = lines::tail_start(&text, false, rooms.tail, line);
+    let head_end = lines::head_end(&text, None, rooms.head, line);
+    let tail_start = lines::tail_start(&text, None, rooms.tail, line);
     let (head, _) = text.split_at(head_end);
     let (_, tail) = text.split_at(tail_start);
     let omitted = raw_offset(bytes, tail_start).saturating_sub(raw_offset(bytes, head_end));
@@ -132,7 +131,7 @@ struct Rooms {
 
 impl Rooms {
     fn new(sizes: Sizes, total: u64) -> Self {
-        let room = sizes.cap.saturating_sub(cut::marker(total).len());
+        let room = sizes.cap.saturating_sub(marker(total).len());
         let tail = sizes.tail.min(room - sizes.head.min(room / 2));
         let head = sizes.head.min(room - tail);
         Self { head, tail }
@@ -142,11 +141,12 @@ impl Rooms {
 /// Clips the lines of both ends, and puts the marker between them if something is left out.
 fn join(head: &str, omitted_bytes: u64, tail: &str, total: u64, line: usize) -> Rendering {
     let mut output = String::new();
-    let mut clipped_lines = lines::push_clipped(&mut output, head, line);
+    let in_head = lines::push_clipped(&mut output, head, line).len();
     if omitted_bytes > 0 {
-        output.push_str(&cut::marker(omitted_bytes));
+        output.push_str(&marker(omitted_bytes));
     }
-    clipped_lines += lines::push_clipped(&mut output, tail, line);
+    let in_tail = lines::push_clipped(&mut output, tail, line).len();
+    let clipped_lines = (in_head + in_tail) as u64;
     let truncation = Truncation {
         original_bytes: total,
         retained_bytes: output.len() as u64,
@@ -174,6 +174,26 @@ fn raw_offset(bytes: &[u8], position: usize) -> usize {
         raw += valid + chunk.invalid().len();
     }
     raw
+}
+
+/// A stretch of output as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The text.
+    pub text: String,
+    /// How many of the bytes it stands for. The next stretch begins after them.
+    pub used: usize,
+}
+
+/// Decodes a stretch of output, and cleans nothing. If `more` follows, a character that is cut at the end is left to the next
+/// stretch.
+#[must_use]
+pub fn page(bytes: &[u8], more: bool) -> Page {
+    let used = crate::whole(bytes.len(), if more { edge::cut_at_end(bytes) } else { 0 });
+    Page {
+        text: String::from_utf8_lossy(bytes.get(..used).unwrap_or(bytes)).into_owned(),
+        used,
+    }
 }
 
 #[cfg(test)]

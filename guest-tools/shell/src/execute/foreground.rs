@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use toolhost_sdk::processes::{Error, Process, State, WaitOptions, Waited, Wake};
 
-use crate::notes::{self, Notes};
+use toolhost_view::CAP;
+
+use crate::notes::{self, Notes, Rank};
 use crate::report::Report;
-use crate::{duration, file_dump, wait};
+use crate::{duration, file_dump, prompt, wait};
 
 /// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
 pub(crate) fn report(
@@ -27,9 +29,13 @@ pub(crate) fn report(
         report.background_process_id = Some(id.clone());
         still_running(&mut report, &id, waited, (timeout, begin), &mut notes);
     }
-    let mut report = report.with_output(&snapshot, &id, &mut notes);
+    let mut report = report.with_output(process, &snapshot, CAP, &mut notes);
+    report.explain(&mut notes);
+    if report.timed_out && prompt::is_prompt(&report.output) {
+        notes.add(Rank::Cause, notes::PROMPT);
+    }
     if file_dump::is_file_dump(command) {
-        notes.add(notes::FILE_DUMP);
+        notes.add(Rank::Advice, notes::FILE_DUMP);
     }
     report.note = notes.join();
     report
@@ -49,7 +55,7 @@ fn still_running(
         Ok(Wake::Clamped) => {
             // From here on the command is like one that was started in the background.
             (report.success, report.exit_code) = (true, 0);
-            notes.add(notes::clamped(id));
+            notes.add(Rank::Running, notes::clamped(id));
         }
         Ok(Wake::Cancelled) => {
             report.cancelled = true;
@@ -66,7 +72,7 @@ fn still_running(
                 "command timed out after {}",
                 duration::format(timeout)
             ));
-            notes.add(notes::timed_out(id));
+            notes.add(Rank::Running, notes::timed_out(id));
         }
     }
 }

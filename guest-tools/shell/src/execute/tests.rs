@@ -85,10 +85,45 @@ fn checks_its_arguments_first() {
             expected
         );
     }
-    assert!(refusal(r#"{"command": "a", "cmd": "b"}"#).contains("unknown field `cmd`"));
     assert!(
-        refusal(r#"{"command": "a", "timeout": 5}"#).starts_with("invalid argument `timeout`: ")
+        refusal(r#"{"command": "a", "timeout": []}"#).starts_with("invalid argument `timeout`: ")
     );
+    assert_eq!(
+        refusal(r#"{"command": "a", "timeout": "5s", "timeout_ms": 5}"#),
+        "pass timeout or timeout_ms, not both"
+    );
+    assert_eq!(
+        refusal(r#"{"command": "a", "time_out": "5s"}"#),
+        "invalid arguments: there is no argument `time_out`; did you mean `timeout`? The arguments are `command`, \
+         `model_intent`, `timeout`, `workdir`, `run_in_background`."
+    );
+}
+
+#[test]
+fn takes_what_other_tools_call_its_arguments() {
+    for (arguments, timeout) in [
+        (r#"{"cmd": "a", "cwd": "b", "timeout": 30}"#, 30_000),
+        (r#"{"cmd": "a", "cwd": "b", "timeout": 0.5}"#, 500),
+        (
+            r#"{"command": "a", "workdir": "b", "timeout_ms": 1500}"#,
+            1500,
+        ),
+        (r#"{"command": "a", "workdir": "b"}"#, 10_000),
+    ] {
+        let processes = one(FakeProcess::new("p1").exits(0));
+        run(&processes, serde_json::from_str(arguments).unwrap()).unwrap();
+        let started = &processes.started()[0];
+        assert_eq!(
+            (started.command.as_str(), started.workdir.as_deref()),
+            ("a", Some("b"))
+        );
+        let asked = processes.waits()[0].1.timeout;
+        let expected = Duration::from_millis(timeout);
+        assert!(
+            asked <= expected && asked > expected - Duration::from_millis(400),
+            "{asked:?}"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 
 fn reply(process: FakeProcess, arguments: &str) -> String {
     let processes = FakeProcesses::new().has(process, "npm run dev");
-    let report = run(&processes, &serde_json::from_str(arguments).unwrap()).unwrap();
+    let report = run(&processes, serde_json::from_str(arguments).unwrap()).unwrap();
     serde_json::to_string(&report)
         .unwrap()
         .replace(",\"", ",\n\"")
@@ -18,7 +18,7 @@ fn reply(process: FakeProcess, arguments: &str) -> String {
 /// Looks at a process, and returns the waits that it took.
 fn waits(process: FakeProcess, arguments: &str) -> Vec<WaitOptions> {
     let processes = FakeProcesses::new().has(process, "npm run dev");
-    run(&processes, &serde_json::from_str(arguments).unwrap()).unwrap();
+    run(&processes, serde_json::from_str(arguments).unwrap()).unwrap();
     processes
         .waits()
         .into_iter()
@@ -46,7 +46,10 @@ fn checks_its_arguments_first() {
         refusal(r#"{"process_id": "p", "max_bytes": 0}"#),
         "max_bytes must be between 1 and 131072"
     );
-    assert!(refusal(r#"{"process_id": "p", "id": "p"}"#).contains("unknown field `id`"));
+    assert!(
+        refusal(r#"{"process_id": "p", "wait_time": "5s"}"#)
+            .contains("did you mean `wait_timeout`?")
+    );
     assert!(
         refusal(r#"{"process_id": "p", "since": -1}"#).starts_with("invalid argument `since`: ")
     );
@@ -239,4 +242,93 @@ fn says_that_the_output_could_not_be_saved_or_is_not_kept() {
         report.contains("could not be saved (no space left on device)"),
         "{report}"
     );
+}
+
+#[test]
+fn waits_for_a_text() {
+    let process = || FakeProcess::new("p").prints("starting\nlistening on 80\n");
+    let asked = waits(
+        process(),
+        r#"{"process_id": "p", "until": "listening", "since": 3}"#,
+    );
+    assert_eq!(
+        (asked[0].until.as_deref(), asked[0].since, asked[0].output),
+        (Some("listening"), 3, false)
+    );
+    let arguments = r#"{"process_id": "p", "until": "listening", "since": 0}"#;
+    assert_snapshot!(reply(process().wakes(Wake::Matched), arguments), @r#"
+    {"success":true,
+    "output":"starting\nlistening on 80\n",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "note":"process is still running",
+    "running":true,
+    "status":"running",
+    "match_end":25,
+    "cursor":25}
+    "#);
+    let bad = process().fails_to_wait(Error::Invalid("unclosed group".into()));
+    let processes = FakeProcesses::new().has(bad, "npm run dev");
+    let arguments = serde_json::from_str(r#"{"process_id": "p", "until": "("}"#).unwrap();
+    assert_eq!(
+        run(&processes, arguments).unwrap_err(),
+        ToolError::InvalidArguments("invalid until \"(\": unclosed group".into())
+    );
+}
+
+#[test]
+fn a_wait_is_hardly_shorter_than_a_second() {
+    for (timeout, expected) in [("1ms", 1000), ("900ms", 1000), ("2s", 2000)] {
+        let arguments = format!(r#"{{"process_id": "p", "wait_timeout": "{timeout}"}}"#);
+        let asked = waits(FakeProcess::new("p"), &arguments)[0].timeout;
+        let expected = Duration::from_millis(expected);
+        assert!(
+            asked <= expected && asked > expected - Duration::from_millis(400),
+            "{asked:?}"
+        );
+    }
+    assert!(
+        waits(
+            FakeProcess::new("p"),
+            r#"{"process_id": "p", "wait_timeout": "0s"}"#
+        )
+        .is_empty()
+    );
+    let other_names = r#"{"background_process_id": "p", "timeout_ms": 2000}"#;
+    assert_eq!(waits(FakeProcess::new("p"), other_names).len(), 1);
+}
+
+#[test]
+fn replies_with_no_more_than_is_asked_for() {
+    let output = "0123456789abcdef\n".repeat(1000);
+    let process = || FakeProcess::new("p").prints(&output).exits(0);
+    for (arguments, most) in [
+        (r#"{"process_id": "p", "max_bytes": 400}"#, 400),
+        (r#"{"process_id": "p", "max_bytes": 400, "since": 17}"#, 400),
+        (r#"{"process_id": "p"}"#, 32 * 1024),
+    ] {
+        let processes = FakeProcesses::new().has(process(), "a");
+        let report = run(&processes, serde_json::from_str(arguments).unwrap()).unwrap();
+        assert!(
+            report.output.len() <= most && report.output.len() > 300,
+            "{}",
+            report.output.len()
+        );
+    }
+}
+
+#[test]
+fn a_stretch_may_be_no_text() {
+    let process = FakeProcess::new("p").prints(b"text\n\0\x01").exits(0);
+    assert_snapshot!(reply(process, r#"{"process_id": "p", "since": 2}"#), @r#"
+    {"success":true,
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "binary":{"bytes":5},
+    "note":"The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.",
+    "running":false,
+    "status":"exited",
+    "cause":"itself",
+    "cursor":7}
+    "#);
 }

@@ -28,8 +28,8 @@ fn lines(length: usize) -> String {
 /// What the text of a stretch has to be.
 fn clipped(text: &str, limit: usize) -> (String, u64) {
     let mut output = String::new();
-    let count = super::lines::push_clipped(&mut output, text, limit);
-    (output, count)
+    let hidden = super::lines::push_clipped(&mut output, text, limit);
+    (output, hidden.len() as u64)
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn fits_the_cap_with_the_end_intact() {
         assert!(output.len() <= 32_768 && output.len() > 32_700, "{length}");
         assert!(output.starts_with("line 0\nline 1\n"));
         assert!(output.ends_with(&text[length - 16_000..]));
-        let marker = cut::marker(truncated.omitted_bytes);
-        let (head, tail) = output.split_once(&marker).unwrap();
+        let shown_marker = marker(truncated.omitted_bytes);
+        let (head, tail) = output.split_once(&shown_marker).unwrap();
         assert_eq!(
             (head.len() + tail.len()) as u64 + truncated.omitted_bytes,
             truncated.original_bytes
@@ -69,7 +69,7 @@ fn one_endless_line_is_cut_once() {
     let text = "y".repeat(5_000_000);
     let Rendering { output, truncated } = render_default(text.as_bytes());
     let line = "y".repeat(2048);
-    let expected = format!("{line}{}{line}", cut::marker(5_000_000 - 4096));
+    let expected = format!("{line}{}{line}", marker(5_000_000 - 4096));
     assert_eq!((output, truncated.unwrap().clipped_lines), (expected, 0));
 
     // Nothing of this one is missing, so that it is an ordinary long line.
@@ -87,7 +87,7 @@ fn a_freed_memory_leaves_the_marker() {
         total: 12_345,
     };
     let Rendering { output, truncated } = render(windows, Sizes::default());
-    assert_eq!(output, cut::marker(12_345));
+    assert_eq!(output, marker(12_345));
     assert_eq!(truncated.unwrap().omitted_bytes, 12_345);
 }
 
@@ -138,7 +138,7 @@ proptest! {
         let total = output.len() as u64;
         let rendering = render_through(&output, window, sizes);
         let text = rendering.output;
-        if sizes.cap >= cut::marker(total).len() {
+        if sizes.cap >= marker(total).len() {
             prop_assert!(text.len() <= sizes.cap);
         }
         let all = String::from_utf8_lossy(&output);
@@ -156,27 +156,27 @@ proptest! {
         }
         // One stretch of exactly that length is missing, and the true ends are there.
         let omitted = usize::try_from(truncation.omitted_bytes).unwrap();
-        let marker = cut::marker(truncation.omitted_bytes);
+        let shown_marker = marker(truncation.omitted_bytes);
         let found = (0..=output.len() - omitted).any(|from| {
             let (head, in_head) = clipped(&String::from_utf8_lossy(&output[..from]), limit);
-            if !text.starts_with(&head) || !text[head.len()..].starts_with(&marker) {
+            if !text.starts_with(&head) || !text[head.len()..].starts_with(&shown_marker) {
                 return false;
             }
             let (tail, in_tail) = clipped(&String::from_utf8_lossy(&output[from + omitted..]), limit);
-            text[head.len() + marker.len()..] == tail && truncation.clipped_lines == in_head + in_tail
+            text[head.len() + shown_marker.len()..] == tail && truncation.clipped_lines == in_head + in_tail
         });
         prop_assert!(found, "{truncation:?} {text:?}");
-        prop_assert!(text.find(&marker).unwrap() <= sizes.head);
-        prop_assert!(text.len() - text.rfind(&marker).unwrap() - marker.len() <= sizes.tail);
+        prop_assert!(text.find(&shown_marker).unwrap() <= sizes.head);
+        prop_assert!(text.len() - text.rfind(&shown_marker).unwrap() - shown_marker.len() <= sizes.tail);
 
         // There is an end wherever there is room for a character.
-        let room = sizes.cap.saturating_sub(cut::marker(total).len());
+        let room = sizes.cap.saturating_sub(marker(total).len());
         if window >= 8 && room >= 8 && sizes.head >= 4 {
-            prop_assert!(!text.starts_with(&marker));
+            prop_assert!(!text.starts_with(&shown_marker));
         }
         let ends_in_pieces = output[output.len().saturating_sub(3)..].iter().all(|byte| *byte >= 0x80);
         if window >= 8 && room >= 8 && sizes.tail >= 4 && !ends_in_pieces {
-            prop_assert!(!text.ends_with(&marker));
+            prop_assert!(!text.ends_with(&shown_marker));
         }
     }
 
@@ -193,8 +193,8 @@ proptest! {
     fn cuts_between_lines_where_they_are_short(seed in 0_usize..60_000, window in 8000..32_768_usize) {
         let text = lines(40_000 + seed);
         let Rendering { output, truncated } = render_through(text.as_bytes(), window, Sizes::default());
-        let marker = cut::marker(truncated.unwrap().omitted_bytes);
-        let (head, tail) = output.split_once(&marker).unwrap();
+        let shown_marker = marker(truncated.unwrap().omitted_bytes);
+        let (head, tail) = output.split_once(&shown_marker).unwrap();
         prop_assert!(head.ends_with('\n') && tail.starts_with("line "));
     }
 }

@@ -47,7 +47,7 @@ impl Page {
                 cursor: chunk.offset,
             };
         }
-        let page = toolhost_view::page(&chunk.data, more || !at_end);
+        let page = toolhost_view::reference::page(&chunk.data, more || !at_end);
         Self {
             text: page.text,
             cursor: chunk.offset + page.used as u64,

@@ -289,7 +289,7 @@ fn says_how_to_read_what_is_omitted() {
     let report = run_command(&one(long.clone().saved(Saved::Complete)), "seq");
     assert!(report.output.len() <= 32 * 1024);
     let text = serde_json::to_string(&report.truncated).unwrap();
-    assert_snapshot!(text, @r#"{"original_bytes":160000,"retained_bytes":32704,"omitted_bytes":127296,"strategy":"head_tail","saved":true}"#);
+    assert_snapshot!(text, @r#"{"original_bytes":160000,"retained_bytes":32704,"omitted_bytes":127296,"clipped_lines":0,"strategy":"head_tail","saved":true}"#);
     assert_snapshot!(report.note.unwrap(), @r#"To read what is omitted, use process_output with process_id "p1" and since=16352."#);
     assert_eq!(report.background_process_id.as_deref(), Some("p1"));
 
@@ -301,4 +301,110 @@ fn says_how_to_read_what_is_omitted() {
             .unwrap()
             .contains(r#""saved":false"#)
     );
+}
+
+#[test]
+fn replies_with_the_hash_of_what_is_no_text() {
+    let processes = one(FakeProcess::new("p1").prints(b"\0\x01\x02").exits(0));
+    assert_snapshot!(reply(&processes, r#"{"command": "head -c 3 a.out"}"#), @r#"
+    {
+      "success": true,
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "binary": {
+        "bytes": 3,
+        "sha256": "ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc"
+      },
+      "note": "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.",
+      "command": "head -c 3 a.out",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 3
+    }
+    "#);
+}
+
+#[test]
+fn shows_what_a_terminal_shows() {
+    let output = b"\x1B[32mok\x1B[0m 10%\r\x1B[Kdone caf\xE9\r\n";
+    let processes = one(FakeProcess::new("p1").prints(output).exits(0));
+    assert_snapshot!(reply(&processes, r#"{"command": "make"}"#), @r#"
+    {
+      "success": true,
+      "output": "done caf�\n",
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "encoding_errors": 1,
+      "command": "make",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 30
+    }
+    "#);
+}
+
+#[test]
+fn explains_exit_codes_that_stand_for_signals() {
+    for (code, expected) in [
+        (137, "SIGKILL"),
+        (143, "SIGTERM"),
+        (139, "SIGSEGV"),
+        (134, "SIGABRT"),
+    ] {
+        let report = run_command(&one(FakeProcess::new("p1").exits(code)), "make");
+        let note = report.note.unwrap();
+        assert!(
+            note.contains(&code.to_string()) && note.contains(expected),
+            "{note}"
+        );
+    }
+    let report = run_command(&one(FakeProcess::new("p1").exits(1)), "make");
+    assert_eq!(report.note, None);
+    let killed = FakeProcess::new("p1").is_ended_by("SIGKILL", Cause::Signalled);
+    assert_eq!(run_command(&one(killed), "make").note, None);
+}
+
+#[test]
+fn says_that_nobody_can_answer() {
+    let asks = || FakeProcess::new("p1").prints("Overwrite? [y/N] ");
+    let processes = one(asks().wakes(Wake::TimedOut));
+    assert_snapshot!(reply(&processes, r#"{"command": "cp -i a b", "timeout": "50ms"}"#), @r#"
+    {
+      "success": false,
+      "output": "Overwrite? [y/N] ",
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "command timed out after 50ms",
+      "note": "The command was not killed and keeps running. Use process_output with process_id \"p1\" to wait for it, or process_signal to end it.\nThe last line looks like a prompt, but standard input is closed, so that nobody can answer. End the process, and run the command with its answers as options (such as -y) or piped in.",
+      "background_process_id": "p1",
+      "command": "cp -i a b",
+      "running": true,
+      "backgrounded": false,
+      "status": "running",
+      "timed_out": true,
+      "cursor": 17
+    }
+    "#);
+    let report = run_command(&one(asks().exits(0)), "cp -i a b");
+    assert_eq!(report.note, None);
+}
+
+#[test]
+fn the_most_useful_notes_come_first() {
+    let output = "line\n".repeat(30_000);
+    let process = FakeProcess::new("p1")
+        .prints(output)
+        .saved(Saved::Complete)
+        .lingers(137, &[(7, "sleep 5")]);
+    let report = run_command(&one(process), "cat big.log");
+    let note = report.note.unwrap();
+    let lines: Vec<_> = note.lines().collect();
+    assert_eq!(lines.len(), 3, "{note}");
+    assert!(lines[0].contains("still running"), "{note}");
+    assert!(lines[1].contains("137"), "{note}");
+    assert!(lines[2].contains("since="), "{note}");
 }

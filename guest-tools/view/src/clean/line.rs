@@ -1,0 +1,88 @@
+//! One line, as a terminal of endless width shows it.
+
+use super::sequence::Effect;
+use crate::text::Text;
+
+/// What stands in the columns of a line, and where the cursor is.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    cells: Vec<Cell>,
+    /// The column of the cursor, never beyond the end.
+    at: usize,
+}
+
+/// One column. Characters that are wider or that have no width take one all the same.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    char: char,
+    raw_start: usize,
+    /// How many raw bytes it stands for; 0: it was erased.
+    raw: u8,
+}
+
+impl Cell {
+    fn erase(&mut self) {
+        (self.char, self.raw) = (' ', 0);
+    }
+}
+
+impl Line {
+    /// Writes a character at the cursor.
+    pub(super) fn put(&mut self, char: char, raw_start: usize, raw: usize) {
+        let cell = Cell {
+            char,
+            raw_start,
+            raw: u8::try_from(raw).unwrap_or(u8::MAX),
+        };
+        match self.cells.get_mut(self.at) {
+            Some(old) => *old = cell,
+            None => self.cells.push(cell),
+        }
+        self.at += 1;
+    }
+
+    pub(super) fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::Nothing | Effect::Print | Effect::Control => {}
+            Effect::Column(column) => self.go_to(column),
+            Effect::Left(columns) => self.at = self.at.saturating_sub(columns),
+            Effect::Right(columns) => self.go_to(self.at.saturating_add(columns)),
+            Effect::EraseToEnd => self.cells.truncate(self.at),
+            Effect::EraseToStart => self.blank(self.at.saturating_add(1)),
+            Effect::Erase => {
+                self.cells.truncate(self.at);
+                self.blank(self.at);
+            }
+        }
+    }
+
+    /// Goes to a column. One beyond the end is taken for the next but one, or a few bytes could make a line of any length:
+    /// what stands there is still apart from what stands before it.
+    fn go_to(&mut self, column: usize) {
+        if let Some(&last) = self.cells.last()
+            && last.raw > 0
+            && column > self.cells.len()
+        {
+            self.cells.push(Cell {
+                char: ' ',
+                raw_start: last.raw_start + usize::from(last.raw),
+                raw: 0,
+            });
+        }
+        self.at = column.min(self.cells.len());
+    }
+
+    fn blank(&mut self, columns: usize) {
+        self.cells.iter_mut().take(columns).for_each(Cell::erase);
+    }
+
+    /// Adds the line to the text, and begins a new one.
+    pub(super) fn flush(&mut self, text: &mut Text) {
+        let shown = self.cells.iter().rposition(|cell| cell.raw > 0);
+        let shown = shown.map_or(0, |last| last + 1);
+        for cell in self.cells.drain(..).take(shown) {
+            text.push_char(cell.char, cell.raw_start, usize::from(cell.raw));
+        }
+        self.at = 0;
+    }
+}
