@@ -233,7 +233,7 @@ fn with_page(
         report.binary = Some(Binary::stretch(shown.used));
     }
     report.output = shown.text;
-    report.encoding_errors = shown.encoding_errors;
+    report.encoding_errors = Some(shown.encoding_errors).filter(|count| *count > 0);
     report.cursor = Some(cursor);
     report.gap_bytes = chunk.offset.checked_sub(since).filter(|gap| *gap > 0);
     // What a running process writes meanwhile is found by the next call. So is a character that has only begun.

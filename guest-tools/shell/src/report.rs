@@ -30,8 +30,8 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) binary: Option<Binary>,
     /// How many stretches of the output were no UTF-8 and are shown as U+FFFD.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) encoding_errors: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoding_errors: Option<u64>,
     /// What to do next, one sentence or two per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
@@ -200,7 +200,7 @@ impl Report {
             self.binary = Some(Binary::of(process, snapshot));
         }
         self.output = text;
-        self.encoding_errors = encoding_errors;
+        self.encoding_errors = Some(encoding_errors).filter(|count| *count > 0);
         self.truncated =
             truncation.map(|truncation| self.truncated(&truncation, &id, snapshot, notes));
         self
@@ -268,11 +268,6 @@ fn name_of(cause: Cause) -> &'static str {
         Cause::OutOfMemory => "out_of_memory",
         Cause::Shutdown => "shutdown",
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
