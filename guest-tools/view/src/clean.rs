@@ -10,31 +10,74 @@ use crate::text::Text;
 use line::Line;
 use sequence::{Effect, Parser};
 
-/// What a byte may be, as sets of bits.
+/// What bytes are, as sets of bits: most outputs have none of these but line feeds.
 const CONTROL: u8 = 1;
-const WIDE: u8 = 2;
+const ESCAPE: u8 = 2;
+const WIDE: u8 = 4;
 
 fn kind(byte: u8) -> u8 {
     match byte {
         b'\t' | 0x20..=0x7E => 0,
+        sequence::ESCAPE => ESCAPE,
         0x80.. => WIDE,
         _ => CONTROL,
     }
 }
 
+/// How many bytes of lines are taken together at most, and so looked at twice where something is wrong with one of them.
+const BLOCK: usize = 1024;
+
 /// Cleans bytes, of which the first has this offset in the whole output.
 pub(crate) fn clean(bytes: &[u8], start: u64) -> Text {
     let mut cleaner = Cleaner {
         text: Text::new(start, bytes.len()),
-        line: Line::default(),
+        line: Line::new(bytes.len()),
         parser: Parser::default(),
     };
     let mut at = 0;
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+    let mut control = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        if control <= at {
+            let is_control = |&byte: &u8| byte != b'\n' && kind(byte) & (CONTROL | ESCAPE) != 0;
+            control = rest
+                .iter()
+                .position(is_control)
+                .map_or(bytes.len(), |found| at + found);
+        }
+        // Lines that nothing can be wrong with are taken together.
+        let block = (control - at).min(BLOCK);
+        let plain = plain_lines(rest.get(..block).unwrap_or(rest), at + block == bytes.len());
+        cleaner.text.push_plain(plain, at);
+        at += plain.len();
+        let rest = bytes.get(at..).unwrap_or_default();
+        let line = memchr::memchr(b'\n', rest).map_or(rest, |end| rest.get(..=end).unwrap_or(rest));
         cleaner.line(line, at);
         at += line.len();
+        control = control.max(at);
     }
     cleaner.text
+}
+
+/// Returns the lines at the start of bytes without control characters that are text of which all can be seen. The last one
+/// counts if it is `complete`.
+fn plain_lines(bytes: &[u8], complete: bool) -> &str {
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(all) if complete && !has_hidden(all) => return all,
+        Ok(all) => all,
+        Err(error) => std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default())
+            .unwrap_or_default(),
+    };
+    let seen = if valid.is_ascii() {
+        valid
+    } else {
+        valid.split(is_hidden).next().unwrap_or_default()
+    };
+    let end = seen.rfind('\n').map_or(0, |end| end + 1);
+    seen.get(..end).unwrap_or_default()
+}
+
+fn has_hidden(text: &str) -> bool {
+    !text.is_ascii() && text.contains(is_hidden)
 }
 
 /// Returns how many bytes at the end are a control sequence that is not complete.
@@ -66,17 +109,39 @@ impl Cleaner {
             content => (content, ""),
         };
         let kinds = content.iter().fold(0, |kinds, &byte| kinds | kind(byte));
-        let plain = (kinds & CONTROL == 0).then(|| std::str::from_utf8(content).ok());
-        match plain.flatten() {
-            Some(plain) if kinds & WIDE == 0 || !plain.contains(is_hidden) => {
-                self.text.push_plain(plain, start);
-            }
+        let seen = (kinds & CONTROL == 0)
+            .then(|| std::str::from_utf8(content).ok())
+            .flatten()
+            .filter(|text| !has_hidden(text));
+        match seen {
+            Some(plain) if kinds & ESCAPE == 0 => self.text.push_plain(plain, start),
+            Some(coloured) if self.coloured(coloured, start) => {}
             _ => {
                 self.written(content, start);
                 self.line.flush(&mut self.text);
             }
         }
         self.text.push_plain(end, start + line.len() - end.len());
+    }
+
+    /// Takes a line in which control sequences do nothing but change colours. Returns false, and does nothing, if they do more.
+    ///
+    /// It is no more than what [`Self::written`] does, in a fraction of the time.
+    fn coloured(&mut self, line: &str, start: usize) -> bool {
+        let before = self.text.mark();
+        let mut pieces = line.split('\x1B');
+        let first = pieces.next().unwrap_or_default();
+        self.text.push_plain(first, start);
+        let mut at = start + first.len();
+        for piece in pieces {
+            let Some(shown) = sequence::after_colour(piece) else {
+                self.text.truncate(before);
+                return false;
+            };
+            at += 1 + piece.len();
+            self.text.push_plain(shown, at - shown.len());
+        }
+        true
     }
 
     /// Writes the bytes of a line as a terminal does.
@@ -129,6 +194,7 @@ impl Cleaner {
             }
         }
         match char {
+            ' '..='~' => self.line.put(char, at, 1),
             '\r' => self.line.apply(Effect::Column(0)),
             '\x08' => self.line.apply(Effect::Left(1)),
             '\t' => self.line.put(char, at, 1),

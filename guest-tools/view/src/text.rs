@@ -50,6 +50,32 @@ impl Text {
         self.push(text, raw_start, text.len());
     }
 
+    /// Adds characters that are the same in the raw bytes, from this one on.
+    pub(crate) fn push_plain_chars(&mut self, chars: impl Iterator<Item = char>, raw_start: usize) {
+        let before = self.text.len();
+        self.text.extend(chars);
+        let length = self.text.len() - before;
+        self.note(length, raw_start, length);
+    }
+
+    /// Returns how much there is, to come back to.
+    pub(crate) fn mark(&self) -> (usize, usize, Option<usize>) {
+        let last = self.parts.last().map(|part| part.text);
+        (self.text.len(), self.parts.len(), last)
+    }
+
+    /// Goes back to what there was.
+    pub(crate) fn truncate(&mut self, (text, parts, last): (usize, usize, Option<usize>)) {
+        self.text.truncate(text);
+        self.parts.truncate(parts);
+        if let (Some(part), Some(length)) = (self.parts.last_mut(), last)
+            && part.text != length
+        {
+            // It was plain, or nothing could have been added to it.
+            (part.text, part.raw) = (length, length);
+        }
+    }
+
     /// Adds a character that stands for this many raw bytes.
     pub(crate) fn push_char(&mut self, char: char, raw_start: usize, raw: usize) {
         self.push(char.encode_utf8(&mut [0; 4]), raw_start, raw);
@@ -60,8 +86,12 @@ impl Text {
             return;
         }
         self.text.push_str(text);
+        self.note(text.len(), raw_start, raw);
+    }
+
+    fn note(&mut self, text: usize, raw_start: usize, raw: usize) {
         let part = Part {
-            text: text.len(),
+            text,
             raw_start,
             raw,
         };

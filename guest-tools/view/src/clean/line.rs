@@ -9,6 +9,8 @@ pub(super) struct Line {
     cells: Vec<Cell>,
     /// The column of the cursor, never beyond the end.
     at: usize,
+    /// How many more columns may be blanked.
+    budget: usize,
 }
 
 /// One column. Characters that are wider or that have no width take one all the same.
@@ -21,12 +23,29 @@ struct Cell {
 }
 
 impl Cell {
+    /// Returns whether both are plain, and the other one follows this one in the raw bytes.
+    fn is_before(self, next: Self) -> bool {
+        let plain = |cell: Self| usize::from(cell.raw) == cell.char.len_utf8();
+        plain(self) && plain(next) && self.raw_start + usize::from(self.raw) == next.raw_start
+    }
+
     fn erase(&mut self) {
         (self.char, self.raw) = (' ', 0);
     }
 }
 
 impl Line {
+    /// Makes a line for an output of this length.
+    ///
+    /// Who blanks a line has written it, once for each time; only a hostile output would blank more than there is, and would
+    /// take a time that grows with its square.
+    pub(super) fn new(length: usize) -> Self {
+        Self {
+            budget: length.saturating_mul(4),
+            ..Self::default()
+        }
+    }
+
     /// Writes a character at the cursor.
     pub(super) fn put(&mut self, char: char, raw_start: usize, raw: usize) {
         let cell = Cell {
@@ -73,6 +92,8 @@ impl Line {
     }
 
     fn blank(&mut self, columns: usize) {
+        let columns = columns.min(self.cells.len()).min(self.budget);
+        self.budget -= columns;
         self.cells.iter_mut().take(columns).for_each(Cell::erase);
     }
 
@@ -80,9 +101,17 @@ impl Line {
     pub(super) fn flush(&mut self, text: &mut Text) {
         let shown = self.cells.iter().rposition(|cell| cell.raw > 0);
         let shown = shown.map_or(0, |last| last + 1);
-        for cell in self.cells.drain(..).take(shown) {
-            text.push_char(cell.char, cell.raw_start, usize::from(cell.raw));
+        let cells = self.cells.get(..shown).unwrap_or_default();
+        for run in cells.chunk_by(|one, next| one.is_before(*next)) {
+            match run {
+                [first, _, ..] => {
+                    text.push_plain_chars(run.iter().map(|cell| cell.char), first.raw_start)
+                }
+                [cell] => text.push_char(cell.char, cell.raw_start, usize::from(cell.raw)),
+                [] => {}
+            }
         }
+        self.cells.clear();
         self.at = 0;
     }
 }

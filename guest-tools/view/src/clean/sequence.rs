@@ -51,6 +51,14 @@ pub(super) fn without_introducer(sequence: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// Returns what follows a control sequence that changes colours and the like, given without its escape character; `None` if
+/// it does something else.
+pub(super) fn after_colour(sequence: &str) -> Option<&str> {
+    let parameters = sequence.strip_prefix('[')?;
+    let rest = parameters.trim_start_matches(|char: char| matches!(char, '0'..='9' | ';' | ':'));
+    rest.strip_prefix('m')
+}
+
 #[derive(Default)]
 struct Reader(Option<Effect>);
 

@@ -205,3 +205,22 @@ proptest! {
         prop_assert_eq!(cleaned([&one[..], b"\n", &two].concat()), apart);
     }
 }
+
+/// Whatever stands in it, the work for an output grows with its length alone: work that grew with its square would take minutes here.
+#[test]
+fn hostile_outputs_take_no_longer_than_others() {
+    for piece in [
+        "\u{200B}\n",
+        "\x1B]",
+        "\x1B[65535C",
+        "\x1B[1<",
+        "\r",
+        "a\x08",
+        "\x1B[1Kx",
+        "\u{E0041}",
+    ] {
+        let raw = piece.repeat(500_000 / piece.len());
+        let shown = cleaned(&raw);
+        assert!(shown.len() <= raw.len() * 3, "{piece:?}");
+    }
+}
