@@ -155,7 +155,7 @@ fn pattern(range: Range<u64>) -> Vec<u8> {
 }
 
 /// So many cases, without a file of failed ones: each starts real processes.
-fn cases(count: u32) -> Cases {
+pub(crate) fn cases(count: u32) -> Cases {
     Cases {
         failure_persistence: None,
         max_shrink_iters: 64,

@@ -17,6 +17,7 @@ mod error;
 mod journal;
 mod lifecycle;
 mod pipe_reader;
+mod reading;
 mod record;
 mod registry;
 mod running;

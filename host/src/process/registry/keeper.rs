@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 
@@ -14,9 +14,6 @@ use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
 use crate::process::{Capture, State};
 use crate::state_dir::Lock;
-
-/// How long the end of a process is not written down yet while the disk takes its output.
-const SETTLE: Duration = Duration::from_secs(1);
 
 /// What is said of a process that ran when its host ended.
 const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
@@ -174,7 +171,7 @@ impl Keeper {
     pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
         // After the output itself, or a crash in between would leave less than what is written down.
-        _ = tokio::time::timeout(SETTLE, process.saved.settled(u64::MAX)).await;
+        process.saved.settled_soon(u64::MAX).await;
         let info = process.info();
         let when = info.exited.unwrap_or_else(SystemTime::now);
         let entry = match info.state {
