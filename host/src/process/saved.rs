@@ -165,6 +165,14 @@ impl Store {
         self.writer.flush();
     }
 
+    /// Stops the thread that writes, as a hung disk does, until the sender is dropped.
+    #[cfg(test)]
+    pub(crate) fn hang(&self) -> std::sync::mpsc::Sender<()> {
+        let (release, wait) = std::sync::mpsc::channel();
+        self.writer.run(move || _ = wait.recv());
+        release
+    }
+
     /// Removes everything, if the place is a temporary one.
     pub(crate) fn remove_temporary(&self) {
         self.files.remove_temporary();

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::keeper::Keeper;
 use super::{Limits, Registry};
@@ -17,6 +19,9 @@ use crate::process::saved::ChatOutputs;
 /// Whom processes belong to: a chat, or nobody.
 pub(super) type Owner = Option<ChatId>;
 
+/// Tells a chat from others of the same name, before and after it.
+pub(super) type Number = u64;
+
 /// The start that a key names, done or under way.
 type Start = Arc<OnceCell<Arc<Process>>>;
 
@@ -25,17 +30,19 @@ pub(super) struct Chats {
     pub(super) closed: bool,
     /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
     /// another of the same name was made.
-    made: u64,
+    made: Number,
     pub(super) by_owner: HashMap<Owner, Chat>,
 }
 
 #[derive(Debug)]
 pub(super) struct Chat {
-    pub(super) number: u64,
+    pub(super) number: Number,
     /// In the order of their start.
     pub(super) processes: Vec<Arc<Process>>,
-    /// Starts that were let in and are not in the list yet.
+    /// How many starts were let in that are not in the list yet.
     pub(super) starting: usize,
+    /// Those starts, for who waits until they are in the list, or what they started has ended.
+    pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
     keys: HashMap<String, (blake3::Hash, Start)>,
     used: Instant,
@@ -53,7 +60,7 @@ pub(super) struct Old {
 impl Chats {
     pub(super) fn entry(&mut self, owner: &Owner, keeper: &Keeper) -> &mut Chat {
         let chat = self.insert(owner, || keeper.chat());
-        chat.used = Instant::now();
+        chat.use_now();
         chat
     }
 
@@ -72,6 +79,7 @@ impl Chats {
                 number: *made,
                 processes: Vec::new(),
                 starting: 0,
+                starts: TaskTracker::new(),
                 outputs: outputs(),
                 keys: HashMap::new(),
                 used: Instant::now(),
@@ -82,11 +90,12 @@ impl Chats {
     /// Returns a chat that somebody just asked for.
     pub(super) fn used(&mut self, owner: &Owner) -> Option<&Chat> {
         let chat = self.by_owner.get_mut(owner)?;
-        chat.used = Instant::now();
+        chat.use_now();
         Some(chat)
     }
 
-    fn same(&mut self, owner: &Owner, number: u64) -> Option<&mut Chat> {
+    /// Returns the chat that has this number, if it has not ended.
+    pub(super) fn same(&mut self, owner: &Owner, number: Number) -> Option<&mut Chat> {
         self.by_owner
             .get_mut(owner)
             .filter(|chat| chat.number == number)
@@ -114,6 +123,11 @@ impl Chat {
             *known = digest;
         }
         Ok(Arc::clone(start))
+    }
+
+    /// Notes that somebody asked for it.
+    pub(super) fn use_now(&mut self) {
+        self.used = Instant::now();
     }
 
     /// Frees, expires and forgets what ended long enough ago.
@@ -171,11 +185,19 @@ pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
     pub(super) outputs: Arc<ChatOutputs>,
-    pub(super) number: u64,
+    pub(super) number: Number,
     pub(super) taken: bool,
+    /// Held until the process is in the list, or has ended: the end of the chat waits for that, and the end of the host.
+    pub(super) _under_way: [TaskTrackerToken; 2],
 }
 
 impl Slot {
+    /// Returns whether its chat is there: it has not ended, and the registry was not closed.
+    pub(super) fn is_wanted(&self) -> bool {
+        let mut chats = self.registry.chats();
+        chats.same(&self.owner, self.number).is_some()
+    }
+
     /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
     pub(super) fn register(&mut self, process: Arc<Process>) -> bool {
         let mut chats = self.registry.chats();

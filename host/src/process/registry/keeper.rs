@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::chats::Owner;
+use super::chats::{Old, Owner};
+use super::ends::LAST_WORDS;
 use super::{OpenError, Records};
 use crate::process::journal::{End, Ended, Entry, Journal, Lost, Recovered, Saving, Started};
 use crate::process::record::Record;
@@ -21,7 +22,7 @@ const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 /// The saved outputs and the journal.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
     journal: Journal,
     /// Given back last: who gets it may read what is above.
     _lock: Option<Lock>,
@@ -162,9 +163,22 @@ impl Keeper {
         }));
     }
 
-    /// Writes down that it was not.
-    pub(super) fn never_started(&self, id: &str) {
+    /// Writes down that nothing is known of a process any more.
+    pub(super) fn forgotten(&self, id: &str) {
         self.journal.append(&Entry::Forgotten { id: id.to_owned() });
+    }
+
+    /// Writes down that nothing is known of a chat any more. What is written down later of starts that it let in is of no
+    /// chat that this knows: who let them in has to say that they are forgotten.
+    pub(super) fn chat_ended(&self, owner: &Owner, processes: &[Arc<Process>]) {
+        match owner {
+            Some(chat) => self
+                .journal
+                .append(&Entry::ChatEnded { chat: chat.clone() }),
+            None => processes
+                .iter()
+                .for_each(|process| self.forgotten(process.id())),
+        }
     }
 
     /// Closes the saved output of a process, and writes down how it ended.
@@ -199,8 +213,21 @@ impl Keeper {
         self.journal.append(&entry);
     }
 
+    /// Removes what is old from the disk and the journal.
+    pub(super) async fn remove(self: Arc<Self>, old: Vec<Old>) {
+        let removal = move || {
+            for Old { expired, forgotten } in old {
+                self.expire(&expired);
+                self.forget(&forgotten);
+            }
+        };
+        if let Err(error) = tokio::task::spawn_blocking(removal).await {
+            tracing::error!(%error, "failed to remove what was saved");
+        }
+    }
+
     /// Removes the saved outputs of processes, whose states stay known. Blocks on the disk.
-    pub(super) fn expire(&self, processes: &[Arc<Process>]) {
+    fn expire(&self, processes: &[Arc<Process>]) {
         for process in processes {
             process.saved.remove();
             self.journal.append(&Entry::Gone {
@@ -213,31 +240,26 @@ impl Keeper {
     pub(super) fn forget(&self, processes: &[Arc<Process>]) {
         for process in processes {
             process.saved.remove();
-            self.never_started(process.id());
+            self.forgotten(process.id());
         }
     }
 
-    /// Forgets a chat whose processes were ended, and removes its saved outputs.
-    pub(super) async fn forget_chat(
-        &self,
-        owner: Owner,
-        processes: &[Arc<Process>],
-        outputs: Arc<ChatOutputs>,
-    ) {
-        match owner {
-            Some(chat) => self.journal.append(&Entry::ChatEnded { chat }),
-            None => processes
-                .iter()
-                .for_each(|process| self.never_started(process.id())),
-        }
+    /// Removes what was saved of a chat that has ended. It is not waited for if the disk hangs.
+    pub(super) async fn remove_chat(&self, outputs: Arc<ChatOutputs>, processes: &[Arc<Process>]) {
         // Those of an earlier host may be in another directory.
         processes.iter().for_each(|process| process.saved.remove());
-        match tokio::task::spawn_blocking(move || outputs.remove()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
+        let removal = tokio::task::spawn_blocking(move || outputs.remove());
+        match timeout(LAST_WORDS, removal).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => {
                 tracing::warn!(%error, "the saved outputs of a chat could not be removed")
             }
-            Err(error) => tracing::error!(%error, "failed to remove the saved outputs of a chat"),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "failed to remove the saved outputs of a chat")
+            }
+            Err(_) => {
+                tracing::warn!("the disk hangs: the saved outputs of a chat are removed later")
+            }
         }
     }
 }

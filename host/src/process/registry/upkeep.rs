@@ -3,8 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::Registry;
-use super::chats::{Chat, Old};
+use super::chats::Chat;
+use super::ends::LAST_WORDS;
 use crate::process::Spawner;
 
 /// How often ended processes are looked through.
@@ -38,13 +41,11 @@ pub(super) async fn look(registry: &Registry) {
         chats.by_owner.retain(|_, chat| !chat.is_empty());
     }
     let keeper = Arc::clone(&registry.keeper);
-    let removal = tokio::task::spawn_blocking(move || {
-        for Old { expired, forgotten } in old {
-            keeper.expire(&expired);
-            keeper.forget(&forgotten);
-        }
-    });
-    if let Err(error) = removal.await {
+    let removal = registry
+        .removals
+        .spawn_on(keeper.remove(old), &registry.runtime);
+    // A disk that hangs does not stop the upkeep: what is removed later is removed all the same.
+    if let Ok(Err(error)) = timeout(LAST_WORDS, removal).await {
         tracing::error!(%error, "failed to remove what was saved");
     }
     for owner in idle {
