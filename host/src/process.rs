@@ -15,6 +15,7 @@ mod ending;
 mod environment;
 mod error;
 mod journal;
+mod keeping;
 mod lifecycle;
 mod pipe_reader;
 mod reading;

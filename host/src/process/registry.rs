@@ -127,9 +127,13 @@ impl Registry {
     ///
     /// [`Error::NotFound`].
     pub fn find(&self, id: &str) -> Result<Arc<Process>, Error> {
-        let chats = self.chats();
-        let found = chats.by_owner.values().find_map(|chat| chat.find(id));
-        found.cloned().ok_or_else(|| Error::NotFound(id.to_owned()))
+        let mut chats = self.chats();
+        let found = chats.by_owner.values_mut().find_map(|chat| {
+            let process = Arc::clone(chat.find(id)?);
+            chat.use_now();
+            Some(process)
+        });
+        found.ok_or_else(|| Error::NotFound(id.to_owned()))
     }
 
     /// Returns at most `max` processes of a chat, or of no chat, and how many there are: live ones first, then newest first.
@@ -145,9 +149,12 @@ impl Registry {
     }
 
     /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
+    /// It counts as asking for those of no chat only.
     pub fn list_all(&self, running_only: bool, max: usize) -> (Vec<Info>, usize) {
         let mut processes: Vec<_> = {
-            let chats = self.chats();
+            let mut chats = self.chats();
+            // Who names no chat sees all, and has those of none.
+            chats.used(&None);
             let all = chats.by_owner.values();
             all.flat_map(|chat| chat.processes.clone()).collect()
         };

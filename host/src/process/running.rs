@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -43,8 +43,10 @@ pub(super) struct Progress {
     pub(super) lingering: bool,
     /// Whether the end of the output was read.
     pub(super) output_ended: bool,
-    /// When it ended.
-    pub(super) ended: Option<(SystemTime, Instant)>,
+    /// When the shell ended.
+    pub(super) ended: Option<SystemTime>,
+    /// When nothing of it was left.
+    pub(super) over: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
     /// The signals that were sent through this host, as a set of bits, and on whose behalf.
     pub(super) sent: u64,
@@ -160,7 +162,7 @@ impl Process {
             background: self.record.background,
             state: progress.state(),
             started: self.record.started,
-            exited: progress.ended.map(|(time, _)| time),
+            exited: progress.ended,
             last_output: progress.last_output,
             total: progress.capture.total(),
         }
@@ -225,16 +227,6 @@ impl Process {
         self.grown.send_replace(());
         total
     }
-
-    /// Frees the memory of the output of one that has ended, if that was longer ago than this, and if everything was saved:
-    /// the end of an output, which is what matters most, may be nowhere else.
-    pub(super) fn free_after(&self, age: Duration) {
-        let saved = self.saved.status() == Saved::Complete;
-        let mut progress = self.progress();
-        if saved && !progress.state().is_live() && progress.ended_before(age) {
-            progress.capture.clear();
-        }
-    }
 }
 
 impl Progress {
@@ -249,11 +241,6 @@ impl Progress {
             (None, Some(why)) => State::Lost(why.clone()),
             (None, None) => State::Running,
         }
-    }
-
-    /// Returns whether it ended longer ago than this.
-    pub(super) fn ended_before(&self, age: Duration) -> bool {
-        self.ended.is_some_and(|(_, at)| at.elapsed() > age)
     }
 
     /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
@@ -278,13 +265,13 @@ impl Progress {
             signal,
             cause,
         });
-        self.ended = Some((SystemTime::now(), Instant::now()));
+        self.ended = Some(SystemTime::now());
     }
 
     /// Notes that nobody knows how the shell ended.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost = Some(why.to_owned());
-        self.ended = Some((SystemTime::now(), Instant::now()));
+        self.ended = Some(SystemTime::now());
     }
 }
 

@@ -130,37 +130,40 @@ impl Chat {
         self.used = Instant::now();
     }
 
-    /// Frees, expires and forgets what ended long enough ago.
+    /// Frees, expires and forgets what ended long enough ago. What ended last is kept longest, whenever it started.
     pub(super) fn age(&mut self, limits: &Limits) -> Old {
+        if self.processes.iter().any(|process| process.is_followed()) {
+            self.use_now();
+        }
         let mut old = Old::default();
-        let ended: Vec<_> = self
+        let mut ended: Vec<_> = self
             .processes
             .iter()
             .filter(|process| !process.state().is_live())
             .cloned()
             .collect();
-        for (newer, process) in ended.iter().rev().enumerate() {
+        // What is not known to be over is so in a moment, later than all others.
+        ended.sort_by_key(|process| {
+            let over = process.over_since();
+            (over.is_none(), over)
+        });
+        let idle = self.is_idle(limits.idle_chat);
+        let excess = ended.len().saturating_sub(limits.known_per_chat);
+        let count = ended.len();
+        for (older, process) in ended.into_iter().enumerate() {
             process.free_after(limits.memory);
-            let mut progress = process.progress();
-            let outdated =
-                newer >= limits.ended_per_chat || progress.ended_before(limits.retention);
-            if outdated && !progress.expired {
-                progress.expired = true;
-                progress.capture.clear();
-                old.expired.push(Arc::clone(process));
+            let newer = count - older - 1;
+            let outdated = newer >= limits.ended_per_chat || process.over_for(limits.retention);
+            if outdated && process.expire() {
+                old.expired.push(Arc::clone(&process));
+            }
+            if older < excess || (idle && process.over_for(limits.known)) {
+                old.forgotten.push(process);
             }
         }
-        let excess = ended.len().saturating_sub(limits.known_per_chat);
-        let forgotten: HashSet<_> = ended
-            .iter()
-            .take(excess)
-            .map(|process| process.id())
-            .collect();
-        if !forgotten.is_empty() {
-            self.processes
-                .retain(|process| !forgotten.contains(process.id()));
-            old.forgotten = ended.iter().take(excess).cloned().collect();
-        }
+        let forgotten: HashSet<_> = old.forgotten.iter().map(|process| process.id()).collect();
+        self.processes
+            .retain(|process| !forgotten.contains(process.id()));
         let known: HashSet<_> = self.processes.iter().map(|process| process.id()).collect();
         self.keys.retain(|_, (_, start)| match start.get() {
             Some(process) => known.contains(process.id()),

@@ -60,7 +60,11 @@ pub struct Limits {
     pub retention: Duration,
     /// The most ended processes of one chat whose state is known; 1,024 by default.
     pub known_per_chat: usize,
-    /// How long a chat may be idle before its processes are ended; 24 hours by default.
+    /// How long the state of an ended process is known in a chat that is idle; 48 hours by default, which is twice as long
+    /// as its output is kept.
+    pub known: Duration,
+    /// How long nobody may ask for a chat, wait for a process of it or follow one, before it is idle: its processes are
+    /// ended; 24 hours by default.
     pub idle_chat: Duration,
     /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
     pub output: u64,
@@ -81,6 +85,7 @@ impl Default for Limits {
             ended_per_chat: 256,
             retention: DAY,
             known_per_chat: 1024,
+            known: 2 * DAY,
             idle_chat: DAY,
             output: 5 << 30,
             grace: Duration::from_secs(5),

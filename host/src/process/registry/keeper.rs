@@ -111,20 +111,21 @@ impl Keeper {
             self.journal.append(&Entry::Lost(lost.clone()));
             End::Lost(lost)
         });
-        let (state, ended) = match end {
-            End::Exited(ended) => (State::Exited(ended.status), ended.exited),
-            End::Lost(lost) => (State::Lost(lost.why), lost.when),
+        let (state, exited, over) = match end {
+            End::Exited(ended) => (State::Exited(ended.status), ended.exited, ended.over),
+            End::Lost(lost) => (State::Lost(lost.why), lost.when, lost.when),
         };
-        let age = ended.elapsed().unwrap_or_default();
+        // What an older host wrote down does not say when it was over.
+        let over = over.max(exited);
+        let age = over.elapsed().unwrap_or_default();
+        let now = Instant::now();
         let progress = Progress {
             capture: Capture::forgotten(total),
             recorded: Some(state),
             drained: true,
             output_ended: true,
-            ended: Some((
-                ended,
-                Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
-            )),
+            ended: Some(exited),
+            over: Some((over, now.checked_sub(age).unwrap_or(now))),
             expired: gone,
             ..Progress::default()
         };
@@ -188,11 +189,13 @@ impl Keeper {
         process.saved.settled_soon(u64::MAX).await;
         let info = process.info();
         let when = info.exited.unwrap_or_else(SystemTime::now);
+        let over = process.progress().over.map_or(when, |(over, _)| over);
         let entry = match info.state {
             State::Exited(status) | State::Lingering(status) => Entry::Ended(Ended {
                 id: info.id,
                 status,
                 exited: when,
+                over,
                 total: info.total,
                 saved_bytes: process.saved.accepted(),
                 saving: match process.saved.status() {

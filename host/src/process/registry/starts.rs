@@ -169,6 +169,7 @@ impl Registry {
         );
         let life = async move {
             lifecycle::supervise(Arc::clone(&process), watch, output, room, limit).await;
+            process.note_over();
             keeper.ended(&process).await;
         };
         self.lives.spawn_on(life, &self.runtime);

@@ -41,7 +41,7 @@ impl Setup {
         };
         process.wait(&options).await.unwrap();
         let mut changes = process.changes();
-        while process.state().is_live() {
+        while process.over_since().is_none() {
             changes.next().await;
         }
         process
@@ -80,6 +80,26 @@ async fn a_disk_that_hangs_holds_up_no_end_and_no_upkeep() {
     while setup.directories() > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Until the disk has all of an output, memory may be the only place that has its end.
+#[tokio::test]
+async fn memory_is_not_freed_of_what_is_on_its_way_to_the_disk() {
+    let setup = Setup::new(Limits {
+        memory: Duration::ZERO,
+        ..Limits::default()
+    });
+    let release = setup.registry.keeper.store.hang();
+    let process = setup.run("echo hi").await;
+    let retained = || process.progress().capture.retained();
+    setup.registry.tidy_up().await;
+    assert_eq!(retained(), 3);
+    drop(release);
+    process.saved.settled(u64::MAX).await;
+    setup.registry.tidy_up().await;
+    assert_eq!(retained(), 0);
+    assert_eq!(process.read(0, 10).await.data, b"hi\n");
+    setup.registry.shutdown().await;
 }
 
 /// A start that was let in is not there yet, and goes on: both ends wait until it is known what came of it.

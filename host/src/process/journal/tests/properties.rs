@@ -91,11 +91,13 @@ fn entries() -> impl Strategy<Value = Entry> {
             started,
             output: output.map(|(directory, file)| Location { directory, file }),
         });
-    let end = (id, status, time.clone(), any::<u64>(), any::<u64>(), saving).prop_map(
-        |(id, status, exited, total, saved_bytes, saving)| Ended {
+    let times = (time.clone(), time.clone());
+    let end = (id, status, times, any::<u64>(), any::<u64>(), saving).prop_map(
+        |(id, status, (exited, over), total, saved_bytes, saving)| Ended {
             id,
             status,
             exited,
+            over,
             total,
             saved_bytes,
             saving,
