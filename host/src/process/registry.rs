@@ -4,6 +4,7 @@ mod chats;
 mod config;
 mod ends;
 mod keeper;
+mod recovery;
 mod starts;
 #[cfg(test)]
 mod tests;

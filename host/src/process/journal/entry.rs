@@ -94,6 +94,12 @@ pub(crate) struct Lost {
     pub(crate) when: SystemTime,
     /// How many bytes it wrote, as far as is known.
     pub(crate) total: u64,
+    /// How many of those bytes were saved.
+    #[serde(default)]
+    pub(crate) saved_bytes: u64,
+    /// How the saving went; `None` if nobody saw its end.
+    #[serde(default)]
+    pub(crate) saving: Option<Saving>,
 }
 
 /// How the saving of an output went.

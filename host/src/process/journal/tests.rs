@@ -50,6 +50,8 @@ fn lost(id: &str) -> Lost {
         why: "the host stopped".into(),
         when: at(5),
         total: 3,
+        saved_bytes: 2,
+        saving: Some(Saving::Partial),
     }
 }
 

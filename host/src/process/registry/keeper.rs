@@ -1,35 +1,29 @@
 //! What outlives a process: its saved output, and the journal by which a later host knows of it.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::chats::{Old, Owner};
 use super::ends::LAST_WORDS;
+use super::recovery::Found;
 use super::{OpenError, Records};
-use crate::process::journal::{End, Ended, Entry, Journal, Lost, Recovered, Saving, Started};
+use crate::process::State;
+use crate::process::journal::{Ended, Entry, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
-use crate::process::running::{Process, Progress};
+use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
-use crate::process::{Capture, State};
 use crate::state_dir::Lock;
-
-/// What is said of a process that ran when its host ended.
-const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 
 /// The saved outputs and the journal.
 #[derive(Debug)]
 pub(super) struct Keeper {
     pub(super) store: Arc<Store>,
-    journal: Journal,
+    pub(super) journal: Journal,
     /// Given back last: who gets it may read what is above.
     _lock: Option<Lock>,
 }
-
-/// A process of an earlier host, and where the outputs of its chat are.
-type Found = (Process, Arc<ChatOutputs>);
 
 impl Keeper {
     /// Opens the records and returns what they know, in the order of starts.
@@ -59,85 +53,6 @@ impl Keeper {
         };
         let found = keeper.recover(known);
         Ok((keeper, found))
-    }
-
-    fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
-        // A chat that was ended and came back has more than one directory: each output is looked for in its own.
-        let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
-        let mut found = Vec::new();
-        for one in known {
-            let name = one.started.output.as_ref().map(|output| &output.directory);
-            let again = name.and_then(|name| match directories.get(name) {
-                Some(outputs) => Some(Arc::clone(outputs)),
-                None => self.store.reopen_chat(name).ok().inspect(|outputs| {
-                    directories.insert(name.clone(), Arc::clone(outputs));
-                }),
-            });
-            let outputs = again.unwrap_or_else(|| self.store.chat());
-            found.push((self.recover_one(one, &outputs), outputs));
-        }
-        let kept: HashSet<String> = directories.into_keys().collect();
-        if let Err(error) = self.store.remove_unknown(&kept) {
-            tracing::warn!(%error, "outputs that nothing names could not be removed");
-        }
-        found
-    }
-
-    fn recover_one(&self, known: Recovered, outputs: &Arc<ChatOutputs>) -> Process {
-        let Recovered { started, end, gone } = known;
-        let total = end.as_ref().map(|end| match end {
-            End::Exited(ended) => ended.total,
-            End::Lost(lost) => lost.total,
-        });
-        let saved = started.output.as_ref().filter(|_| !gone).and_then(|output| {
-            outputs
-                .reopen(&output.file, total)
-                .inspect_err(|error| tracing::warn!(process = started.id, %error, "a saved output cannot be read"))
-                .ok()
-        });
-        let saved = saved.unwrap_or_else(|| {
-            let none = outputs.output();
-            none.remove();
-            none
-        });
-        let total = total.unwrap_or_else(|| saved.written());
-        let end = end.unwrap_or_else(|| {
-            let lost = Lost {
-                id: started.id.clone(),
-                why: HOST_STOPPED.into(),
-                when: SystemTime::now(),
-                total,
-            };
-            self.journal.append(&Entry::Lost(lost.clone()));
-            End::Lost(lost)
-        });
-        let (state, exited, over) = match end {
-            End::Exited(ended) => (State::Exited(ended.status), ended.exited, ended.over),
-            End::Lost(lost) => (State::Lost(lost.why), lost.when, lost.when),
-        };
-        // What an older host wrote down does not say when it was over.
-        let over = over.max(exited);
-        let age = over.elapsed().unwrap_or_default();
-        let now = Instant::now();
-        let progress = Progress {
-            capture: Capture::forgotten(total),
-            recorded: Some(state),
-            drained: true,
-            output_ended: true,
-            ended: Some(exited),
-            over: Some((over, now.checked_sub(age).unwrap_or(now))),
-            expired: gone,
-            ..Progress::default()
-        };
-        let record = Record {
-            id: started.id,
-            chat: started.chat,
-            command: started.command,
-            workdir: started.workdir,
-            background: started.background,
-            started: started.started,
-        };
-        Process::recovered(record, saved, progress)
     }
 
     /// Returns a place for the outputs of a new chat.
@@ -187,6 +102,12 @@ impl Keeper {
         process.saved.close();
         // After the output itself, or a crash in between would leave less than what is written down.
         process.saved.settled_soon(u64::MAX).await;
+        let saving = match process.saved.status() {
+            Saved::Complete => Saving::Complete,
+            Saved::Partial(_) | Saved::None => Saving::Partial,
+            Saved::Failed(why) => Saving::Failed(why),
+        };
+        let saved_bytes = process.saved.accepted();
         let info = process.info();
         let when = info.exited.unwrap_or_else(SystemTime::now);
         let over = process.progress().over.map_or(when, |(over, _)| over);
@@ -197,18 +118,16 @@ impl Keeper {
                 exited: when,
                 over,
                 total: info.total,
-                saved_bytes: process.saved.accepted(),
-                saving: match process.saved.status() {
-                    Saved::Complete => Saving::Complete,
-                    Saved::Partial(_) | Saved::None => Saving::Partial,
-                    Saved::Failed(why) => Saving::Failed(why),
-                },
+                saved_bytes,
+                saving,
             }),
             State::Lost(why) => Entry::Lost(Lost {
                 id: info.id,
                 why,
                 when,
                 total: info.total,
+                saved_bytes,
+                saving: Some(saving),
             }),
             // Its life is over, so it does not run.
             State::Running => return,
