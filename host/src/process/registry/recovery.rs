@@ -36,9 +36,12 @@ impl Keeper {
             let outputs = again.unwrap_or_else(|| self.store.chat());
             found.push((self.recover_one(one, &outputs), outputs));
         }
-        let kept: HashSet<String> = directories.into_keys().collect();
-        if let Err(error) = self.store.remove_unknown(&kept) {
-            tracing::warn!(%error, "outputs that nothing names could not be removed");
+        // What a journal does not name that lost some of its lines can be of use to who finds the rest.
+        if self.journal.was_intact() {
+            let kept: HashSet<String> = directories.into_keys().collect();
+            if let Err(error) = self.store.remove_unknown(&kept) {
+                tracing::warn!(%error, "outputs that nothing names could not be removed");
+            }
         }
         found
     }
