@@ -33,6 +33,29 @@ fn a_default_state_directory_is_not_needed() {
     assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
 }
 
+/// What a server would refuse is no directory to be content with.
+#[test]
+fn the_doctor_says_what_a_server_would_refuse() {
+    let workspace = tempfile::tempdir().unwrap();
+    let state = workspace.path().join("state");
+    let doctor = || {
+        let mut command = with_state(workspace.path(), &state);
+        command.args(["doctor", "--json"]).output().unwrap()
+    };
+    let check = |output: &Output| {
+        let checks = json_of(output)["checks"].clone();
+        let all = checks.as_array().unwrap().iter();
+        let mut of_state = all.filter(|check| check["name"] == "state");
+        of_state.next().unwrap().clone()
+    };
+    assert_ne!(check(&doctor())["status"], "failed");
+    std::fs::remove_file(state.join("lock")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", state.join("lock")).unwrap();
+    let output = doctor();
+    assert_eq!(check(&output)["status"], "failed", "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn a_directory_that_is_no_state_directory_is_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt;
