@@ -27,7 +27,7 @@ use axum::routing::{get, post};
 
 use crate::process::Registry;
 
-pub(super) use error::require_token;
+pub(super) use error::{in_its_form, require_token};
 
 /// The largest body in bytes: the longest command, of which JSON escapes many characters, and its variables.
 const BODY_BYTES: usize = 4 << 20;
