@@ -82,7 +82,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.
+/// Is ready once SIGINT, SIGTERM or SIGHUP arrives, which from this call on do nothing else.
 pub(super) fn signalled() -> impl Future<Output = ()> {
     let signals = [
         SignalKind::interrupt(),

@@ -137,7 +137,8 @@ impl Registry {
         found.ok_or_else(|| Error::NotFound(id.to_owned()))
     }
 
-    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: live ones first, then newest first.
+    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: running ones first, then what
+    /// lingers, then what ended, each newest first.
     pub fn list<'a>(
         &self,
         chat: impl Into<Option<&'a ChatId>>,
@@ -161,6 +162,13 @@ impl Registry {
         };
         processes.sort_by_key(|process| process.record.started);
         infos(&processes, running_only, max)
+    }
+
+    /// Returns how many processes run or linger, of all chats and of none. This is no use of any of them.
+    pub fn live(&self) -> usize {
+        let chats = self.chats();
+        let all = chats.by_owner.values().flat_map(|chat| &chat.processes);
+        all.filter(|process| process.state().is_live()).count()
     }
 
     /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the
@@ -228,7 +236,11 @@ fn infos(processes: &[Arc<Process>], running_only: bool, max: usize) -> (Vec<Inf
         .collect();
     infos.retain(|info| !running_only || info.state.is_live());
     // Stable, so that the order of starts decides among equals.
-    infos.sort_by_key(|info| !info.state.is_live());
+    infos.sort_by_key(|info| match info.state {
+        State::Running => 0,
+        State::Lingering(_) => 1,
+        State::Exited(_) | State::Lost(_) => 2,
+    });
     let total = infos.len();
     infos.truncate(max);
     (infos, total)
