@@ -164,7 +164,7 @@ pub(crate) fn cases(count: u32) -> Cases {
 }
 
 /// How many bytes of output are on the disk, in a state directory.
-fn saved_in(state: &Path) -> u64 {
+pub(crate) fn saved_in(state: &Path) -> u64 {
     let chats = std::fs::read_dir(state.join("output"))
         .into_iter()
         .flatten();

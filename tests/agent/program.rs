@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{ok, started};
 use crate::cli::{Serving, server};
-use crate::harness::{TOKEN, file, is_alive, until_dead};
+use crate::harness::{TOKEN, file, is_alive, until, until_dead};
+use crate::records::saved_in;
 
 /// A program that serves the agent API, and its client.
 struct Program {
@@ -142,6 +143,11 @@ async fn ids_outlive_the_program() {
         .await;
     let path = format!("/{lost}/output?wait=true&until=saved");
     ok(program.get(&path)).await;
+    let state = workspace.path().join(".state");
+    until("all of it is on disk", || {
+        (saved_in(&state) == 12).then_some(())
+    })
+    .await;
     // A crash: nobody can write down how anything ended.
     program.serving.signal(Signal::SIGKILL);
     let again = Program::agent(workspace.path(), &[]);
