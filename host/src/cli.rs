@@ -176,8 +176,8 @@ impl Common {
 
     /// Returns where the records of processes are kept: in the state directory, where a later start finds them.
     ///
-    /// A directory that the user named must work. Without the default one, or while another host has it, records end with
-    /// this program.
+    /// A directory that the user named must work. Without the default one, while another host has it, or where it has no
+    /// space, records end with this program.
     fn records(&self) -> anyhow::Result<Records> {
         let temporary = |error: String| {
             tracing::warn!(
@@ -192,6 +192,9 @@ impl Common {
         // The lock is given back at once: who opens the records takes it again.
         let opened = StateDir::open(&path).and_then(|state| state.lock().map(|_| state));
         match opened {
+            Ok(state) if self.state_dir.is_none() => {
+                Ok(Records::KeptIfSpace(state, std::env::temp_dir()))
+            }
             Ok(state) => Ok(Records::Kept(state)),
             Err(error) if self.state_dir.is_none() => {
                 Ok(temporary(format!("{:#}", anyhow::Error::from(error))))

@@ -283,7 +283,7 @@ impl Out {
 }
 
 /// Whether there is no space left, which is no reason not to run commands.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded

@@ -1,8 +1,10 @@
 //! What a registry is opened with.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::process::journal::is_full;
 use crate::process::{Environment, SaveLimits, Spawner};
 use crate::state_dir::{StateDir, StateDirError};
 
@@ -30,6 +32,9 @@ pub enum Records {
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),
+    /// In a state directory as well, but where that has no space for what it lacks, in this other one as temporary ones, with
+    /// a warning.
+    KeptIfSpace(StateDir, PathBuf),
 }
 
 /// Why a registry cannot be opened.
@@ -44,6 +49,20 @@ pub enum OpenError {
     /// The saved outputs cannot be used.
     #[error("the saved outputs cannot be used")]
     Saved(#[source] std::io::Error),
+}
+
+impl OpenError {
+    /// Returns whether all that is wrong is that there is no space left.
+    pub(super) fn is_full(&self) -> bool {
+        let mut source: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = source {
+            if error.downcast_ref().is_some_and(is_full) {
+                return true;
+            }
+            source = error.source();
+        }
+        false
+    }
 }
 
 /// What a chat may use, and how long things are kept.

@@ -1,5 +1,6 @@
 //! What outlives a process: its saved output, and the journal by which a later host knows of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,7 +15,7 @@ use crate::process::journal::{Ended, Entry, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
-use crate::state_dir::Lock;
+use crate::state_dir::{Lock, StateDir};
 
 /// The saved outputs and the journal.
 #[derive(Debug)]
@@ -31,21 +32,39 @@ impl Keeper {
         records: Records,
         limits: SaveLimits,
     ) -> Result<(Self, Vec<Found>), OpenError> {
-        let directory = match records {
-            Records::Temporary(directory) => {
-                let place = Place::Temporary(directory);
-                let keeper = Self {
-                    store: Store::new(place, limits).map_err(OpenError::Saved)?,
-                    journal: Journal::none(),
-                    _lock: None,
-                };
-                return Ok((keeper, Vec::new()));
-            }
-            Records::Kept(directory) => directory,
+        match records {
+            Records::Temporary(directory) => Self::open_temporary(directory, limits),
+            Records::Kept(state) => Self::open_kept(state, limits),
+            Records::KeptIfSpace(state, otherwise) => match Self::open_kept(state, limits) {
+                Err(error) if error.is_full() => {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "no space for records: the next start will not know of the processes of this one"
+                    );
+                    Self::open_temporary(otherwise, limits)
+                }
+                opened => opened,
+            },
+        }
+    }
+
+    fn open_temporary(
+        directory: PathBuf,
+        limits: SaveLimits,
+    ) -> Result<(Self, Vec<Found>), OpenError> {
+        let place = Place::Temporary(directory);
+        let keeper = Self {
+            store: Store::new(place, limits).map_err(OpenError::Saved)?,
+            journal: Journal::none(),
+            _lock: None,
         };
-        let lock = directory.lock()?;
-        let (journal, known) = Journal::open(&directory).map_err(OpenError::Journal)?;
-        let store = Store::new(Place::Directory(directory), limits).map_err(OpenError::Saved)?;
+        Ok((keeper, Vec::new()))
+    }
+
+    fn open_kept(state: StateDir, limits: SaveLimits) -> Result<(Self, Vec<Found>), OpenError> {
+        let lock = state.lock()?;
+        let (journal, known) = Journal::open(&state).map_err(OpenError::Journal)?;
+        let store = Store::new(Place::Directory(state), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             store,
             journal,
