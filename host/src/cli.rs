@@ -3,6 +3,7 @@
 mod agent;
 mod call;
 mod doctor;
+mod list;
 mod listening;
 mod logging;
 mod processes;
@@ -123,7 +124,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // A spawner has to be forked before there are threads.
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
-        Command::Call(_) => Prepared::new(),
+        Command::Call(options) => options.processes.prepare(),
         Command::Tools(_) => Prepared::default(),
         Command::Serve(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),

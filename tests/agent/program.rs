@@ -227,13 +227,22 @@ async fn ok_plain(request: RequestBuilder) -> Value {
 #[tokio::test]
 async fn serve_offers_it_if_it_is_told_to() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut command = server(workspace.path());
-    command
-        .env("TOOLHOST_TOKEN", TOKEN)
-        .env("TOOLHOST_AGENT_API", "true");
-    command.arg("serve");
-    let program = Program::started(command);
-    assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
-    let tools = program.request(Method::GET, "/v1/tools").send().await;
-    assert_eq!(tools.unwrap().status(), 200);
+    for (told, offered) in [("1", true), ("0", false), ("", false), ("true", true)] {
+        let mut command = server(workspace.path());
+        command
+            .env("TOOLHOST_TOKEN", TOKEN)
+            .env("TOOLHOST_AGENT_API", told)
+            // An empty list is none.
+            .env("TOOLHOST_ENV", "");
+        command.arg("serve");
+        let mut program = Program::started(command);
+        let list = program.get("/list").send().await.unwrap();
+        assert_eq!(list.status(), if offered { 200 } else { 404 }, "{told}");
+        let tools = program.request(Method::GET, "/v1/tools").send().await;
+        assert_eq!(tools.unwrap().status(), 200);
+        if offered {
+            assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+        }
+        program.serving.signal(Signal::SIGTERM);
+    }
 }
