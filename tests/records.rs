@@ -155,7 +155,7 @@ fn pattern(range: Range<u64>) -> Vec<u8> {
 }
 
 /// So many cases, without a file of failed ones: each starts real processes.
-fn cases(count: u32) -> Cases {
+pub(crate) fn cases(count: u32) -> Cases {
     Cases {
         failure_persistence: None,
         max_shrink_iters: 64,
@@ -164,7 +164,7 @@ fn cases(count: u32) -> Cases {
 }
 
 /// How many bytes of output are on the disk, in a state directory.
-fn saved_in(state: &Path) -> u64 {
+pub(crate) fn saved_in(state: &Path) -> u64 {
     let chats = std::fs::read_dir(state.join("output"))
         .into_iter()
         .flatten();

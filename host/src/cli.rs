@@ -3,6 +3,7 @@
 mod agent;
 mod call;
 mod doctor;
+mod list;
 mod listening;
 mod logging;
 mod processes;
@@ -123,7 +124,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // A spawner has to be forked before there are threads.
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
-        Command::Call(_) => Prepared::new(),
+        Command::Call(options) => options.processes.prepare(),
         Command::Tools(_) => Prepared::default(),
         Command::Serve(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),
@@ -176,8 +177,8 @@ impl Common {
 
     /// Returns where the records of processes are kept: in the state directory, where a later start finds them.
     ///
-    /// A directory that the user named must work. Without the default one, or while another host has it, records end with
-    /// this program.
+    /// A directory that the user named must work. Without the default one, while another host has it, or where it has no
+    /// space, records end with this program.
     fn records(&self) -> anyhow::Result<Records> {
         let temporary = |error: String| {
             tracing::warn!(
@@ -192,6 +193,9 @@ impl Common {
         // The lock is given back at once: who opens the records takes it again.
         let opened = StateDir::open(&path).and_then(|state| state.lock().map(|_| state));
         match opened {
+            Ok(state) if self.state_dir.is_none() => {
+                Ok(Records::KeptIfSpace(state, std::env::temp_dir()))
+            }
             Ok(state) => Ok(Records::Kept(state)),
             Err(error) if self.state_dir.is_none() => {
                 Ok(temporary(format!("{:#}", anyhow::Error::from(error))))

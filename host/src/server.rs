@@ -4,6 +4,7 @@
 mod accept_errors;
 mod access;
 pub mod agent;
+mod body;
 mod calls;
 mod chats;
 mod connections;
@@ -56,6 +57,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .layer(access::for_pages(Arc::clone(&access)))
         .layer(from_fn_with_state(access, access::require_known_host))
         .layer(from_fn(headers::bound))
+        .layer(from_fn(agent::in_its_form))
 }
 
 /// Returns the routes of a host's tools, if there is a host, and what answers where there is no route.

@@ -6,6 +6,7 @@
 
 mod append;
 mod lock;
+mod replace;
 
 use std::fs::File;
 use std::io;
@@ -19,6 +20,7 @@ use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 use nix::unistd::geteuid;
 
 pub use lock::Lock;
+pub(crate) use lock::holder;
 
 /// An open directory that only its owner, who runs this, can use.
 #[derive(Debug)]
@@ -65,7 +67,7 @@ pub enum StateDirError {
         mode: u32,
     },
     /// Another host has its [`Lock`].
-    #[error("another toolhost{} uses the state directory {path}: end it, or name another directory with --state-dir", lock::holder(*pid), path = path.display())]
+    #[error("another toolhost{} uses the state directory {path}: end it, or name another directory with --state-dir", holder(*pid), path = path.display())]
     Locked {
         /// The directory.
         path: PathBuf,
@@ -261,10 +263,8 @@ impl StateDir {
     ///
     /// If it cannot be written.
     pub fn write(&self, name: &str, data: &[u8]) -> io::Result<()> {
-        let partial = self.write_partial(name, data)?;
-        let renamed =
-            nix::fcntl::renameat(&self.directory, partial.as_str(), &self.directory, name);
-        self.settle(&partial, renamed)
+        let (partial, _) = self.write_partial(name, data)?;
+        self.rename(&partial, name)
     }
 
     /// Writes a file as [`StateDir::write`] does, but only if there is none. Returns whether there was none.
@@ -273,7 +273,7 @@ impl StateDir {
     ///
     /// If it cannot be written.
     pub fn create(&self, name: &str, data: &[u8]) -> io::Result<bool> {
-        let partial = self.write_partial(name, data)?;
+        let (partial, _) = self.write_partial(name, data)?;
         let directory = self.directory.as_fd();
         let linked = nix::unistd::linkat(
             directory,
@@ -291,11 +291,11 @@ impl StateDir {
         }
     }
 
-    fn write_partial(&self, name: &str, data: &[u8]) -> io::Result<String> {
+    fn write_partial(&self, name: &str, data: &[u8]) -> io::Result<(String, File)> {
         let partial = format!(".{name}.{}", uuid::Uuid::new_v4().simple());
         let mut file = self.create_file(&partial)?;
         match io::Write::write_all(&mut file, data) {
-            Ok(()) => Ok(partial),
+            Ok(()) => Ok((partial, file)),
             Err(error) => {
                 _ = self.remove(&partial);
                 Err(error)
@@ -303,11 +303,12 @@ impl StateDir {
         }
     }
 
-    fn settle(&self, partial: &str, result: nix::Result<()>) -> io::Result<()> {
-        if result.is_err() {
+    fn rename(&self, partial: &str, name: &str) -> io::Result<()> {
+        let renamed = nix::fcntl::renameat(&self.directory, partial, &self.directory, name);
+        if renamed.is_err() {
             _ = self.remove(partial);
         }
-        Ok(result?)
+        Ok(renamed?)
     }
 
     /// Removes a file. That there is none is no error.

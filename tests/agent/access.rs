@@ -62,9 +62,37 @@ async fn health_has_details_for_those_with_the_token() {
 async fn foreign_names_are_refused() {
     let agent = Agent::new().await;
     let request = agent.get("/list").header("host", "evil.example");
-    assert_eq!(request.send().await.unwrap().status(), 403);
+    refused(request, 403, "the host \"evil.example\" is not known here").await;
     let request = agent.get("/list").header("origin", "http://evil.example");
-    assert_eq!(request.send().await.unwrap().status(), 403);
+    refused(request, 403, "may not use this server").await;
+}
+
+/// Whatever refuses a request below the API of the reference, its client finds the text where it looks.
+#[tokio::test]
+async fn what_is_refused_before_it_gets_here_has_a_message() {
+    let agent = Agent::new().await;
+    let large = agent.get("/list").header("x-large", "x".repeat(65 << 10));
+    refused(large, 431, "the headers have").await;
+    for path in ["", "/", "/nothing/at/all"] {
+        refused(
+            agent.get(path),
+            404,
+            "there is nothing at /api/v0/processes",
+        )
+        .await;
+    }
+    let bare = agent
+        .server
+        .client
+        .get(format!("{}/api/v0/nothing", agent.server.url));
+    let response = bare.send().await.unwrap();
+    assert_eq!(response.headers()["www-authenticate"], "Bearer");
+    let body: Value = response.json().await.unwrap();
+    assert!(body["message"].as_str().unwrap().contains("Bearer"));
+    // Elsewhere the form is that of the rest.
+    let other = agent.server.request(Method::GET, "/v1/nothing");
+    let other = other.send().await.unwrap();
+    assert_eq!(other.headers()["content-type"], "application/problem+json");
 }
 
 #[tokio::test]

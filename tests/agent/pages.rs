@@ -1,9 +1,11 @@
 //! `GET /{id}/output?since=`: output by cursor.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolhost::process::SaveLimits;
+use toolhost::process::{SaveLimits, WINDOW};
 
 use super::{Agent, ok, tell};
+use crate::records::cases;
 
 async fn page(agent: &Agent, id: &str, query: &str) -> Value {
     ok(agent.get(&format!("/{id}/output?{query}"))).await
@@ -34,6 +36,57 @@ async fn pages_are_the_output_and_reading_them_changes_nothing() {
     }
     assert_eq!(text, expected + "☃☃☃");
     assert_eq!(cursor, 48903);
+}
+
+/// Joins the pages of an output from a cursor on, at most so many, and checks that each but the last is full: it has room for
+/// no other character.
+async fn joined(agent: &Agent, id: &str, since: usize, max: usize, most: usize) -> String {
+    let mut text = String::new();
+    let mut cursor = since;
+    for _ in 0..most {
+        let one = page(agent, id, &format!("since={cursor}&max_bytes={max}")).await;
+        assert_eq!(one.get("gap"), None);
+        let part = one["output"].as_str().unwrap();
+        assert_eq!(one["cursor"], cursor + part.len(), "since {cursor}");
+        cursor += part.len();
+        text.push_str(part);
+        if one["total_bytes"] == cursor {
+            break;
+        }
+        assert!(part.len() + 4 > max, "{} of {max}", part.len());
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+    /// Whether memory has a byte or the disk is no border between characters, or between pages.
+    #[test]
+    fn pages_of_any_size_join_to_the_text(
+        text in prop_oneof![
+            prop::collection::vec(prop::sample::select(vec!['a', 'é', '日', '😀']), 30_000..70_000)
+                .prop_map(String::from_iter),
+            // The characters of the second window begin in the middle of others.
+            (40_000_usize..45_000).prop_map(|count| "日".repeat(count)),
+        ],
+        max in 8_000_usize..200_000,
+        small in 4_usize..64,
+    ) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let agent = Agent::new().await;
+            std::fs::write(agent.root().join("file"), &text).unwrap();
+            let (id, whole) = agent.run("cat file").await;
+            assert_eq!(whole["saved"]["status"], "complete");
+            assert!(joined(&agent, &id, 0, max, usize::MAX).await == text);
+            // Around both borders of what memory has.
+            for border in [WINDOW, text.len() - WINDOW] {
+                let since = text.floor_char_boundary(border - 100);
+                let part = joined(&agent, &id, since, small, 60).await;
+                assert!(text[since..].starts_with(&part), "{part}");
+            }
+        });
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{ok, started};
 use crate::cli::{Serving, server};
-use crate::harness::{TOKEN, file, is_alive, until_dead};
+use crate::harness::{TOKEN, file, is_alive, until, until_dead};
+use crate::records::saved_in;
 
 /// A program that serves the agent API, and its client.
 struct Program {
@@ -142,6 +143,11 @@ async fn ids_outlive_the_program() {
         .await;
     let path = format!("/{lost}/output?wait=true&until=saved");
     ok(program.get(&path)).await;
+    let state = workspace.path().join(".state");
+    until("all of it is on disk", || {
+        (saved_in(&state) == 12).then_some(())
+    })
+    .await;
     // A crash: nobody can write down how anything ended.
     program.serving.signal(Signal::SIGKILL);
     let again = Program::agent(workspace.path(), &[]);
@@ -221,13 +227,22 @@ async fn ok_plain(request: RequestBuilder) -> Value {
 #[tokio::test]
 async fn serve_offers_it_if_it_is_told_to() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut command = server(workspace.path());
-    command
-        .env("TOOLHOST_TOKEN", TOKEN)
-        .env("TOOLHOST_AGENT_API", "true");
-    command.arg("serve");
-    let program = Program::started(command);
-    assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
-    let tools = program.request(Method::GET, "/v1/tools").send().await;
-    assert_eq!(tools.unwrap().status(), 200);
+    for (told, offered) in [("1", true), ("0", false), ("", false), ("true", true)] {
+        let mut command = server(workspace.path());
+        command
+            .env("TOOLHOST_TOKEN", TOKEN)
+            .env("TOOLHOST_AGENT_API", told)
+            // An empty list is none.
+            .env("TOOLHOST_ENV", "");
+        command.arg("serve");
+        let mut program = Program::started(command);
+        let list = program.get("/list").send().await.unwrap();
+        assert_eq!(list.status(), if offered { 200 } else { 404 }, "{told}");
+        let tools = program.request(Method::GET, "/v1/tools").send().await;
+        assert_eq!(tools.unwrap().status(), 200);
+        if offered {
+            assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+        }
+        program.serving.signal(Signal::SIGTERM);
+    }
 }

@@ -44,6 +44,25 @@ fn arguments_may_come_from_standard_input() {
     assert_eq!(json_of(&output)["output"], format!("{}\n", root.display()));
 }
 
+/// How commands are run is said once for all who run some.
+#[test]
+fn commands_are_run_as_a_server_would() {
+    let workspace = tempfile::tempdir().unwrap();
+    let output = toolhost(workspace.path())
+        .env("TOOLHOST_ENV", "MARK_*,")
+        .env("TOOLHOST_NICE", "7")
+        .env("TOOLHOST_NO_CGROUP", "1")
+        .envs([("MARK_A", "a"), ("OTHER", "b")])
+        .args(["call", "execute"])
+        .arg(r#"{"command":"echo \"$MARK_A.$OTHER\"; nice"}"#)
+        .output()
+        .unwrap();
+    let own = Command::new("nice").output().unwrap().stdout;
+    let own: i32 = text(&own).trim().parse().unwrap();
+    let expected = format!("a.\n{}\n", (own + 7).min(19));
+    assert_eq!(json_of(&output)["output"], expected);
+}
+
 #[test]
 fn what_still_runs_is_ended_with_the_call_and_said_so() {
     let output = run(&["call", "execute", r#"{"command":"sleep 1000 & echo hi"}"#]);

@@ -33,6 +33,94 @@ fn a_default_state_directory_is_not_needed() {
     assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
 }
 
+/// A file system in which no more files can be made, at a place; unmounted when this is dropped.
+struct Crowded<'a>(&'a Path);
+
+impl<'a> Crowded<'a> {
+    /// Has room for so many files beside a lock. `None`, with a printed reason, where this user may not mount.
+    fn mount(place: &'a Path, room: u32) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o"])
+            .arg(format!("mode=700,nr_inodes={}", room + 2))
+            .arg("toolhost-test")
+            .arg(place)
+            .output();
+        if !mounted.as_ref().is_ok_and(|output| output.status.success()) {
+            println!("skipped: no tmpfs can be mounted here: {mounted:?}");
+            return None;
+        }
+        std::fs::write(place.join("lock"), "").unwrap();
+        Some(Self(place))
+    }
+}
+
+impl Drop for Crowded<'_> {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(self.0).status();
+        assert!(unmounted.unwrap().success() || std::thread::panicking());
+    }
+}
+
+/// The default directory is a convenience, also when it is there, is ours and has no space.
+#[tokio::test]
+async fn a_default_state_directory_without_space_is_done_without() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("toolhost");
+    std::fs::create_dir(&state).unwrap();
+    // For nothing, or for the journal and no directory of outputs.
+    for room in [0, 1] {
+        let Some(_crowded) = Crowded::mount(&state, room) else {
+            return;
+        };
+        let program = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
+            command
+                .env_clear()
+                .env("XDG_STATE_HOME", home.path())
+                .env("TOOLHOST_TOKEN", TOKEN)
+                .current_dir(home.path())
+                .args(arguments);
+            command
+        };
+        let mut serving = Serving::of(program(&["agent"]));
+        assert!(
+            serving.stderr.contains("no space for records")
+                && serving.stderr.contains("No space left"),
+            "{}",
+            serving.stderr
+        );
+        serving.signal(nix::sys::signal::Signal::SIGTERM);
+        let named = state.to_str().unwrap();
+        let named = program(&["agent", "--listen", "127.0.0.1:0", "--state-dir", named]);
+        let refused = { named }.output().unwrap();
+        assert!(text(&refused.stderr).contains("No space left"));
+        assert_eq!(refused.status.code(), Some(2));
+    }
+}
+
+/// What a server would refuse is no directory to be content with.
+#[test]
+fn the_doctor_says_what_a_server_would_refuse() {
+    let workspace = tempfile::tempdir().unwrap();
+    let state = workspace.path().join("state");
+    let doctor = || {
+        let mut command = with_state(workspace.path(), &state);
+        command.args(["doctor", "--json"]).output().unwrap()
+    };
+    let check = |output: &Output| {
+        let checks = json_of(output)["checks"].clone();
+        let all = checks.as_array().unwrap().iter();
+        let mut of_state = all.filter(|check| check["name"] == "state");
+        of_state.next().unwrap().clone()
+    };
+    assert_ne!(check(&doctor())["status"], "failed");
+    std::fs::remove_file(state.join("lock")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", state.join("lock")).unwrap();
+    let output = doctor();
+    assert_eq!(check(&output)["status"], "failed", "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn a_directory_that_is_no_state_directory_is_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt;

@@ -98,8 +98,11 @@ async fn pages_of_a_known_origin_can_use_the_server() {
     assert_eq!(allowed.status(), 200);
     for (name, value) in [
         ("access-control-allow-origin", "https://chat.example.com"),
-        ("access-control-allow-methods", "GET,PUT,DELETE"),
-        ("access-control-allow-headers", "authorization,content-type"),
+        ("access-control-allow-methods", "GET,PUT,POST,DELETE"),
+        (
+            "access-control-allow-headers",
+            "authorization,content-type,coder-chat-id,coder-ancestor-chat-ids,coder-tool-call-id,last-event-id",
+        ),
     ] {
         assert_eq!(allowed.headers()[name], value, "{name}");
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::process::{Config, Limits, Process, SaveLimits, Saved, Snapshot, State};
+use toolhost::process::{
+    Config, Limits, Process, SaveLimits, Saved, Signal, Snapshot, State, WaitOptions, Wake,
+};
 
 use super::{Setup, chat, gone, read_all, sh};
 use crate::harness::{file, is_alive, until};
@@ -81,31 +83,153 @@ async fn freed_memory_does_not_take_the_end_of_what_was_not_all_saved() {
     assert_eq!(process.read(before.total - 100, 100).await, last);
 }
 
+/// Lets so much time pass as the registry sees it.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
 #[tokio::test]
-async fn an_idle_chat_is_ended_and_others_are_not() {
-    const MINUTE: Duration = Duration::from_secs(60);
+async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
     let setup = Setup::kept(|config| config);
-    let process = setup.start("echo $$ > pid; exec sleep 1000").await;
+    let process = setup.start("echo $$ > pid; echo hi; exec sleep 1000").await;
     let pid = file(&setup.workspace.path().join("pid")).await;
     let pid: u32 = pid.trim().parse().unwrap();
-    let (a, b) = (chat("a"), chat("b"));
-    let command = sh("exec sleep 1000");
-    let other = setup.registry.start(&b, command).await.unwrap();
-    tokio::time::pause();
-    tokio::time::advance(Limits::default().idle_chat - MINUTE).await;
-    setup.registry.get(&b, other.id()).unwrap();
-    tokio::time::advance(2 * MINUTE).await;
-    tokio::time::resume();
+    let sleep = || sh("exec sleep 1000");
+    let start = |owner| setup.registry.start(owner, sleep());
+    let names = ["asked", "found", "followed", "waited"].map(chat);
+    let mut others = Vec::new();
+    for name in &names {
+        others.push(start(Some(name)).await.unwrap());
+    }
+    let of_none = start(None).await.unwrap();
+    let follower = others[2].changes();
+    let waiting = Arc::clone(&others[3]);
+    let waiting = tokio::spawn(async move {
+        let options = WaitOptions {
+            timeout: Duration::MAX,
+            ..WaitOptions::default()
+        };
+        waiting.wait(&options).await.unwrap().wake
+    });
+    let idle = Limits::default().idle_chat;
+    pass(idle - MINUTE).await;
+    setup.registry.get(&names[0], others[0].id()).unwrap();
+    setup.registry.find(others[1].id()).unwrap();
+    setup.registry.list_all(false, 0);
+    pass(2 * MINUTE).await;
     setup.registry.tidy_up().await;
     // Whether this looked or the upkeep of the registry did.
     gone(&process).await;
     assert!(!is_alive(pid));
-    assert!(setup.registry.get(&a, process.id()).is_err());
-    assert_eq!(other.state(), State::Running, "somebody asked for it");
+    for other in others.iter().chain([&of_none]) {
+        assert_eq!(other.state(), State::Running, "somebody asks for it");
+    }
+    // Who stops following used it until then.
+    drop(follower);
+    setup.registry.tidy_up().await;
+    assert_eq!(others[2].state(), State::Running);
+    pass(idle + MINUTE).await;
+    setup.registry.tidy_up().await;
+    gone(&others[2]).await;
+    assert_eq!(others[3].state(), State::Running);
     setup.registry.shutdown().await;
-    let journal = setup.workspace.path().join("state/processes.jsonl");
-    let journal = std::fs::read_to_string(journal).unwrap();
-    assert!(journal.contains(r#""chat_ended""#), "{journal}");
+    assert_eq!(waiting.await.unwrap(), Wake::Ended);
+}
+
+/// That nobody asks for a chat takes no output from it before its time, and no state for as long again.
+#[tokio::test]
+async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
+    let setup = Setup::kept(|config| config);
+    let process = setup.run("echo hi").await;
+    gone(&process).await;
+    let limits = Limits::default();
+    let known = || setup.registry.list_all(false, 0).1;
+    pass(limits.retention - MINUTE).await;
+    let last = setup.run("echo last").await;
+    gone(&last).await;
+    pass(2 * MINUTE).await;
+    setup.registry.tidy_up().await;
+    assert!(process.is_expired() && !last.is_expired());
+    pass(limits.retention - 3 * MINUTE).await;
+    setup.registry.tidy_up().await;
+    assert_eq!((read_all(&last).await.len(), known()), (5, 2));
+    pass(4 * MINUTE).await;
+    setup.registry.tidy_up().await;
+    assert!(last.is_expired());
+    assert_eq!(known(), 1, "the older one is forgotten, as nobody asks");
+    pass(limits.retention).await;
+    setup.registry.tidy_up().await;
+    assert_eq!(known(), 0);
+    let directory = setup.output_directory();
+    until("nothing is left on the disk", || {
+        (std::fs::read_dir(&directory).unwrap().count() == 0).then_some(())
+    })
+    .await;
+    let setup = setup.reopened(|config| config).await;
+    assert_eq!(setup.registry.list_all(false, 0).1, 0);
+}
+
+/// A server that is started first and ends last has the newest output.
+#[tokio::test]
+async fn what_ends_last_is_kept_longest() {
+    let limits = Limits {
+        ended_per_chat: 2,
+        known_per_chat: 3,
+        ..at_once()
+    };
+    let setup = Setup::kept(|config| limited(config, limits.clone()));
+    let server = setup.start("echo serving; exec sleep 1000").await;
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        let process = setup.run("echo hi").await;
+        gone(&process).await;
+        others.push(process);
+    }
+    setup
+        .registry
+        .signal(&chat("a"), server.id(), Signal::Kill, None)
+        .unwrap();
+    gone(&server).await;
+    let expired = |process: &Arc<Process>| process.is_expired();
+    setup.registry.tidy_up().await;
+    assert_eq!(
+        others.iter().map(expired).collect::<Vec<_>>(),
+        [true, true, false]
+    );
+    assert_eq!(read_all(&server).await, b"serving\n");
+    assert!(setup.registry.get(&chat("a"), others[0].id()).is_err());
+    // So it is after a restart.
+    let id = server.id().to_owned();
+    let limits = Limits {
+        ended_per_chat: 1,
+        ..limits
+    };
+    let setup = setup.reopened(|config| limited(config, limits)).await;
+    setup.registry.tidy_up().await;
+    let server = setup.registry.get(&chat("a"), &id).unwrap();
+    assert_eq!(read_all(&server).await, b"serving\n");
+}
+
+/// What outlives its shell is not old when it ends, however long ago the shell exited.
+#[tokio::test]
+async fn an_output_ages_from_the_end_of_all_that_wrote_it() {
+    let setup = Setup::with(|config| config);
+    let process = setup.run("sleep 1000 & echo hi").await;
+    assert!(matches!(process.state(), State::Lingering(_)));
+    pass(Limits::default().retention - MINUTE).await;
+    setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Kill, None)
+        .unwrap();
+    gone(&process).await;
+    pass(2 * MINUTE).await;
+    setup.registry.tidy_up().await;
+    assert!(!process.is_expired());
+    assert_eq!(read_all(&process).await, b"hi\n");
 }
 
 #[tokio::test]

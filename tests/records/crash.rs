@@ -162,6 +162,12 @@ async fn what_ended_is_known_and_what_ran_is_lost() {
             assert!(read_all(&lost).await == output, "{index}");
             let snapshot = lost.snapshot().await;
             assert_eq!(snapshot.total, output.len() as u64);
+            // Nobody saw whether that was all, however often it is asked.
+            let saved = match output.len() as u64 {
+                0 => Saved::None,
+                bytes => Saved::Partial(bytes),
+            };
+            assert_eq!(snapshot.saved, saved);
             assert!(output.starts_with(&snapshot.head) && output.ends_with(&snapshot.tail));
         }
         assert_eq!(registry.list(&chat("a"), true, 10).1, 0);

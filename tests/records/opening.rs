@@ -3,7 +3,7 @@
 use toolhost::process::{OpenError, Registry, Saved};
 use toolhost::state_dir::StateDirError;
 
-use super::{Setup, chat, finished, gone, kept, sh};
+use super::{Setup, chat, finished, gone, kept, saved_in, sh};
 
 #[tokio::test]
 async fn a_second_host_is_refused_while_the_first_lives() {
@@ -45,6 +45,34 @@ async fn what_nothing_names_is_removed_at_the_start() {
     assert!(!orphan.exists() && foreign.exists());
     let process = setup.registry.get(&chat("a"), &id).unwrap();
     assert_eq!(process.snapshot().await.saved, Saved::Complete);
+}
+
+/// What the missing part of a journal may have named is left to who finds that part, until the next start.
+#[tokio::test]
+async fn a_journal_that_lacks_something_costs_no_output() {
+    let setup = Setup::kept(|config| config);
+    let process = setup.run("echo hi").await;
+    gone(&process).await;
+    setup.registry.shutdown().await;
+    let Setup {
+        registry,
+        workspace,
+    } = setup;
+    drop(registry);
+    let state = workspace.path().join("state");
+    let path = state.join("processes.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let (header, _) = whole.split_once('\n').unwrap();
+    for damaged in ["", "\0\0\0\0", &format!("{header}\n{{\"started\":")] {
+        std::fs::write(&path, damaged).unwrap();
+        let registry = Registry::open(kept(workspace.path())).unwrap();
+        assert!(registry.get(&chat("a"), process.id()).is_err());
+        assert_eq!(saved_in(&state), 3, "{damaged:?}");
+        registry.shutdown().await;
+    }
+    let registry = Registry::open(kept(workspace.path())).unwrap();
+    assert_eq!(saved_in(&state), 0);
+    registry.shutdown().await;
 }
 
 #[tokio::test]

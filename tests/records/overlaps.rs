@@ -1,12 +1,12 @@
-//! A start that is under way while its chat ends.
+//! What is under way while a chat or the host ends, and what comes right after.
 
 use std::sync::mpsc;
 
-use toolhost::process::{Config, Error, Records, Registry};
+use toolhost::process::{Command, Config, Error, Limits, Records, Registry};
 use toolhost::state_dir::StateDir;
 
-use super::{chat, config, finished, kept, read_all, sh};
-use crate::harness::until;
+use super::{Setup, chat, config, finished, gone, kept, read_all, sh};
+use crate::harness::{file, until};
 
 /// Runs something on a runtime with one thread for what blocks, so that a test can hold up a start.
 fn on_one_blocking_thread(test: impl Future<Output = ()>) {
@@ -62,6 +62,70 @@ fn a_start_that_its_chat_did_not_wait_for_takes_nothing_from_the_next() {
             1,
             "the one that was refused is known"
         );
+        registry.shutdown().await;
+    });
+}
+
+/// Ending takes its time, and what is started meanwhile under the same name is not of the chat that ends.
+#[tokio::test]
+async fn the_end_of_a_chat_takes_nothing_from_the_one_that_replaces_it() {
+    let limits = Limits {
+        grace: std::time::Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let setup = Setup::kept(|config| Config { limits, ..config });
+    setup
+        .start("trap '' TERM; echo ready > ready; while :; do sleep 0.01; done")
+        .await;
+    file(&setup.workspace.path().join("ready")).await;
+    let a = chat("a");
+    let next = {
+        let mut end = std::pin::pin!(setup.registry.end_chat(&a));
+        assert!(futures_util::poll!(end.as_mut()).is_pending());
+        let next = setup.run("echo next").await;
+        gone(&next).await;
+        setup.registry.hurry();
+        assert_eq!(end.await.len(), 1);
+        next.id().to_owned()
+    };
+    let setup = setup.reopened(|config| config).await;
+    let infos = setup.registry.list(&a, false, 10).0;
+    assert_eq!(infos.len(), 1);
+    let next = setup.registry.get(&a, &next).unwrap();
+    assert_eq!(read_all(&next).await, b"next\n");
+    setup.registry.shutdown().await;
+}
+
+/// Who repeats a start waits for it. If its chat ends meanwhile, the repeat must not run the command in the next chat of that
+/// name, which does not know the key.
+#[test]
+fn a_repeat_that_waits_for_a_start_ends_with_its_chat() {
+    on_one_blocking_thread(async {
+        let setup = Setup::with(|config| config);
+        let (registry, a) = (&setup.registry, chat("a"));
+        let keyed = || Command {
+            key: Some("k".into()),
+            ..sh("echo x >> counter")
+        };
+        let (release, held) = mpsc::channel::<()>();
+        let hold = tokio::task::spawn_blocking(move || held.recv());
+        {
+            let mut start = std::pin::pin!(registry.start(&a, keyed()));
+            let mut repeat = std::pin::pin!(registry.start(&a, keyed()));
+            assert!(futures_util::poll!(start.as_mut()).is_pending());
+            assert!(futures_util::poll!(repeat.as_mut()).is_pending());
+            let mut end = std::pin::pin!(registry.end_chat(&a));
+            assert!(futures_util::poll!(end.as_mut()).is_pending());
+            drop(release);
+            _ = hold.await.unwrap();
+            assert_eq!(start.await.unwrap_err(), Error::Closed);
+            assert_eq!(repeat.await.unwrap_err(), Error::Closed);
+            end.await;
+        }
+        let anew = registry.start(&a, keyed()).await.unwrap();
+        finished(&anew).await;
+        let counter = std::fs::read_to_string(setup.workspace.path().join("counter"));
+        assert_eq!(counter.unwrap(), "x\n");
         registry.shutdown().await;
     });
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::process::{Cause, Command, Config, SaveLimits, Saved, Signal, State};
+use toolhost::process::{Cause, Command, Config, Process, SaveLimits, Saved, Signal, State};
 
 use super::{Setup, chat, finished, gone, pattern, read_all, sh};
 use crate::harness::{file, is_alive, until};
@@ -161,6 +161,37 @@ async fn caps_are_known_after_a_restart() {
         (chunk.offset, chunk.data.len(), chunk.end),
         (total, 0, true)
     );
+}
+
+/// Checks that later hosts say of the output of a process what this one says.
+async fn reads_the_same(mut setup: Setup, process: &Process) -> Saved {
+    let before = process.snapshot().await.saved;
+    for _ in 0..3 {
+        setup = setup.reopened(|config| config).await;
+        let again = setup.registry.get(&chat("a"), process.id()).unwrap();
+        assert_eq!(again.snapshot().await.saved, before);
+    }
+    before
+}
+
+#[tokio::test]
+async fn what_is_saved_reads_the_same_after_every_restart() {
+    let setup = Setup::kept(|config| config);
+    let lost = setup
+        .start("echo hi; echo $PPID > supervisor; exec sleep 1000")
+        .await;
+    let supervisor = file(&setup.workspace.path().join("supervisor")).await;
+    let supervisor = nix::unistd::Pid::from_raw(supervisor.trim().parse().unwrap());
+    nix::sys::signal::kill(supervisor, nix::sys::signal::Signal::SIGKILL).unwrap();
+    gone(&lost).await;
+    assert!(matches!(lost.state(), State::Lost(_)));
+    assert_eq!(reads_the_same(setup, &lost).await, Saved::Complete);
+    let setup = Setup::kept(|config| config);
+    std::fs::remove_dir(setup.output_directory()).unwrap();
+    let failed = setup.run("echo hi").await;
+    gone(&failed).await;
+    let saved = reads_the_same(setup, &failed).await;
+    assert!(matches!(saved, Saved::Failed(_)), "{saved:?}");
 }
 
 #[tokio::test]

@@ -33,8 +33,8 @@ pub trait Processes: fmt::Debug {
     /// [`Error::NotFound`] if the chat has none.
     fn open(&self, id: &str) -> Result<Box<dyn Process>, Error>;
 
-    /// Returns at most `max` processes and how many there are in all: those that run or linger first, and newest first
-    /// among these and among the ended ones. `running_only` leaves the ended ones out, of both.
+    /// Returns at most `max` processes and how many there are in all: those that run first, then those that linger, then
+    /// the ended ones, each newest first. `running_only` leaves the ended ones out, of both.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::processes::Prepared;
+use super::processes::{self, Prepared};
 use super::{Common, listening, print, remote, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
@@ -31,6 +31,8 @@ pub(super) struct Options {
     call: Option<CallId>,
     #[command(flatten)]
     remote: remote::Remote,
+    #[command(flatten)]
+    pub(super) processes: processes::Options,
 }
 
 impl Options {
@@ -59,7 +61,7 @@ pub(super) async fn run(
     };
     let (outcome, ended) = match options.remote.server()? {
         Some(server) => (server.call(&request).await?, Vec::new()),
-        None => here(common, request, prepared).await?,
+        None => here(common, request, &options.processes, prepared).await?,
     };
     // A cancelled call has a reply, but not the one that was asked for.
     let is_error = outcome.get("state") == Some(&json!("cancelled"))
@@ -79,14 +81,12 @@ pub(super) async fn run(
 async fn here(
     common: &Common,
     request: Request,
+    processes: &processes::Options,
     prepared: Prepared,
 ) -> anyhow::Result<(Value, Vec<Info>)> {
-    let spawner = prepared.spawner();
     let start = common.start(|builder| {
-        Ok(match &spawner {
-            Some(spawner) => builder.spawner(spawner.clone()),
-            None => builder,
-        })
+        let config = processes.temporary(common, prepared.clone())?;
+        Ok(builder.processes(config))
     });
     let host = start.await?;
     let called = tokio::select! {

@@ -9,6 +9,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::list::List;
 use super::{Common, stderr, token};
 use crate::server::{self, Access, Surfaces};
 
@@ -19,21 +20,11 @@ pub(super) struct Clients {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A name besides localhost and the address itself by which clients may reach the server; can be repeated
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "TOOLHOST_ALLOW_HOST",
-        value_delimiter = ','
-    )]
-    allow_host: Vec<String>,
+    #[arg(long, value_name = "NAME", env = "TOOLHOST_ALLOW_HOST")]
+    allow_host: Vec<List>,
     /// An origin, such as https://chat.example.com, whose web pages may use the server; can be repeated
-    #[arg(
-        long,
-        value_name = "ORIGIN",
-        env = "TOOLHOST_ALLOW_ORIGIN",
-        value_delimiter = ','
-    )]
-    allow_origin: Vec<String>,
+    #[arg(long, value_name = "ORIGIN", env = "TOOLHOST_ALLOW_ORIGIN")]
+    allow_origin: Vec<List>,
 }
 
 /// Serves what `start` makes until a signal ends it, and then ends everything that it runs.
@@ -61,8 +52,8 @@ pub(super) async fn run(
     let surfaces = start().await?;
     let access = Access {
         token,
-        hosts: clients.allow_host.clone(),
-        origins: clients.allow_origin.clone(),
+        hosts: List::join(&clients.allow_host),
+        origins: List::join(&clients.allow_origin),
     };
     stderr::line(format_args!("listening on http://{address}"));
     let hurried = surfaces.clone();
@@ -82,7 +73,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Is ready once SIGINT or SIGTERM arrives, which from this call on do nothing else.
+/// Is ready once SIGINT, SIGTERM or SIGHUP arrives, which from this call on do nothing else.
 pub(super) fn signalled() -> impl Future<Output = ()> {
     let signals = [
         SignalKind::interrupt(),

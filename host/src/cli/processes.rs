@@ -1,11 +1,13 @@
-//! How commands are run: the options that `serve` and `agent` share, and the spawner.
+//! How commands are run: the options that all share who run some, and the spawner.
 
 use std::path::Path;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 
 use super::Common;
-use crate::process::{Config, Environment, Extras, Limits, Records, Spawner};
+use super::list::List;
+use crate::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
@@ -41,7 +43,7 @@ pub(super) struct Options {
     )]
     oom_score_adj: i32,
     /// Do not put commands into cgroups of their own
-    #[arg(long, env = "TOOLHOST_NO_CGROUP")]
+    #[arg(long, env = "TOOLHOST_NO_CGROUP", value_parser = FalseyValueParser::new())]
     no_cgroup: bool,
     /// A variable of this program's environment that commands get as well; one with `*` at its end stands for all that
     /// begin so; can be repeated
@@ -49,16 +51,14 @@ pub(super) struct Options {
         long,
         value_name = "NAME",
         env = "TOOLHOST_ENV",
-        value_delimiter = ',',
-        value_parser = variable
+        value_parser = variables
     )]
-    env: Vec<String>,
+    env: Vec<List>,
 }
 
-fn variable(pattern: &str) -> Result<String, String> {
-    Extras::new([pattern])
-        .map(|_| pattern.to_owned())
-        .map_err(|error| error.to_string())
+fn variables(patterns: &str) -> Result<List, ExtrasError> {
+    let Ok(patterns) = patterns.parse::<List>();
+    Extras::new(patterns.iter()).map(|_| patterns)
 }
 
 /// What must be there before there are threads.
@@ -68,11 +68,6 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares for commands with the default options.
-    pub(super) fn new() -> Self {
-        Self::with_cgroup(true)
-    }
-
     /// Starts the spawner. Commands run without one as well, so a failure is only a warning.
     fn with_cgroup(cgroup: bool) -> Self {
         let program = Path::new("/proc/self/exe");
@@ -90,11 +85,6 @@ impl Prepared {
         Self {
             spawner: spawner.ok(),
         }
-    }
-
-    /// Returns what forks a supervisor for every command, if there is such a thing.
-    pub(super) fn spawner(self) -> Option<Spawner> {
-        self.spawner
     }
 }
 
@@ -121,7 +111,7 @@ impl Options {
         records: Records,
         prepared: Prepared,
     ) -> anyhow::Result<Config> {
-        let extras = Extras::new(&self.env)?;
+        let extras = Extras::new(List::join(&self.env))?;
         Ok(Config {
             environment: Environment::from_host(std::env::vars_os(), &extras),
             limits: Limits {
@@ -165,6 +155,7 @@ mod tests {
             Program::try_parse_from(["toolhost"].iter().chain(arguments)).map(|_| ())
         };
         parse(&["--oom-score-adj", "-5", "--nice", "0", "--env", "A,B_*"]).unwrap();
+        parse(&["--no-cgroup", "--env", ""]).unwrap();
         for bad in [
             ["--max-live", "0"],
             ["--nice", "-1"],

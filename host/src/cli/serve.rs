@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 
 use super::Common;
 use super::listening::{self, Clients};
@@ -23,7 +24,7 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     /// Offer the agent API as well, with which the token reaches the processes of all chats
-    #[arg(long, env = "TOOLHOST_AGENT_API")]
+    #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
     #[command(flatten)]
     pub(super) processes: processes::Options,

@@ -3,7 +3,7 @@
 //!
 //! It is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache, which is
 //! not synced: it survives a crash of the host, but not of the machine. There, its end may be missing or damaged, and then
-//! it says less, but it can still be read.
+//! it says less, but it can still be read. Only a file that replaces another is synced, so that one of the two is there.
 //!
 //! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
 //! it has grown past four times its size. For that it is read again rather than kept in memory: a host has no use for what
@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::state_dir::StateDir;
 pub(crate) use entry::{End, Ended, Entry, Lost, Recovered, Saving, Started};
+use lines::Contents;
 
 /// The file in the state directory.
 const NAME: &str = "processes.jsonl";
@@ -35,6 +36,7 @@ const SMALL: u64 = 1 << 20;
 pub(crate) struct Journal {
     /// `None` if nothing is written down.
     shared: Option<Arc<Shared>>,
+    intact: bool,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,10 @@ struct Out {
 impl Journal {
     /// Returns the journal of a host without a state directory: it forgets what it is told.
     pub(crate) const fn none() -> Self {
-        Self { shared: None }
+        Self {
+            shared: None,
+            intact: false,
+        }
     }
 
     /// Opens the journal of a state directory, making it if there is none, and returns what it knew, in the order in which
@@ -89,9 +94,9 @@ impl Journal {
     fn open_in(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
         remove_partial(directory)?;
         let file = directory.append_file(NAME)?;
-        let knowledge = lines::read(&file, file.metadata()?.len())?;
+        let Contents { knowledge, intact } = lines::read(&file, file.metadata()?.len())?;
         let text = lines::compact(&knowledge);
-        let shortened = match directory.write(NAME, &text) {
+        let shortened = match directory.replace(NAME, &text) {
             Ok(()) => true,
             Err(error) if is_full(&error) => {
                 tracing::warn!(%error, "the journal of processes is used as it is");
@@ -119,15 +124,22 @@ impl Journal {
         };
         let journal = Self {
             shared: Some(Arc::new(shared)),
+            intact,
         };
         Ok((journal, knowledge.into_recovered()))
+    }
+
+    /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack processes that
+    /// there were.
+    pub(crate) fn was_intact(&self) -> bool {
+        self.intact
     }
 
     /// Writes an entry down. It never fails for its caller: that entries could not be written is logged once until they
     /// can be written again.
     ///
     /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
-    /// rewrite that puts its new file in place, which is one write of that whole file.
+    /// rewrite that puts its new file in place, which is one write of what was appended meanwhile.
     pub(crate) fn append(&self, entry: &Entry) {
         let Some(shared) = &self.shared else {
             return;
@@ -189,21 +201,30 @@ impl Shared {
             let end = file.metadata()?.len();
             (file, end)
         };
-        let mut text = lines::compact(&lines::read(&file, end)?);
+        let text = lines::compact(&lines::read(&file, end)?.knowledge);
+        // The disk may take its time, in which nobody who appends has to wait.
+        let mut replacement = self.directory.prepare(NAME, &text)?;
         let mut out = self.out();
         if out.closed {
-            return Ok(());
+            return self.directory.discard(replacement);
         }
         let added = file.metadata()?.len().saturating_sub(end);
         let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
-        file.read_exact_at(&mut rest, end)?;
+        let taken_over = file
+            .read_exact_at(&mut rest, end)
+            .and_then(|()| replacement.append(&rest));
+        if let Err(error) = taken_over {
+            _ = self.directory.discard(replacement);
+            return Err(error);
+        }
+        self.directory.put(replacement, NAME)?;
         out.limit = limit_after(text.len() as u64);
-        text.append(&mut rest);
-        self.directory.write(NAME, &text)?;
+        out.size = text.len() as u64 + added;
         // The old file has lost its name. If the new one cannot be opened now, the next entry tries again.
         out.file = None;
-        out.size = text.len() as u64;
-        out.file(&self.directory).map(|_| ())
+        let opened = out.file(&self.directory).map(|_| ());
+        drop(out);
+        opened.and(self.directory.sync())
     }
 }
 
@@ -262,7 +283,7 @@ impl Out {
 }
 
 /// Whether there is no space left, which is no reason not to run commands.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded

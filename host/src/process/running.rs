@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -10,11 +10,8 @@ use tokio::time::Instant;
 use super::contain::{Contained, Exit};
 use super::record::Record;
 use super::saved::{Saved, SavedOutput};
-use super::{Capture, Cause, Chunk, Error, ExitStatus, Signal, State, Survivor, WINDOW};
+use super::{Capture, Cause, Error, ExitStatus, Signal, State, Survivor};
 use crate::id::ChatId;
-
-/// How long a reader waits for what is on its way to the disk.
-const SETTLE: Duration = Duration::from_secs(1);
 
 /// One command with everything that it started.
 #[derive(Debug)]
@@ -46,8 +43,10 @@ pub(super) struct Progress {
     pub(super) lingering: bool,
     /// Whether the end of the output was read.
     pub(super) output_ended: bool,
-    /// When it ended.
-    pub(super) ended: Option<(SystemTime, Instant)>,
+    /// When the shell ended.
+    pub(super) ended: Option<SystemTime>,
+    /// When nothing of it was left.
+    pub(super) over: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
     /// The signals that were sent through this host, each with the cause for which it was first.
     pub(super) sent: Vec<(Signal, Cause)>,
@@ -152,94 +151,6 @@ impl Process {
         self.progress().expired
     }
 
-    /// Returns state and bounded output of this moment. The output of one whose memory was freed comes from its saved
-    /// output.
-    pub async fn snapshot(&self) -> Snapshot {
-        let (state, total, head, tail, freed) = {
-            let progress = self.progress();
-            let capture = &progress.capture;
-            let freed = capture.retained() == 0 && capture.total() > 0;
-            (
-                progress.state(),
-                capture.total(),
-                capture.head(),
-                capture.tail(),
-                freed,
-            )
-        };
-        let (head, tail) = if freed {
-            self.saved_windows(total).await
-        } else {
-            (head, tail)
-        };
-        if !state.is_live() {
-            // What is on its way to the disk may fail yet.
-            _ = tokio::time::timeout(SETTLE, self.saved.settled(u64::MAX)).await;
-        }
-        let survivors = match state {
-            State::Lingering(_) => self.contained.survivors(),
-            _ => Vec::new(),
-        };
-        Snapshot {
-            state,
-            total,
-            head,
-            tail,
-            survivors,
-            saved: self.saved.status(),
-        }
-    }
-
-    async fn saved_windows(&self, total: u64) -> (Vec<u8>, Vec<u8>) {
-        let head = self.read_saved(0, WINDOW).await;
-        let rest = total.saturating_sub(head.len() as u64);
-        let window = WINDOW as u64;
-        let tail = if self.saved.written() < total || rest == 0 {
-            Vec::new()
-        } else {
-            self.read_saved(total - rest.min(window), WINDOW).await
-        };
-        (head, tail)
-    }
-
-    /// Returns at most `max` bytes of output from the cursor `since` on, from memory or else from the saved output.
-    ///
-    /// A cursor that neither has is moved to the next byte that there is: exactly the bytes between are gone.
-    pub async fn read(&self, since: u64, max: usize) -> Chunk {
-        let (chunk, ended) = {
-            let progress = self.progress();
-            (progress.capture.read(since, max), progress.output_ended)
-        };
-        let mut chunk = chunk;
-        if chunk.offset > since {
-            let gap = usize::try_from(chunk.offset - since).unwrap_or(usize::MAX);
-            let data = self.read_saved(since, max.min(gap)).await;
-            if !data.is_empty() {
-                chunk = Chunk {
-                    offset: since,
-                    data,
-                    ..chunk
-                };
-            }
-        }
-        let at_end = chunk.offset + chunk.data.len() as u64 == chunk.total;
-        Chunk {
-            end: at_end && ended,
-            ..chunk
-        }
-    }
-
-    async fn read_saved(&self, offset: u64, max: usize) -> Vec<u8> {
-        let end = offset.saturating_add(max as u64);
-        // What is on its way to the disk is there in a moment, unless the disk hangs.
-        _ = tokio::time::timeout(SETTLE, self.saved.settled(end)).await;
-        let read = self.saved.read(offset, max).await;
-        read.unwrap_or_else(|error| {
-            tracing::warn!(process = self.id(), %error, "failed to read a saved output");
-            Vec::new()
-        })
-    }
-
     /// Returns what a list shows of it.
     pub fn info(&self) -> Info {
         let progress = self.progress();
@@ -250,7 +161,7 @@ impl Process {
             background: self.record.background,
             state: progress.state(),
             started: self.record.started,
-            exited: progress.ended.map(|(time, _)| time),
+            exited: progress.ended,
             last_output: progress.last_output,
             total: progress.capture.total(),
         }
@@ -317,16 +228,6 @@ impl Process {
         self.grown.send_replace(());
         total
     }
-
-    /// Frees the memory of the output of one that has ended, if that was longer ago than this, and if everything was saved:
-    /// the end of an output, which is what matters most, may be nowhere else.
-    pub(super) fn free_after(&self, age: Duration) {
-        let saved = self.saved.status() == Saved::Complete;
-        let mut progress = self.progress();
-        if saved && !progress.state().is_live() && progress.ended_before(age) {
-            progress.capture.clear();
-        }
-    }
 }
 
 impl Progress {
@@ -341,11 +242,6 @@ impl Progress {
             (None, Some(why)) => State::Lost(why.clone()),
             (None, None) => State::Running,
         }
-    }
-
-    /// Returns whether it ended longer ago than this.
-    pub(super) fn ended_before(&self, age: Duration) -> bool {
-        self.ended.is_some_and(|(_, at)| at.elapsed() > age)
     }
 
     /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
@@ -373,7 +269,7 @@ impl Progress {
             signal,
             cause,
         });
-        self.ended = Some((SystemTime::now(), Instant::now()));
+        self.ended = Some(SystemTime::now());
     }
 
     /// Returns for which cause a signal was sent through this host, if it was.
@@ -385,7 +281,7 @@ impl Progress {
     /// Notes that nobody knows how the shell ended.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost = Some(why.to_owned());
-        self.ended = Some((SystemTime::now(), Instant::now()));
+        self.ended = Some(SystemTime::now());
     }
 }
 

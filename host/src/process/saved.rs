@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-pub(crate) use chat::ChatOutputs;
+pub(crate) use chat::{ChatOutputs, Known};
 pub(crate) use output::{Location, SavedOutput};
 
 use crate::state_dir::StateDir;
@@ -99,8 +99,6 @@ pub(crate) struct Store {
     room: Arc<Semaphore>,
     writer: Writer,
     next_id: AtomicU64,
-    /// The names of the chats that this store knows, whether they have a directory yet or not.
-    names: Mutex<HashSet<String>>,
 }
 
 impl Store {
@@ -118,13 +116,12 @@ impl Store {
             room: Arc::new(Semaphore::new(IN_FLIGHT)),
             writer: Writer::start()?,
             next_id: AtomicU64::new(0),
-            names: Mutex::default(),
         }))
     }
 
     /// Returns the place of a new chat, which has no directory before its first byte.
     pub(crate) fn chat(self: &Arc<Self>) -> Arc<ChatOutputs> {
-        self.known_chat(files::random_name())
+        Arc::new(ChatOutputs::new(self, files::random_name()))
     }
 
     /// Returns the place of a chat of an earlier run, by its name. That its directory is gone is no error. Nothing is
@@ -135,16 +132,11 @@ impl Store {
     /// `InvalidInput` if it is no name that a store makes.
     pub(crate) fn reopen_chat(self: &Arc<Self>, name: &str) -> io::Result<Arc<ChatOutputs>> {
         Files::check_name(name)?;
-        Ok(self.known_chat(name.to_owned()))
+        Ok(Arc::new(ChatOutputs::new(self, name.to_owned())))
     }
 
-    fn known_chat(self: &Arc<Self>, name: String) -> Arc<ChatOutputs> {
-        self.names().insert(name.clone());
-        Arc::new(ChatOutputs::new(self, name))
-    }
-
-    /// Deletes the directories of chats that are neither in `keep` nor known to this store: a crash left them, and
-    /// nothing names them any more. Blocks on the disk. Nothing but directories with names that a store makes is
+    /// Deletes the directories of chats that are not in `keep`: a crash left them, and nothing names them any more. To be
+    /// called before anything is saved. Blocks on the disk. Nothing but directories with names that a store makes is
     /// touched.
     ///
     /// # Errors
@@ -153,7 +145,7 @@ impl Store {
     pub(crate) fn remove_unknown(&self, keep: &HashSet<String>) -> io::Result<()> {
         let mut removed = Ok(());
         for name in self.files.chats()? {
-            if !keep.contains(&name) && !self.names().contains(&name) {
+            if !keep.contains(&name) {
                 removed = removed.and(self.files.remove_chat(&name));
             }
         }
@@ -163,6 +155,14 @@ impl Store {
     /// Waits until everything that was handed over is written or given up. Blocks on the disk.
     pub(crate) fn flush(&self) {
         self.writer.flush();
+    }
+
+    /// Stops the thread that writes, as a hung disk does, until the sender is dropped.
+    #[cfg(test)]
+    pub(crate) fn hang(&self) -> std::sync::mpsc::Sender<()> {
+        let (release, wait) = std::sync::mpsc::channel();
+        self.writer.run(move || _ = wait.recv());
+        release
     }
 
     /// Removes everything, if the place is a temporary one.
@@ -185,9 +185,5 @@ impl Store {
     /// Never locked together with the state of an output.
     fn ledger(&self) -> MutexGuard<'_, Ledger<Arc<SavedOutput>>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn names(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

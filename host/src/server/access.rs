@@ -11,6 +11,7 @@ use axum::response::Response;
 use constant_time_eq::constant_time_eq_32;
 use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
+use super::agent;
 use super::problem::Problem;
 
 /// A bearer token, of which only the hash is kept.
@@ -95,8 +96,13 @@ pub(super) fn for_pages(access: Arc<Access>) -> CorsLayer {
     let known = AllowOrigin::predicate(move |origin, _| access.allows_pages_of(origin.as_bytes()));
     CorsLayer::new()
         .allow_origin(known)
-        .allow_methods([Method::GET, Method::PUT, Method::DELETE])
-        .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+        .allow_methods([Method::GET, Method::PUT, Method::POST, Method::DELETE])
+        .allow_headers(
+            [AUTHORIZATION, CONTENT_TYPE]
+                .into_iter()
+                .chain(agent::HEADERS)
+                .collect::<Vec<_>>(),
+        )
         .expose_headers([RETRY_AFTER])
         // The page is on the Internet and the server on this machine, which browsers ask about as well.
         .allow_private_network(AllowPrivateNetwork::yes())

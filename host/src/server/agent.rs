@@ -22,15 +22,24 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::HeaderName;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
 use crate::process::Registry;
 
-pub(super) use error::require_token;
+pub(super) use error::{in_its_form, require_token};
 
 /// The largest body in bytes: the longest command, of which JSON escapes many characters, and its variables.
 const BODY_BYTES: usize = 4 << 20;
+
+/// The headers by which clients say more than a request needs: whom it is for, and from where on.
+pub(super) const HEADERS: [HeaderName; 4] = [
+    HeaderName::from_static(chat::CHAT),
+    HeaderName::from_static(chat::ANCESTORS),
+    HeaderName::from_static(start::CALL),
+    HeaderName::from_static(events::LAST_EVENT),
+];
 
 /// Returns the routes of the agent API, all below `/api/v0/processes`.
 ///

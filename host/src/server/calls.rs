@@ -1,22 +1,18 @@
 //! `PUT /v1/chats/{chat}/calls/{call}`: runs a call, or returns what came of it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Path, Request as HttpRequest, State};
+use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::body::{self, BodyError};
 use super::problem::Problem;
 use crate::call::{Arguments, Request};
 use crate::host::Host;
-
-/// How long a client may take to send a body.
-const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// What a client sends.
 #[derive(Debug, Deserialize)]
@@ -35,18 +31,15 @@ struct CallBody<'a> {
 pub(super) async fn put(
     State(host): State<Host>,
     Path((chat, call)): Path<(String, String)>,
-    request: HttpRequest<Body>,
+    request: HttpRequest,
 ) -> Result<Response, Problem> {
     let (chat, id) = (chat.parse()?, call.parse()?);
-    let body = match tokio::time::timeout(BODY_TIME, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(rejection)) => return Ok(rejection.into_response()),
-        Err(_) => {
-            return Err(Problem::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "slow_body",
-                "the body took too long",
-            ));
+    let body = match body::read(request).await {
+        Ok(body) => body,
+        Err(BodyError::Refused(rejection)) => return Ok(rejection.into_response()),
+        Err(error @ BodyError::Slow) => {
+            let status = StatusCode::REQUEST_TIMEOUT;
+            return Err(Problem::new(status, "slow_body", error.to_string()));
         }
     };
     let body: CallBody<'_> = serde_json::from_slice(&body).map_err(|error| {

@@ -23,12 +23,11 @@ pub(super) async fn healthz(State(health): State<Health>, headers: HeaderMap) ->
     if health.access.check_token(&headers).is_err() {
         return Json(json!({ "status": "ok" }));
     }
-    let (_, live) = health.processes.list_all(true, 0);
     Json(json!({
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "containment": health.processes.containment(),
         "workspace": health.processes.workspace().to_string_lossy(),
-        "processes": { "live": live },
+        "processes": { "live": health.processes.live() },
     }))
 }

@@ -15,6 +15,10 @@ use crate::process;
 /// What a refused client asks again after, in seconds.
 const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("1");
 
+/// What is wrong, beside an error response, for a layer that answers in another form.
+#[derive(Clone, Debug)]
+pub(super) struct Detail(pub(super) String);
+
 /// An error response.
 #[derive(Debug)]
 pub(super) struct Problem {
@@ -50,6 +54,7 @@ impl IntoResponse for Problem {
             "type": "about:blank", "title": title, "status": self.status.as_u16(), "code": self.code, "detail": self.detail,
         });
         let mut response = (self.status, body.to_string()).into_response();
+        response.extensions_mut().insert(Detail(self.detail));
         let headers = response.headers_mut();
         headers.insert(
             CONTENT_TYPE,

@@ -8,7 +8,7 @@ use nix::unistd::{Uid, User};
 
 use super::Check;
 use crate::process::{Environment, lists_children};
-use crate::state_dir::{StateDir, StateDirError};
+use crate::state_dir::{StateDir, StateDirError, holder};
 
 /// How many descriptors a live process takes, at most.
 const DESCRIPTORS_EACH: u64 = 4;
@@ -110,16 +110,21 @@ pub(super) fn state_directory(path: Option<&Path>) -> Check {
         );
     };
     let shown = path.display();
+    let unusable = |error: StateDirError| {
+        let error = anyhow::Error::from(error);
+        Check::failed(NAME, format!("{error:#}"), "name another with --state-dir")
+    };
     let directory = match StateDir::open(path) {
         Ok(directory) => directory,
-        Err(error) => {
-            let error = anyhow::Error::from(error);
-            return Check::failed(NAME, format!("{error:#}"), "name another with --state-dir");
-        }
+        Err(error) => return unusable(error),
     };
-    if let Err(StateDirError::Locked { pid, .. }) = directory.lock() {
-        let holder = pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
-        return Check::ok(NAME, format!("{shown}, in use by another toolhost{holder}"));
+    match directory.lock() {
+        Ok(_) => {}
+        Err(StateDirError::Locked { pid, .. }) => {
+            let holder = holder(pid);
+            return Check::ok(NAME, format!("{shown}, in use by another toolhost{holder}"));
+        }
+        Err(error) => return unusable(error),
     }
     let free = nix::sys::statvfs::statvfs(path)
         .map(|stat| stat.blocks_available().saturating_mul(stat.fragment_size()));

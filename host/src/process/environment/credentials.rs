@@ -1,18 +1,18 @@
 //! Takes users and passwords out of URLs.
 
+/// What separates the entries of a list.
+const SEPARATORS: [char; 6] = [',', '|', ';', ' ', '\t', '\n'];
+
 /// Returns a value without the user and password of every URL in it: `http://user:secret@proxy:3128` becomes
-/// `http://proxy:3128`. The value may be one URL, one without a scheme, or a list of some, with spaces, commas or bars.
+/// `http://proxy:3128`. The value may be one URL or a list of some, with spaces, commas, bars or semicolons, and each may
+/// lack its scheme.
 ///
 /// In doubt, a value that is no valid URL is spoiled rather than passed on with what could be a password. Only a password
 /// that looks like the rest of a URL, with `://` or as a port and a path, is not known as one.
 pub(super) fn without_credentials(value: &str) -> String {
-    match value.split_once("://") {
-        None => clean(value),
-        // Of a part between two "://", the end is the separator of a list and the scheme of the next URL.
-        Some((scheme, urls)) => urls
-            .split("://")
-            .fold(scheme.to_owned(), |all, part| all + "://" + &clean(part)),
-    }
+    // Of a part before a "://", the end is the scheme of the next URL, and before that may be entries without one.
+    let parts: Vec<_> = value.split("://").map(clean).collect();
+    parts.join("://")
 }
 
 /// Cleans what begins with an authority.
@@ -20,12 +20,25 @@ fn clean(part: &str) -> String {
     let end = part.find(['/', '?', '#', '\\']).unwrap_or(part.len());
     let (authority, rest) = part.split_at(end);
     if let Some((_, host)) = authority.rsplit_once('@') {
-        return format!("{host}{rest}");
+        return format!("{host}{}", clean_list(rest));
     }
     // `user:pass/word@host`: what could not be a host and a port was a password with a slash in it.
     match rest.rsplit_once('@') {
         Some((_, host)) if !is_host_and_port(authority) => host.to_owned(),
-        _ => part.to_owned(),
+        _ => format!("{authority}{}", clean_list(rest)),
+    }
+}
+
+/// Cleans what follows an authority: a path, and behind a separator the next entry of a list, which begins with an authority
+/// if it lacks its scheme.
+fn clean_list(rest: &str) -> String {
+    match rest.split_once(SEPARATORS) {
+        Some((path, next)) if next.contains('@') => {
+            let (_, separated) = rest.split_at(path.len());
+            let separator = separated.chars().next().unwrap_or(' ');
+            format!("{path}{separator}{}", clean(next))
+        }
+        _ => rest.to_owned(),
     }
 }
 
@@ -75,6 +88,27 @@ mod tests {
                 "sum.golang.org+033de0ae+Ac4zctda0e5e",
                 "sum.golang.org+033de0ae+Ac4zctda0e5e",
             ),
+            (
+                "https://goproxy.io/,ci:s3cret@athens.corp.example",
+                "https://goproxy.io/,athens.corp.example",
+            ),
+            (
+                "https://u:p@a/simple ci:s3cret@b/x\tu:p@c/simple",
+                "https://a/simple b/x\tc/simple",
+            ),
+            (
+                "ci:s3cret@athens.corp.example,https://goproxy.io",
+                "athens.corp.example,https://goproxy.io",
+            ),
+            ("a/x;u:p@b/y@z,direct", "a/x;b/y@z,direct"),
+            (
+                "nixpkgs=https://x:tok@host/nixpkgs.tar.gz:other=/home/u@v",
+                "nixpkgs=https://host/nixpkgs.tar.gz:other=/home/u@v",
+            ),
+            (
+                "/nix/channels/u@v:nixpkgs=/x",
+                "/nix/channels/u@v:nixpkgs=/x",
+            ),
             ("off", "off"),
             ("", ""),
         ] {
@@ -89,10 +123,20 @@ mod tests {
             path in "(/[a-z]{0,4})?", list in "[, |]",
         ) {
             proptest::prop_assume!(!junk.contains("://"));
-            let value = format!("{before}{user}:SECRET{junk}@host:80{path}");
-            let values = format!("{value}{list}{value}");
-            proptest::prop_assert!(!without_credentials(&value).contains("SECRET"));
-            proptest::prop_assert!(!without_credentials(&values).contains("SECRET"));
+            let bare = format!("{user}:SECRET{junk}@host:80{path}");
+            let value = format!("{before}{bare}");
+            let (values, harmless) = (format!("{value}{list}{value}"), format!("{before}host{path}"));
+            for value in [
+                format!("{values}{list}{bare}{list}{bare}"),
+                format!("{bare}{list}{values}"),
+                format!("{harmless}{list}{bare}{list}{harmless}"),
+                values,
+                value,
+                bare,
+            ] {
+                let clean = without_credentials(&value);
+                proptest::prop_assert!(!clean.contains("SECRET"), "{value}: {clean}");
+            }
         }
     }
 }

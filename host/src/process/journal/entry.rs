@@ -71,6 +71,9 @@ pub(crate) struct Ended {
     /// When its shell exited, in whole milliseconds.
     #[serde(with = "text::time")]
     pub(crate) exited: SystemTime,
+    /// When nothing of it was left, in whole milliseconds. What was written down before there was this says the epoch.
+    #[serde(with = "text::time", default = "text::epoch")]
+    pub(crate) over: SystemTime,
     /// How many bytes it wrote.
     pub(crate) total: u64,
     /// How many of those bytes were saved.
@@ -91,6 +94,12 @@ pub(crate) struct Lost {
     pub(crate) when: SystemTime,
     /// How many bytes it wrote, as far as is known.
     pub(crate) total: u64,
+    /// How many of those bytes were saved.
+    #[serde(default)]
+    pub(crate) saved_bytes: u64,
+    /// How the saving went; `None` if nobody saw its end.
+    #[serde(default)]
+    pub(crate) saving: Option<Saving>,
 }
 
 /// How the saving of an output went.

@@ -44,19 +44,28 @@ pub(super) fn compact(knowledge: &Knowledge) -> Vec<u8> {
     text
 }
 
+/// What a file says.
+pub(super) struct Contents {
+    pub(super) knowledge: Knowledge,
+    /// Whether it has its header, and no line that is damaged.
+    pub(super) intact: bool,
+}
+
 /// Puts together what the first `end` bytes of a file say. Lines that are damaged are skipped, and logged as one event.
 ///
 /// # Errors
 ///
 /// If the file cannot be read, or says that it has a version that this host does not know.
-pub(super) fn read(file: &File, end: u64) -> io::Result<Knowledge> {
+pub(super) fn read(file: &File, end: u64) -> io::Result<Contents> {
     let mut reader = BufReader::new(At { file, at: 0 }.take(end));
     let mut knowledge = Knowledge::default();
     let mut line = Vec::new();
     let (mut number, mut damaged, mut first_damaged) = (0_u64, 0_u64, 0_u64);
+    let mut header = false;
     while next_line(&mut reader, &mut line)? {
         number += 1;
         if number == 1 && is_header(&line)? {
+            header = true;
             continue;
         }
         match serde_json::from_slice(&line) {
@@ -78,7 +87,10 @@ pub(super) fn read(file: &File, end: u64) -> io::Result<Knowledge> {
             "the journal of processes has damaged lines, which were skipped"
         );
     }
-    Ok(knowledge)
+    Ok(Contents {
+        knowledge,
+        intact: header && damaged == 0,
+    })
 }
 
 /// Returns whether the line is a header that can be read on from.

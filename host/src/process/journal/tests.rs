@@ -37,6 +37,7 @@ fn ended(id: &str) -> Ended {
             cause: Cause::OutputLimit,
         },
         exited: at(1_700_000_001_000),
+        over: at(1_700_000_002_000),
         total: 10,
         saved_bytes: 5,
         saving: Saving::Failed("disk full".into()),
@@ -49,6 +50,8 @@ fn lost(id: &str) -> Lost {
         why: "the host stopped".into(),
         when: at(5),
         total: 3,
+        saved_bytes: 2,
+        saving: Some(Saving::Partial),
     }
 }
 
@@ -111,8 +114,14 @@ fn the_format_stays_readable() {
     assert_eq!(
         line(&Entry::Ended(ended("a"))),
         "{\"ended\":{\"id\":\"a\",\"status\":{\"code\":null,\"signal\":\"SIGKILL\",\"cause\":\"output_limit\"},\
-         \"exited\":1700000001000,\"total\":10,\"saved_bytes\":5,\"saving\":{\"failed\":\"disk full\"}}}\n"
+         \"exited\":1700000001000,\"over\":1700000002000,\"total\":10,\"saved_bytes\":5,\"saving\":{\"failed\":\"disk full\"}}}\n"
     );
+    // What an older host wrote, and what a newer one may write.
+    let older = line(&Entry::Ended(ended("a"))).replace("\"over\":1700000002000,", "");
+    let Entry::Ended(read) = serde_json::from_str(&older).unwrap() else {
+        panic!("{older}");
+    };
+    assert_eq!(read.over, UNIX_EPOCH);
     let future = line(&Entry::Ended(ended("a"))).replace("output_limit", "eclipse");
     let Entry::Ended(read) = serde_json::from_str(&future).unwrap() else {
         panic!("{future}");

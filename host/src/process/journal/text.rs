@@ -100,6 +100,11 @@ pub(super) mod path {
     }
 }
 
+/// The time that stands for one that nobody wrote down.
+pub(super) fn epoch() -> std::time::SystemTime {
+    std::time::UNIX_EPOCH
+}
+
 /// Milliseconds since the Unix epoch. What is earlier becomes the epoch.
 pub(super) mod time {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::keeper::Keeper;
 use super::{Limits, Registry};
@@ -17,6 +19,9 @@ use crate::process::saved::ChatOutputs;
 /// Whom processes belong to: a chat, or nobody.
 pub(super) type Owner = Option<ChatId>;
 
+/// Tells a chat from others of the same name, before and after it.
+pub(super) type Number = u64;
+
 /// The start that a key names, done or under way.
 type Start = Arc<OnceCell<Arc<Process>>>;
 
@@ -25,17 +30,19 @@ pub(super) struct Chats {
     pub(super) closed: bool,
     /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
     /// another of the same name was made.
-    made: u64,
+    made: Number,
     pub(super) by_owner: HashMap<Owner, Chat>,
 }
 
 #[derive(Debug)]
 pub(super) struct Chat {
-    pub(super) number: u64,
+    pub(super) number: Number,
     /// In the order of their start.
     pub(super) processes: Vec<Arc<Process>>,
-    /// Starts that were let in and are not in the list yet.
+    /// How many starts were let in that are not in the list yet.
     pub(super) starting: usize,
+    /// Those starts, for who waits until they are in the list, or what they started has ended.
+    pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
     keys: HashMap<String, (blake3::Hash, Start)>,
     used: Instant,
@@ -53,7 +60,7 @@ pub(super) struct Old {
 impl Chats {
     pub(super) fn entry(&mut self, owner: &Owner, keeper: &Keeper) -> &mut Chat {
         let chat = self.insert(owner, || keeper.chat());
-        chat.used = Instant::now();
+        chat.use_now();
         chat
     }
 
@@ -72,6 +79,7 @@ impl Chats {
                 number: *made,
                 processes: Vec::new(),
                 starting: 0,
+                starts: TaskTracker::new(),
                 outputs: outputs(),
                 keys: HashMap::new(),
                 used: Instant::now(),
@@ -82,11 +90,12 @@ impl Chats {
     /// Returns a chat that somebody just asked for.
     pub(super) fn used(&mut self, owner: &Owner) -> Option<&Chat> {
         let chat = self.by_owner.get_mut(owner)?;
-        chat.used = Instant::now();
+        chat.use_now();
         Some(chat)
     }
 
-    fn same(&mut self, owner: &Owner, number: u64) -> Option<&mut Chat> {
+    /// Returns the chat that has this number, if it has not ended.
+    pub(super) fn same(&mut self, owner: &Owner, number: Number) -> Option<&mut Chat> {
         self.by_owner
             .get_mut(owner)
             .filter(|chat| chat.number == number)
@@ -116,37 +125,45 @@ impl Chat {
         Ok(Arc::clone(start))
     }
 
-    /// Frees, expires and forgets what ended long enough ago.
+    /// Notes that somebody asked for it.
+    pub(super) fn use_now(&mut self) {
+        self.used = Instant::now();
+    }
+
+    /// Frees, expires and forgets what ended long enough ago. What ended last is kept longest, whenever it started.
     pub(super) fn age(&mut self, limits: &Limits) -> Old {
+        if self.processes.iter().any(|process| process.is_followed()) {
+            self.use_now();
+        }
         let mut old = Old::default();
-        let ended: Vec<_> = self
+        let mut ended: Vec<_> = self
             .processes
             .iter()
             .filter(|process| !process.state().is_live())
             .cloned()
             .collect();
-        for (newer, process) in ended.iter().rev().enumerate() {
+        // What is not known to be over is so in a moment, later than all others.
+        ended.sort_by_key(|process| {
+            let over = process.over_since();
+            (over.is_none(), over)
+        });
+        let idle = self.is_idle(limits.idle_chat);
+        let excess = ended.len().saturating_sub(limits.known_per_chat);
+        let count = ended.len();
+        for (older, process) in ended.into_iter().enumerate() {
             process.free_after(limits.memory);
-            let mut progress = process.progress();
-            let outdated =
-                newer >= limits.ended_per_chat || progress.ended_before(limits.retention);
-            if outdated && !progress.expired {
-                progress.expired = true;
-                progress.capture.clear();
-                old.expired.push(Arc::clone(process));
+            let newer = count - older - 1;
+            let outdated = newer >= limits.ended_per_chat || process.over_for(limits.retention);
+            if outdated && process.expire() {
+                old.expired.push(Arc::clone(&process));
+            }
+            if older < excess || (idle && process.over_for(limits.known)) {
+                old.forgotten.push(process);
             }
         }
-        let excess = ended.len().saturating_sub(limits.known_per_chat);
-        let forgotten: HashSet<_> = ended
-            .iter()
-            .take(excess)
-            .map(|process| process.id())
-            .collect();
-        if !forgotten.is_empty() {
-            self.processes
-                .retain(|process| !forgotten.contains(process.id()));
-            old.forgotten = ended.iter().take(excess).cloned().collect();
-        }
+        let forgotten: HashSet<_> = old.forgotten.iter().map(|process| process.id()).collect();
+        self.processes
+            .retain(|process| !forgotten.contains(process.id()));
         let known: HashSet<_> = self.processes.iter().map(|process| process.id()).collect();
         self.keys.retain(|_, (_, start)| match start.get() {
             Some(process) => known.contains(process.id()),
@@ -171,11 +188,19 @@ pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
     pub(super) outputs: Arc<ChatOutputs>,
-    pub(super) number: u64,
+    pub(super) number: Number,
     pub(super) taken: bool,
+    /// Held until the process is in the list, or has ended: the end of the chat waits for that, and the end of the host.
+    pub(super) _under_way: [TaskTrackerToken; 2],
 }
 
 impl Slot {
+    /// Returns whether its chat is there: it has not ended, and the registry was not closed.
+    pub(super) fn is_wanted(&self) -> bool {
+        let mut chats = self.registry.chats();
+        chats.same(&self.owner, self.number).is_some()
+    }
+
     /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
     pub(super) fn register(&mut self, process: Arc<Process>) -> bool {
         let mut chats = self.registry.chats();

@@ -1,8 +1,10 @@
 //! What a registry is opened with.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::process::journal::is_full;
 use crate::process::{Environment, SaveLimits, Spawner};
 use crate::state_dir::{StateDir, StateDirError};
 
@@ -30,6 +32,9 @@ pub enum Records {
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),
+    /// In a state directory as well, but where that has no space for what it lacks, in this other one as temporary ones, with
+    /// a warning.
+    KeptIfSpace(StateDir, PathBuf),
 }
 
 /// Why a registry cannot be opened.
@@ -46,6 +51,20 @@ pub enum OpenError {
     Saved(#[source] std::io::Error),
 }
 
+impl OpenError {
+    /// Returns whether all that is wrong is that there is no space left.
+    pub(super) fn is_full(&self) -> bool {
+        let mut source: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = source {
+            if error.downcast_ref().is_some_and(is_full) {
+                return true;
+            }
+            source = error.source();
+        }
+        false
+    }
+}
+
 /// What a chat may use, and how long things are kept.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -60,7 +79,11 @@ pub struct Limits {
     pub retention: Duration,
     /// The most ended processes of one chat whose state is known; 1,024 by default.
     pub known_per_chat: usize,
-    /// How long a chat may be idle before its processes are ended; 24 hours by default.
+    /// How long the state of an ended process is known in a chat that is idle; 48 hours by default, which is twice as long
+    /// as its output is kept.
+    pub known: Duration,
+    /// How long nobody may ask for a chat, wait for a process of it or follow one, before it is idle: its processes are
+    /// ended; 24 hours by default.
     pub idle_chat: Duration,
     /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
     pub output: u64,
@@ -81,6 +104,7 @@ impl Default for Limits {
             ended_per_chat: 256,
             retention: DAY,
             known_per_chat: 1024,
+            known: 2 * DAY,
             idle_chat: DAY,
             output: 5 << 30,
             grace: Duration::from_secs(5),

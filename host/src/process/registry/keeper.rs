@@ -1,37 +1,30 @@
 //! What outlives a process: its saved output, and the journal by which a later host knows of it.
 
-use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use tokio::time::Instant;
+use tokio::time::timeout;
 
-use super::chats::Owner;
+use super::chats::{Old, Owner};
+use super::ends::LAST_WORDS;
+use super::recovery::Found;
 use super::{OpenError, Records};
-use crate::process::journal::{End, Ended, Entry, Journal, Lost, Recovered, Saving, Started};
+use crate::process::State;
+use crate::process::journal::{Ended, Entry, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
-use crate::process::running::{Process, Progress};
+use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
-use crate::process::{Capture, State};
-use crate::state_dir::Lock;
-
-/// How long the end of a process is not written down yet while the disk takes its output.
-const SETTLE: Duration = Duration::from_secs(1);
-
-/// What is said of a process that ran when its host ended.
-const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
+use crate::state_dir::{Lock, StateDir};
 
 /// The saved outputs and the journal.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    store: Arc<Store>,
-    journal: Journal,
+    pub(super) store: Arc<Store>,
+    pub(super) journal: Journal,
     /// Given back last: who gets it may read what is above.
     _lock: Option<Lock>,
 }
-
-/// A process of an earlier host, and where the outputs of its chat are.
-type Found = (Process, Arc<ChatOutputs>);
 
 impl Keeper {
     /// Opens the records and returns what they know, in the order of starts.
@@ -39,21 +32,39 @@ impl Keeper {
         records: Records,
         limits: SaveLimits,
     ) -> Result<(Self, Vec<Found>), OpenError> {
-        let directory = match records {
-            Records::Temporary(directory) => {
-                let place = Place::Temporary(directory);
-                let keeper = Self {
-                    store: Store::new(place, limits).map_err(OpenError::Saved)?,
-                    journal: Journal::none(),
-                    _lock: None,
-                };
-                return Ok((keeper, Vec::new()));
-            }
-            Records::Kept(directory) => directory,
+        match records {
+            Records::Temporary(directory) => Self::open_temporary(directory, limits),
+            Records::Kept(state) => Self::open_kept(state, limits),
+            Records::KeptIfSpace(state, otherwise) => match Self::open_kept(state, limits) {
+                Err(error) if error.is_full() => {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "no space for records: the next start will not know of the processes of this one"
+                    );
+                    Self::open_temporary(otherwise, limits)
+                }
+                opened => opened,
+            },
+        }
+    }
+
+    fn open_temporary(
+        directory: PathBuf,
+        limits: SaveLimits,
+    ) -> Result<(Self, Vec<Found>), OpenError> {
+        let place = Place::Temporary(directory);
+        let keeper = Self {
+            store: Store::new(place, limits).map_err(OpenError::Saved)?,
+            journal: Journal::none(),
+            _lock: None,
         };
-        let lock = directory.lock()?;
-        let (journal, known) = Journal::open(&directory).map_err(OpenError::Journal)?;
-        let store = Store::new(Place::Directory(directory), limits).map_err(OpenError::Saved)?;
+        Ok((keeper, Vec::new()))
+    }
+
+    fn open_kept(state: StateDir, limits: SaveLimits) -> Result<(Self, Vec<Found>), OpenError> {
+        let lock = state.lock()?;
+        let (journal, known) = Journal::open(&state).map_err(OpenError::Journal)?;
+        let store = Store::new(Place::Directory(state), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             store,
             journal,
@@ -61,84 +72,6 @@ impl Keeper {
         };
         let found = keeper.recover(known);
         Ok((keeper, found))
-    }
-
-    fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
-        // A chat that was ended and came back has more than one directory: each output is looked for in its own.
-        let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
-        let mut found = Vec::new();
-        for one in known {
-            let name = one.started.output.as_ref().map(|output| &output.directory);
-            let again = name.and_then(|name| match directories.get(name) {
-                Some(outputs) => Some(Arc::clone(outputs)),
-                None => self.store.reopen_chat(name).ok().inspect(|outputs| {
-                    directories.insert(name.clone(), Arc::clone(outputs));
-                }),
-            });
-            let outputs = again.unwrap_or_else(|| self.store.chat());
-            found.push((self.recover_one(one, &outputs), outputs));
-        }
-        let kept: HashSet<String> = directories.into_keys().collect();
-        if let Err(error) = self.store.remove_unknown(&kept) {
-            tracing::warn!(%error, "outputs that nothing names could not be removed");
-        }
-        found
-    }
-
-    fn recover_one(&self, known: Recovered, outputs: &Arc<ChatOutputs>) -> Process {
-        let Recovered { started, end, gone } = known;
-        let total = end.as_ref().map(|end| match end {
-            End::Exited(ended) => ended.total,
-            End::Lost(lost) => lost.total,
-        });
-        let saved = started.output.as_ref().filter(|_| !gone).and_then(|output| {
-            outputs
-                .reopen(&output.file, total)
-                .inspect_err(|error| tracing::warn!(process = started.id, %error, "a saved output cannot be read"))
-                .ok()
-        });
-        let saved = saved.unwrap_or_else(|| {
-            let none = outputs.output();
-            none.remove();
-            none
-        });
-        let total = total.unwrap_or_else(|| saved.written());
-        let end = end.unwrap_or_else(|| {
-            let lost = Lost {
-                id: started.id.clone(),
-                why: HOST_STOPPED.into(),
-                when: SystemTime::now(),
-                total,
-            };
-            self.journal.append(&Entry::Lost(lost.clone()));
-            End::Lost(lost)
-        });
-        let (state, ended) = match end {
-            End::Exited(ended) => (State::Exited(ended.status), ended.exited),
-            End::Lost(lost) => (State::Lost(lost.why), lost.when),
-        };
-        let age = ended.elapsed().unwrap_or_default();
-        let progress = Progress {
-            capture: Capture::forgotten(total),
-            recorded: Some(state),
-            drained: true,
-            output_ended: true,
-            ended: Some((
-                ended,
-                Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
-            )),
-            expired: gone,
-            ..Progress::default()
-        };
-        let record = Record {
-            id: started.id,
-            chat: started.chat,
-            command: started.command,
-            workdir: started.workdir,
-            background: started.background,
-            started: started.started,
-        };
-        Process::recovered(record, saved, progress)
     }
 
     /// Returns a place for the outputs of a new chat.
@@ -165,36 +98,55 @@ impl Keeper {
         }));
     }
 
-    /// Writes down that it was not.
-    pub(super) fn never_started(&self, id: &str) {
+    /// Writes down that nothing is known of a process any more.
+    pub(super) fn forgotten(&self, id: &str) {
         self.journal.append(&Entry::Forgotten { id: id.to_owned() });
+    }
+
+    /// Writes down that nothing is known of a chat any more. What is written down later of starts that it let in is of no
+    /// chat that this knows: who let them in has to say that they are forgotten.
+    pub(super) fn chat_ended(&self, owner: &Owner, processes: &[Arc<Process>]) {
+        match owner {
+            Some(chat) => self
+                .journal
+                .append(&Entry::ChatEnded { chat: chat.clone() }),
+            None => processes
+                .iter()
+                .for_each(|process| self.forgotten(process.id())),
+        }
     }
 
     /// Closes the saved output of a process, and writes down how it ended.
     pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
         // After the output itself, or a crash in between would leave less than what is written down.
-        _ = tokio::time::timeout(SETTLE, process.saved.settled(u64::MAX)).await;
+        process.saved.settled_soon(u64::MAX).await;
+        let saving = match process.saved.status() {
+            Saved::Complete => Saving::Complete,
+            Saved::Partial(_) | Saved::None => Saving::Partial,
+            Saved::Failed(why) => Saving::Failed(why),
+        };
+        let saved_bytes = process.saved.accepted();
         let info = process.info();
         let when = info.exited.unwrap_or_else(SystemTime::now);
+        let over = process.progress().over.map_or(when, |(over, _)| over);
         let entry = match info.state {
             State::Exited(status) | State::Lingering(status) => Entry::Ended(Ended {
                 id: info.id,
                 status,
                 exited: when,
+                over,
                 total: info.total,
-                saved_bytes: process.saved.accepted(),
-                saving: match process.saved.status() {
-                    Saved::Complete => Saving::Complete,
-                    Saved::Partial(_) | Saved::None => Saving::Partial,
-                    Saved::Failed(why) => Saving::Failed(why),
-                },
+                saved_bytes,
+                saving,
             }),
             State::Lost(why) => Entry::Lost(Lost {
                 id: info.id,
                 why,
                 when,
                 total: info.total,
+                saved_bytes,
+                saving: Some(saving),
             }),
             // Its life is over, so it does not run.
             State::Running => return,
@@ -202,8 +154,21 @@ impl Keeper {
         self.journal.append(&entry);
     }
 
+    /// Removes what is old from the disk and the journal.
+    pub(super) async fn remove(self: Arc<Self>, old: Vec<Old>) {
+        let removal = move || {
+            for Old { expired, forgotten } in old {
+                self.expire(&expired);
+                self.forget(&forgotten);
+            }
+        };
+        if let Err(error) = tokio::task::spawn_blocking(removal).await {
+            tracing::error!(%error, "failed to remove what was saved");
+        }
+    }
+
     /// Removes the saved outputs of processes, whose states stay known. Blocks on the disk.
-    pub(super) fn expire(&self, processes: &[Arc<Process>]) {
+    fn expire(&self, processes: &[Arc<Process>]) {
         for process in processes {
             process.saved.remove();
             self.journal.append(&Entry::Gone {
@@ -216,31 +181,26 @@ impl Keeper {
     pub(super) fn forget(&self, processes: &[Arc<Process>]) {
         for process in processes {
             process.saved.remove();
-            self.never_started(process.id());
+            self.forgotten(process.id());
         }
     }
 
-    /// Forgets a chat whose processes were ended, and removes its saved outputs.
-    pub(super) async fn forget_chat(
-        &self,
-        owner: Owner,
-        processes: &[Arc<Process>],
-        outputs: Arc<ChatOutputs>,
-    ) {
-        match owner {
-            Some(chat) => self.journal.append(&Entry::ChatEnded { chat }),
-            None => processes
-                .iter()
-                .for_each(|process| self.never_started(process.id())),
-        }
+    /// Removes what was saved of a chat that has ended. It is not waited for if the disk hangs.
+    pub(super) async fn remove_chat(&self, outputs: Arc<ChatOutputs>, processes: &[Arc<Process>]) {
         // Those of an earlier host may be in another directory.
         processes.iter().for_each(|process| process.saved.remove());
-        match tokio::task::spawn_blocking(move || outputs.remove()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
+        let removal = tokio::task::spawn_blocking(move || outputs.remove());
+        match timeout(LAST_WORDS, removal).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => {
                 tracing::warn!(%error, "the saved outputs of a chat could not be removed")
             }
-            Err(error) => tracing::error!(%error, "failed to remove the saved outputs of a chat"),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "failed to remove the saved outputs of a chat")
+            }
+            Err(_) => {
+                tracing::warn!("the disk hangs: the saved outputs of a chat are removed later")
+            }
         }
     }
 }

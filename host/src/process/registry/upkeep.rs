@@ -1,10 +1,13 @@
-//! What is done from time to time: freeing what ended, ending idle chats, replacing a spawner that was killed.
+//! What is done from time to time: freeing what ended, ending what runs in idle chats, replacing a spawner that was killed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::Registry;
-use super::chats::{Chat, Old};
+use super::chats::Chat;
+use super::ends::LAST_WORDS;
 use crate::process::Spawner;
 
 /// How often ended processes are looked through.
@@ -27,39 +30,40 @@ pub(super) async fn run(registry: Weak<Registry>) {
 pub(super) async fn look(registry: &Registry) {
     let mut old = Vec::new();
     let mut idle = Vec::new();
-    {
+    let empty: Vec<Chat> = {
         let mut chats = registry.chats();
-        for (owner, chat) in &mut chats.by_owner {
+        for chat in chats.by_owner.values_mut() {
             old.push(chat.age(&registry.limits));
             if chat.is_idle(registry.limits.idle_chat) {
-                idle.push(owner.clone());
+                idle.extend(chat.processes.iter().cloned());
             }
         }
-        chats.by_owner.retain(|_, chat| !chat.is_empty());
-    }
+        let empty = chats.by_owner.extract_if(|_, chat| chat.is_empty());
+        empty.map(|(_, chat)| chat).collect()
+    };
+    // Before anything that takes time, in which somebody may come back. What ended stays known, and ages as everywhere.
+    let (ended, ends) = registry.ends(idle);
+    let ends = registry.ending.spawn_on(ends, &registry.runtime);
     let keeper = Arc::clone(&registry.keeper);
-    let removal = tokio::task::spawn_blocking(move || {
-        for Old { expired, forgotten } in old {
-            keeper.expire(&expired);
-            keeper.forget(&forgotten);
+    let removal = async move {
+        Arc::clone(&keeper).remove(old).await;
+        for chat in empty {
+            keeper.remove_chat(chat.outputs, &[]).await;
         }
-    });
-    if let Err(error) = removal.await {
+    };
+    let removal = registry.removals.spawn_on(removal, &registry.runtime);
+    // A disk that hangs does not stop the upkeep: what is removed later is removed all the same.
+    if let Ok(Err(error)) = timeout(LAST_WORDS, removal).await {
         tracing::error!(%error, "failed to remove what was saved");
     }
-    for owner in idle {
-        // Somebody may have come back meanwhile.
-        let idle = |chat: &Chat| chat.is_idle(registry.limits.idle_chat);
-        if !registry.chats().by_owner.get(&owner).is_some_and(idle) {
-            continue;
-        }
-        let ended = registry.end_chat(owner.as_ref()).await;
-        if !ended.is_empty() {
-            tracing::info!(
-                processes = ended.len(),
-                "ended the processes of a chat that was idle for too long"
-            );
-        }
+    if let Err(error) = ends.await {
+        tracing::error!(%error, "failed to end what ran in idle chats");
+    }
+    if !ended.is_empty() {
+        tracing::info!(
+            processes = ended.len(),
+            "ended the processes of chats that were idle for too long"
+        );
     }
 }
 

@@ -22,6 +22,17 @@ pub(crate) struct ChatOutputs {
     removed: AtomicBool,
 }
 
+/// What an earlier run knew of an output when the command was over.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// How many bytes the command wrote.
+    pub(crate) total: u64,
+    /// How many of them were saved.
+    pub(crate) saved: u64,
+    /// Why the others were not, if that was the disk.
+    pub(crate) failure: Option<String>,
+}
+
 impl ChatOutputs {
     pub(super) fn new(store: &Arc<Store>, name: String) -> Self {
         Self {
@@ -42,10 +53,9 @@ impl ChatOutputs {
 
     /// Returns an output of an earlier run, closed and counted in the quotas, which it may exceed. Blocks on the disk.
     ///
-    /// `total` is how many bytes the command wrote, if that is known. With all of them in the file the output is
-    /// [`super::Saved::Complete`], otherwise [`super::Saved::Partial`]; without a file, [`super::Saved::None`], unless
-    /// there was nothing to save. Its age, by which it makes room, is that of the last byte. A file is to be reopened
-    /// once only, or it counts twice.
+    /// What is not `known` of it cannot make it more than [`super::Saved::Partial`]. If it was saved as a whole, and the
+    /// file has as much, it is [`super::Saved::Complete`]; without the file that there was, [`super::Saved::None`]. Its age,
+    /// by which it makes room, is that of the last byte. A file is to be reopened once only, or it counts twice.
     ///
     /// # Errors
     ///
@@ -54,7 +64,7 @@ impl ChatOutputs {
     pub(crate) fn reopen(
         self: &Arc<Self>,
         file: &str,
-        total: Option<u64>,
+        known: Option<Known>,
     ) -> io::Result<Arc<SavedOutput>> {
         Files::check_name(file)?;
         let metadata = match self.files.open_again(&self.name, file)? {
@@ -62,9 +72,13 @@ impl ChatOutputs {
             None => None,
         };
         let length = metadata.as_ref().map_or(0, |metadata| metadata.len());
-        let end = match total {
-            Some(total) if length >= total => None,
-            _ if metadata.is_none() => Some(End::Removed),
+        let end = match known {
+            None if metadata.is_none() => Some(End::Removed),
+            Some(known) if metadata.is_none() && known.saved > 0 => Some(End::Removed),
+            Some(Known {
+                failure: Some(why), ..
+            }) => Some(End::Failed(why)),
+            Some(known) if length >= known.total => None,
             _ => Some(End::Limit),
         };
         let store = self.store();
@@ -102,11 +116,7 @@ impl ChatOutputs {
                 output.drop_file();
             }
         }
-        self.files.remove_chat(&self.name)?;
-        if let Some(store) = &store {
-            store.names().remove(&self.name);
-        }
-        Ok(())
+        self.files.remove_chat(&self.name)
     }
 
     pub(super) fn is_removed(&self) -> bool {

@@ -4,14 +4,18 @@ use std::fs::File;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::handover::Handover;
 use super::{ChatOutputs, Saved};
+
+/// How long what is on its way to the disk is waited for.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// The copy of one output on disk. Lives, and holds its quota, until it is removed, makes room, or its chat is removed;
 /// dropping this does not delete the file.
@@ -169,6 +173,11 @@ impl SavedOutput {
             }
             changed.await;
         }
+    }
+
+    /// As [`SavedOutput::settled`], for a moment only: on its way is what there is when a disk hangs.
+    pub(crate) async fn settled_soon(&self, until: u64) {
+        _ = timeout(SETTLE, self.settled(until)).await;
     }
 
     /// Reads at most `max` bytes from the cursor `offset` on. Short only at the end of what is written; a removed

@@ -139,7 +139,7 @@ async fn removing_while_writing_leaves_no_file_and_no_quota() {
     let chat = fixture.store.chat();
     let kept = filled(&chat, 10).await;
     let output = chat.output();
-    let release = fixture.hang();
+    let release = fixture.store.hang();
     output.append(pattern(1000).into()).await;
     output.remove();
     output.append(pattern(1000).into()).await;

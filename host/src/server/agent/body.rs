@@ -1,29 +1,26 @@
-//! Request bodies: bounded in size and time, and decoded as leniently as the reference does.
+//! Request bodies, decoded as leniently as the reference does.
 
-use std::time::Duration;
-
-use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
 use super::BODY_BYTES;
 use super::error::ApiError;
-
-/// How long a client may take to send a body.
-const BODY_TIME: Duration = Duration::from_secs(30);
+use crate::server::body::{self, BodyError};
 
 /// Reads the body of a request and decodes it.
 pub(super) async fn read<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
-    let bytes = match tokio::time::timeout(BODY_TIME, Bytes::from_request(request, &())).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+    let bytes = match body::read(request).await {
+        Ok(bytes) => bytes,
+        Err(BodyError::Refused(rejection))
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE =>
+        {
             let message = format!("Request body must have at most {BODY_BYTES} bytes.");
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        Ok(Err(rejection)) => return Err(not_json(rejection.body_text())),
-        Err(_) => {
+        Err(BodyError::Refused(rejection)) => return Err(not_json(rejection.body_text())),
+        Err(BodyError::Slow) => {
             let message = "Request body took too long.";
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
         }

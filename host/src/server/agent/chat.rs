@@ -10,10 +10,10 @@ use uuid::Uuid;
 use crate::id::ChatId;
 
 /// The header that names the chat: one UUID.
-const CHAT: &str = "coder-chat-id";
+pub(super) const CHAT: &str = "coder-chat-id";
 
 /// The header that names the chats from which this one was started: a JSON array of UUIDs.
-const ANCESTORS: &str = "coder-ancestor-chat-ids";
+pub(super) const ANCESTORS: &str = "coder-ancestor-chat-ids";
 
 /// Who asks. What is not well-formed counts as absent, and is no error: so the reference has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

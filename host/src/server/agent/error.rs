@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -13,6 +13,10 @@ use super::reply;
 use super::standing::Standing;
 use crate::process::Error;
 use crate::server::access::Access;
+use crate::server::problem::Detail;
+
+/// Where the API of the reference is, of which this is a part.
+const PREFIX: &str = "/api/v0/";
 
 /// The longest text of a client that an error repeats, in bytes.
 const MAX_ECHO: usize = 64;
@@ -162,6 +166,26 @@ pub(in crate::server) async fn require_token(
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             response
         }
+    }
+}
+
+/// Gives the errors of the layers around this API its form, and of what is beside its routes: a client reads `message` of all.
+pub(in crate::server) async fn in_its_form(request: Request, next: Next) -> Response {
+    let ours = request.uri().path().starts_with(PREFIX);
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<Detail>() {
+        Some(Detail(detail)) if ours => {
+            let (mut parts, _) = response.into_parts();
+            let (form, body) = ApiError::new(parts.status, detail)
+                .into_response()
+                .into_parts();
+            parts.headers.remove(CONTENT_LENGTH);
+            if let Some(kind) = form.headers.get(CONTENT_TYPE) {
+                parts.headers.insert(CONTENT_TYPE, kind.clone());
+            }
+            Response::from_parts(parts, body)
+        }
+        _ => response,
     }
 }
 

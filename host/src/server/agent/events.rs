@@ -25,7 +25,7 @@ use super::standing::Standing;
 use crate::process::{Changes, Process, Registry, State as ProcessState};
 
 /// The header with which a client resumes: the id of the last event that it got.
-const LAST_EVENT: &str = "last-event-id";
+pub(super) const LAST_EVENT: &str = "last-event-id";
 
 /// How many bytes of output an event has at most.
 const EVENT_BYTES: usize = 32 << 10;

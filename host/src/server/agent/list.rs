@@ -15,7 +15,7 @@ use super::error::ApiError;
 use super::query::Parameters;
 use super::reply;
 use super::standing::Standing;
-use crate::process::{Info, Registry, State as ProcessState};
+use crate::process::{Info, Registry};
 
 /// How many processes are listed unless the client says otherwise.
 const DEFAULT_LIMIT: usize = 10;
@@ -67,13 +67,11 @@ pub(super) async fn list(
     let limit = parameters.number("limit")?.map(usize::try_from);
     let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit.unwrap_or(MAX_LIMIT));
     let live_only = parameters.flag("running")?;
-    let (mut infos, total) = match &chat.id {
-        Some(chat) => registry.list(chat, live_only, usize::MAX),
-        None => registry.list_all(live_only, usize::MAX),
+    let limit = limit.min(MAX_LIMIT);
+    let (infos, total) = match &chat.id {
+        Some(chat) => registry.list(chat, live_only, limit),
+        None => registry.list_all(live_only, limit),
     };
-    // Stable: among equals the order of the registry stays, which has what lives first.
-    infos.sort_by_key(|info| info.state != ProcessState::Running);
-    infos.truncate(limit.min(MAX_LIMIT));
     let processes: Vec<_> = infos.into_iter().map(ProcessInfo::from).collect();
     let body = json!({ "processes": processes, "total": total });
     Ok(reply::json(StatusCode::OK, &body))

@@ -47,17 +47,18 @@ pub(super) async fn signal(
         ))
     })?;
     let process = id.find(&registry, &chat)?;
-    if !process.state().is_live() {
-        let message = format!("Process {} is not running.", quote(process.id()));
-        return Err(ApiError::new(StatusCode::CONFLICT, message));
-    }
     let grace = body.grace_ms.map(Duration::from_millis);
-    registry
+    let state = registry
         .signal_process(&process, signal, grace.map(|grace| grace.min(MAX_GRACE)))
         .map_err(|error| {
             let doing = format!("{signal} process");
             ApiError::of_process(error, "Failed to signal process.", &doing)
         })?;
+    // The state that the signal met: what ended until then got none.
+    if !state.is_live() {
+        let message = format!("Process {} is not running.", quote(process.id()));
+        return Err(ApiError::new(StatusCode::CONFLICT, message));
+    }
     let message = format!(
         r#"Signal "{signal}" sent to process {}."#,
         quote(process.id())

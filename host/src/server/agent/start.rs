@@ -16,7 +16,7 @@ use crate::id::MAX_CALL_ID;
 use crate::process::{Command, Registry};
 
 /// The header that names the call that this start is part of: within its chat, the same name starts one process.
-const CALL: &str = "coder-tool-call-id";
+pub(super) const CALL: &str = "coder-tool-call-id";
 
 /// What a client sends.
 #[derive(Debug, Default, Deserialize)]

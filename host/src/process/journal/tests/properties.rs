@@ -91,22 +91,37 @@ fn entries() -> impl Strategy<Value = Entry> {
             started,
             output: output.map(|(directory, file)| Location { directory, file }),
         });
-    let end = (id, status, time.clone(), any::<u64>(), any::<u64>(), saving).prop_map(
-        |(id, status, exited, total, saved_bytes, saving)| Ended {
+    let times = (time.clone(), time.clone());
+    let end = (
+        id,
+        status,
+        times,
+        any::<u64>(),
+        any::<u64>(),
+        saving.clone(),
+    )
+        .prop_map(
+            |(id, status, (exited, over), total, saved_bytes, saving)| Ended {
+                id,
+                status,
+                exited,
+                over,
+                total,
+                saved_bytes,
+                saving,
+            },
+        );
+    let saved = (any::<u64>(), prop::option::of(saving));
+    let loss = (id, any::<String>(), time, any::<u64>(), saved).prop_map(
+        |(id, why, when, total, (saved_bytes, saving))| Lost {
             id,
-            status,
-            exited,
+            why,
+            when,
             total,
             saved_bytes,
             saving,
         },
     );
-    let loss = (id, any::<String>(), time, any::<u64>()).prop_map(|(id, why, when, total)| Lost {
-        id,
-        why,
-        when,
-        total,
-    });
     prop_oneof![
         6 => start.prop_map(Entry::Started),
         3 => end.prop_map(Entry::Ended),

@@ -1,25 +1,15 @@
 //! Disks that hang, that are full, and that somebody tampered with.
 
 use std::os::unix::fs::symlink;
-use std::sync::mpsc;
 
 use super::*;
-
-impl Fixture {
-    /// Stops the thread that writes, as a hung disk does, until the sender is dropped.
-    pub(super) fn hang(&self) -> mpsc::Sender<()> {
-        let (release, wait) = mpsc::channel();
-        self.store.writer.run(move || _ = wait.recv());
-        release
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_hung_disk_holds_nobody_up_for_good() {
     let fixture = Fixture::new(SaveLimits::default());
     let chat = fixture.store.chat();
     let [full, late, cancelled, greedy] = std::array::from_fn(|_| chat.output());
-    let release = fixture.hang();
+    let release = fixture.store.hang();
     full.append(pattern(IN_FLIGHT).into()).await;
     assert_eq!(full.status(), Saved::Complete);
 

@@ -1,0 +1,105 @@
+//! The ends of chats and of the registry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::Registry;
+use crate::id::ChatId;
+use crate::process::running::Process;
+use crate::process::{Cause, Info, ending};
+
+/// How long an end waits for each of these: for starts that are under way, for the last output of what was ended, and for
+/// the disk.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
+
+impl Registry {
+    /// Ends every process of a chat, or of no chat, forgets the chat, and removes what was saved of it, unless the disk
+    /// hangs. Returns what was still live.
+    ///
+    /// They are ended even if the returned future is dropped.
+    pub async fn end_chat<'a>(&self, chat: impl Into<Option<&'a ChatId>>) -> Vec<Info> {
+        let owner = chat.into().cloned();
+        let chat = {
+            let mut chats = self.chats();
+            let Some(chat) = chats.by_owner.remove(&owner) else {
+                return Vec::new();
+            };
+            // Before anything can be started for the next chat of this name, which it must not be said of.
+            self.keeper.chat_ended(&owner, &chat.processes);
+            chat
+        };
+        let (infos, ends) = self.ends(chat.processes.clone());
+        let end = async move {
+            ends.await;
+            chat.starts.close();
+            if timeout(LAST_WORDS, chat.starts.wait()).await.is_err() {
+                tracing::warn!("a start is still under way in a chat that has ended");
+            }
+        };
+        let end = self.ending.spawn_on(end, &self.runtime);
+        let keeper = Arc::clone(&self.keeper);
+        // Not one of the ends: a disk that hangs must not hold up who waits for processes.
+        let removal = async move {
+            if let Err(error) = end.await {
+                tracing::error!(%error, "failed to end a chat");
+            }
+            keeper.remove_chat(chat.outputs, &chat.processes).await;
+        };
+        if let Err(error) = self.removals.spawn_on(removal, &self.runtime).await {
+            tracing::error!(%error, "failed to remove what was saved of a chat");
+        }
+        infos
+    }
+
+    /// Refuses new processes and ends all that are live, also those of chats that are just being ended. Returns those of
+    /// chats that were not. What was saved stays readable by the next host, if records are kept.
+    pub async fn shutdown(&self) -> Vec<Info> {
+        let processes = {
+            let mut chats = self.chats();
+            chats.closed = true;
+            let all = chats.by_owner.drain().flat_map(|(_, chat)| chat.processes);
+            all.collect()
+        };
+        let (infos, ends) = self.ends(processes);
+        if let Err(error) = self.ending.spawn_on(ends, &self.runtime).await {
+            tracing::error!(%error, "failed to end processes");
+        }
+        self.ending.close();
+        self.ending.wait().await;
+        // A start that is under way counts until it has failed, or what it started has ended.
+        self.lives.close();
+        if timeout(LAST_WORDS, self.lives.wait()).await.is_err() {
+            tracing::warn!("some processes could not be ended");
+        }
+        let keeper = Arc::clone(&self.keeper);
+        let last = async {
+            self.removals.close();
+            self.removals.wait().await;
+            self.runtime.spawn_blocking(move || keeper.close()).await
+        };
+        if timeout(LAST_WORDS, last).await.is_err() {
+            tracing::warn!("the disk does not take the last of what was to be saved");
+        }
+        infos
+    }
+
+    /// Returns those of these that live, and what ends them.
+    pub(super) fn ends(
+        &self,
+        mut live: Vec<Arc<Process>>,
+    ) -> (Vec<Info>, impl Future<Output = ()> + use<>) {
+        live.retain(|process| process.state().is_live());
+        let infos = live.iter().map(|process| process.info()).collect();
+        let (grace, hurry) = (self.limits.grace, self.hurry.clone());
+        let end = async move {
+            let ends = live
+                .iter()
+                .map(|process| ending::end(process, grace, &hurry, Cause::Shutdown));
+            join_all(ends).await;
+        };
+        (infos, end)
+    }
+}

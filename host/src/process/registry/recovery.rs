@@ -1,0 +1,130 @@
+//! The processes of earlier hosts, as the journal and the saved outputs know them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use super::keeper::Keeper;
+use crate::process::journal::{End, Entry, Lost, Recovered, Saving};
+use crate::process::record::Record;
+use crate::process::running::{Process, Progress};
+use crate::process::saved::{ChatOutputs, Known};
+use crate::process::{Capture, State};
+
+/// What is said of a process that ran when its host ended.
+const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
+
+/// A process of an earlier host, and where the outputs of its chat are.
+pub(super) type Found = (Process, Arc<ChatOutputs>);
+
+impl Keeper {
+    /// Returns the processes of earlier hosts, and removes outputs that nothing names.
+    pub(super) fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
+        // A chat that was ended and came back has more than one directory: each output is looked for in its own.
+        let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
+        let mut found = Vec::new();
+        for one in known {
+            let name = one.started.output.as_ref().map(|output| &output.directory);
+            let again = name.and_then(|name| match directories.get(name) {
+                Some(outputs) => Some(Arc::clone(outputs)),
+                None => self.store.reopen_chat(name).ok().inspect(|outputs| {
+                    directories.insert(name.clone(), Arc::clone(outputs));
+                }),
+            });
+            let outputs = again.unwrap_or_else(|| self.store.chat());
+            found.push((self.recover_one(one, &outputs), outputs));
+        }
+        // What a journal does not name that lost some of its lines can be of use to who finds the rest.
+        if self.journal.was_intact() {
+            let kept: HashSet<String> = directories.into_keys().collect();
+            if let Err(error) = self.store.remove_unknown(&kept) {
+                tracing::warn!(%error, "outputs that nothing names could not be removed");
+            }
+        }
+        found
+    }
+
+    fn recover_one(&self, recovered: Recovered, outputs: &Arc<ChatOutputs>) -> Process {
+        let Recovered { started, end, gone } = recovered;
+        let output = started.output.as_ref().filter(|_| !gone);
+        let known = end.as_ref().and_then(known);
+        let saved = output.and_then(|output| {
+            outputs
+                .reopen(&output.file, known)
+                .inspect_err(|error| tracing::warn!(process = started.id, %error, "a saved output cannot be read"))
+                .ok()
+        });
+        let saved = saved.unwrap_or_else(|| {
+            let none = outputs.output();
+            none.remove();
+            none
+        });
+        let end = end.unwrap_or_else(|| {
+            let lost = Lost {
+                id: started.id.clone(),
+                why: HOST_STOPPED.into(),
+                when: SystemTime::now(),
+                total: saved.written(),
+                saved_bytes: saved.written(),
+                // Nobody saw how much more there was.
+                saving: None,
+            };
+            self.journal.append(&Entry::Lost(lost.clone()));
+            End::Lost(lost)
+        });
+        let record = Record {
+            id: started.id,
+            chat: started.chat,
+            command: started.command,
+            workdir: started.workdir,
+            background: started.background,
+            started: started.started,
+        };
+        Process::recovered(record, saved, progress(end, gone))
+    }
+}
+
+/// Returns what is known of the output of a process; `None` if nobody saw its end.
+fn known(end: &End) -> Option<Known> {
+    let (total, saved, saving) = match end {
+        End::Exited(ended) => (ended.total, ended.saved_bytes, &ended.saving),
+        End::Lost(lost) => (lost.total, lost.saved_bytes, lost.saving.as_ref()?),
+    };
+    let failure = match saving {
+        Saving::Failed(why) => Some(why.clone()),
+        Saving::Complete | Saving::Partial => None,
+    };
+    Some(Known {
+        total,
+        saved,
+        failure,
+    })
+}
+
+fn progress(end: End, gone: bool) -> Progress {
+    let (state, total, exited, over) = match end {
+        End::Exited(ended) => (
+            State::Exited(ended.status),
+            ended.total,
+            ended.exited,
+            ended.over,
+        ),
+        End::Lost(lost) => (State::Lost(lost.why), lost.total, lost.when, lost.when),
+    };
+    // What an older host wrote down does not say when it was over.
+    let over = over.max(exited);
+    let age = over.elapsed().unwrap_or_default();
+    let now = Instant::now();
+    Progress {
+        capture: Capture::forgotten(total),
+        recorded: Some(state),
+        drained: true,
+        output_ended: true,
+        ended: Some(exited),
+        over: Some((over, now.checked_sub(age).unwrap_or(now))),
+        expired: gone,
+        ..Progress::default()
+    }
+}

@@ -1,0 +1,135 @@
+//! What only the inside can show: a disk that hangs, and a start that is held up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::process::{Command, WaitOptions};
+use crate::state_dir::StateDir;
+
+/// Nothing here takes as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Setup {
+    registry: Arc<Registry>,
+    base: tempfile::TempDir,
+}
+
+impl Setup {
+    fn new(limits: Limits) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&base.path().join("state")).unwrap();
+        let config = Config {
+            limits,
+            records: Records::Kept(state),
+            ..Config::new(base.path())
+        };
+        let registry = Registry::open(config).unwrap();
+        Self { registry, base }
+    }
+
+    /// Runs a command to the end of all that it started.
+    async fn run(&self, command: &str) -> Arc<Process> {
+        let command = Command {
+            command: command.into(),
+            ..Command::default()
+        };
+        let process = self.registry.start(&chat(), command).await.unwrap();
+        let options = WaitOptions {
+            timeout: PATIENCE,
+            ..WaitOptions::default()
+        };
+        process.wait(&options).await.unwrap();
+        let mut changes = process.changes();
+        while process.over_since().is_none() {
+            changes.next().await;
+        }
+        process
+    }
+
+    fn directories(&self) -> usize {
+        let output = self.base.path().join("state/output");
+        std::fs::read_dir(output).unwrap().count()
+    }
+}
+
+fn chat() -> ChatId {
+    "a".parse().unwrap()
+}
+
+async fn bounded<T>(what: impl Future<Output = T>) -> T {
+    let bounded = tokio::time::timeout(PATIENCE, what).await;
+    bounded.expect("a disk that hangs holds it up")
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_holds_up_no_end_and_no_upkeep() {
+    let idle = Limits {
+        retention: Duration::ZERO,
+        ..Limits::default()
+    };
+    let setup = Setup::new(idle);
+    setup.run("echo hi").await;
+    let release = setup.registry.keeper.store.hang();
+    bounded(setup.registry.tidy_up()).await;
+    bounded(setup.registry.end_chat(&chat())).await;
+    bounded(setup.registry.shutdown()).await;
+    // What was not waited for is done when the disk is back.
+    drop(release);
+    bounded(setup.registry.removals.wait()).await;
+    while setup.directories() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Until the disk has all of an output, memory may be the only place that has its end.
+#[tokio::test]
+async fn memory_is_not_freed_of_what_is_on_its_way_to_the_disk() {
+    let setup = Setup::new(Limits {
+        memory: Duration::ZERO,
+        ..Limits::default()
+    });
+    let release = setup.registry.keeper.store.hang();
+    let process = setup.run("echo hi").await;
+    let retained = || process.progress().capture.retained();
+    setup.registry.tidy_up().await;
+    assert_eq!(retained(), 3);
+    drop(release);
+    process.saved.settled(u64::MAX).await;
+    setup.registry.tidy_up().await;
+    assert_eq!(retained(), 0);
+    assert_eq!(process.read(0, 10).await.data, b"hi\n");
+    setup.registry.shutdown().await;
+}
+
+/// A start that was let in is not there yet, and goes on: both ends wait until it is known what came of it.
+#[tokio::test]
+async fn ends_wait_for_starts_that_are_under_way() {
+    for whole in [false, true] {
+        let setup = Setup::new(Limits::default());
+        let registry = &setup.registry;
+        let slot = registry.admit(Some(chat()), None).unwrap();
+        assert!(slot.is_wanted());
+        let ended = AtomicBool::new(false);
+        let end = async {
+            if whole {
+                registry.shutdown().await;
+            } else {
+                registry.end_chat(&chat()).await;
+            }
+            ended.store(true, Ordering::SeqCst);
+        };
+        let start = async {
+            while slot.is_wanted() {
+                tokio::task::yield_now().await;
+            }
+            // Whatever the end does on other threads, it has done by now.
+            for _ in 0..50 {
+                tokio::task::spawn_blocking(|| ()).await.unwrap();
+            }
+            assert!(!ended.load(Ordering::SeqCst));
+            drop(slot);
+        };
+        tokio::join!(end, start);
+    }
+}
