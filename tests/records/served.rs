@@ -17,6 +17,13 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
         (&ended["exit_code"], &ended["truncated"]["saved"]),
         (&json!(3), &json!(true))
     );
+    let lingering = host
+        .call(
+            "execute",
+            json!({ "command": "setsid sleep 1000 & exit 4" }),
+        )
+        .await;
+    assert_eq!(lingering["status"], "lingering", "{lingering}");
     let command = "echo begun; echo $$ > pid; exec sleep 1000";
     let arguments = json!({ "command": command, "run_in_background": true });
     let running = host.call("execute", arguments).await;
@@ -50,6 +57,18 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
         (&json!("lost"), &json!("begun\n")),
         "{lost}"
     );
+    // How its shell ended was known, although something outlived it.
+    let known = host
+        .call(
+            "process_output",
+            read(&lingering["background_process_id"], 0),
+        )
+        .await;
+    assert_eq!(
+        (&known["status"], &known["exit_code"]),
+        (&json!("exited"), &json!(4)),
+        "{known}"
+    );
     let list = host.call("process_list", json!({})).await;
-    assert_eq!(list["processes"].as_array().unwrap().len(), 2, "{list}");
+    assert_eq!(list["processes"].as_array().unwrap().len(), 3, "{list}");
 }

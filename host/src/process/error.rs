@@ -27,9 +27,14 @@ pub enum Error {
     /// The key names another command, which was started before.
     #[error("the key {0:?} was used for another command")]
     KeyReused(String),
-    /// The registry is shutting down.
-    #[error("the host is shutting down")]
+    /// The registry is shutting down, or the chat has ended. Nothing was done.
+    #[error("the host is shutting down, or the chat has ended")]
     Closed,
+    /// The registry began to shut down, or the chat ended, while a command was being started. It was ended at once.
+    #[error(
+        "the host began to shut down, or the chat ended, while the command started: it may have run for a moment"
+    )]
+    Interrupted,
     /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),

@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::state_dir::StateDir;
-pub(crate) use entry::{End, Ended, Entry, Lost, Recovered, Saving, Started};
+pub(crate) use entry::{End, Ended, Entry, Exited, Lost, Recovered, Saving, Started};
 use lines::Contents;
 
 /// The file in the state directory.

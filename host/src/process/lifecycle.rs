@@ -23,8 +23,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// How long what was signalled together with a shell may take to die after it without counting as a survivor.
 const DEATHS_MAX: Duration = Duration::from_millis(200);
 
-/// The life of a process, as far as one task moves it along.
-struct Life {
+/// The life of a process, as far as one task moves it along, whoever waits for the process.
+pub(super) struct Life {
     process: Arc<Process>,
     watch: Watch,
     /// `None` after the end of the output.
@@ -36,33 +36,40 @@ struct Life {
     stalled: Duration,
 }
 
-/// Moves a process along until nothing is left of it. Part of a task of its own, whoever waits for the process.
-pub(super) async fn supervise(
-    process: Arc<Process>,
-    watch: Watch,
-    output: pipe::Receiver,
-    room: Room,
-    output_limit: u64,
-) {
-    let mut life = Life {
-        process,
-        watch,
-        reader: Some(PipeReader::new(output, room)),
-        output_limit,
-        gone: false,
-        stalled: Duration::ZERO,
-    };
-    life.until_exit().await;
-    life.drain().await;
-    life.last_deaths().await;
-    life.settle();
-    if life.lingers() {
-        life.linger().await;
-        life.process.update(|progress| progress.lingering = false);
-    }
-}
-
 impl Life {
+    pub(super) fn new(
+        process: Arc<Process>,
+        watch: Watch,
+        output: pipe::Receiver,
+        room: Room,
+        output_limit: u64,
+    ) -> Self {
+        Self {
+            process,
+            watch,
+            reader: Some(PipeReader::new(output, room)),
+            output_limit,
+            gone: false,
+            stalled: Duration::ZERO,
+        }
+    }
+
+    /// Moves the process along until it has finished: its shell has exited, and its output is read. Returns what is to be done
+    /// if something outlives the shell.
+    pub(super) async fn finish(mut self) -> Option<Self> {
+        self.until_exit().await;
+        self.drain().await;
+        self.last_deaths().await;
+        self.settle();
+        self.lingers().then_some(self)
+    }
+
+    /// Moves it along until nothing is left of it.
+    pub(super) async fn outlive(mut self) {
+        self.linger().await;
+        self.process.update(|progress| progress.lingering = false);
+    }
+
     /// Reads output until the shell exits. The end of the output is not the end of the process.
     async fn until_exit(&mut self) {
         while !self.process.has_exited() {

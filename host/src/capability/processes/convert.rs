@@ -15,7 +15,7 @@ impl From<process::Error> for wit::Error {
             Error::Workdir { .. } => Self::Workdir(text),
             Error::Limit(_) => Self::Limit(text),
             Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
-            Error::UnknownOutcome(_) => Self::UnknownOutcome(text),
+            Error::Interrupted | Error::UnknownOutcome(_) => Self::UnknownOutcome(text),
             Error::Failed(_) => Self::Failed(text),
         }
     }

@@ -16,6 +16,8 @@ use crate::process::saved::Location;
 pub(crate) enum Entry {
     /// A process was started. The first entry of its id: what else is said of an id that was not started is ignored.
     Started(Started),
+    /// The shell of the process has exited, and something that it started still runs.
+    Exited(Exited),
     /// Nothing of the process is left.
     Ended(Ended),
     /// The host lost the process.
@@ -60,6 +62,19 @@ pub(crate) struct Started {
     pub(crate) output: Option<Location>,
 }
 
+/// How the shell of a process ended that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exited {
+    /// The process.
+    pub(crate) id: String,
+    /// How its shell ended.
+    #[serde(with = "text::Status")]
+    pub(crate) status: ExitStatus,
+    /// When that was, in whole milliseconds.
+    #[serde(with = "text::time")]
+    pub(crate) exited: SystemTime,
+}
+
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ended {
@@ -78,8 +93,8 @@ pub(crate) struct Ended {
     pub(crate) total: u64,
     /// How many of those bytes were saved.
     pub(crate) saved_bytes: u64,
-    /// How the saving went.
-    pub(crate) saving: Saving,
+    /// How the saving went; `None` if nobody saw its end.
+    pub(crate) saving: Option<Saving>,
 }
 
 /// That the host does not know how a process ended.
@@ -119,7 +134,9 @@ pub(crate) enum Saving {
 pub(crate) struct Recovered {
     /// What was known when it started.
     pub(crate) started: Started,
-    /// How it ended; `None` if the host stopped before it knew, which makes the process lost.
+    /// How its shell ended, if that is known apart from the end.
+    pub(crate) exited: Option<Exited>,
+    /// How it ended; `None` if the host stopped before it knew, which makes the process lost unless its shell had exited.
     pub(crate) end: Option<End>,
     /// Whether its saved output was removed.
     pub(crate) gone: bool,

@@ -29,11 +29,17 @@ impl Knowledge {
                 }
                 let record = Recovered {
                     started,
+                    exited: None,
                     end: None,
                     gone: false,
                 };
                 self.records.insert(self.next, record);
                 self.next += 1;
+            }
+            Entry::Exited(exited) => {
+                if let Some(record) = self.record(&exited.id) {
+                    record.exited.get_or_insert(exited);
+                }
             }
             Entry::Ended(ended) => {
                 if let Some(record) = self.record(&ended.id)
@@ -82,7 +88,11 @@ impl Knowledge {
             });
             let gone = record.gone.then(|| Entry::Gone { id: id() });
             let started = Entry::Started(record.started.clone());
-            std::iter::once(started).chain(end).chain(gone)
+            let exited = record.exited.clone().map(Entry::Exited);
+            std::iter::once(started)
+                .chain(exited)
+                .chain(end)
+                .chain(gone)
         })
     }
 

@@ -40,7 +40,7 @@ fn ended(id: &str) -> Ended {
         over: at(1_700_000_002_000),
         total: 10,
         saved_bytes: 5,
-        saving: Saving::Failed("disk full".into()),
+        saving: Some(Saving::Failed("disk full".into())),
     }
 }
 
@@ -97,6 +97,7 @@ fn damage_costs_the_lines_that_it_hits() {
     state.write(NAME, &text).unwrap();
     let record = Recovered {
         started: started("a", Some("x")),
+        exited: None,
         end: Some(End::Exited(ended("a"))),
         gone: false,
     };

@@ -60,8 +60,9 @@ impl Registry {
         let processes = {
             let mut chats = self.chats();
             chats.closed = true;
-            let all = chats.by_owner.drain().flat_map(|(_, chat)| chat.processes);
-            all.collect()
+            // They stay known: who asks until the end hears how they stand.
+            let all = chats.by_owner.values();
+            all.flat_map(|chat| chat.processes.clone()).collect()
         };
         let (infos, ends) = self.ends(processes);
         if let Err(error) = self.ending.spawn_on(ends, &self.runtime).await {

@@ -11,7 +11,7 @@ use super::ends::LAST_WORDS;
 use super::recovery::Found;
 use super::{OpenError, Records};
 use crate::process::State;
-use crate::process::journal::{Ended, Entry, Journal, Lost, Saving, Started};
+use crate::process::journal::{Ended, Entry, Exited, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
@@ -116,6 +116,18 @@ impl Keeper {
         }
     }
 
+    /// Writes down how the shell of a process ended that is not over.
+    pub(super) fn exited(&self, process: &Process) {
+        let info = process.info();
+        if let (State::Lingering(status), Some(exited)) = (info.state, info.exited) {
+            self.journal.append(&Entry::Exited(Exited {
+                id: info.id,
+                status,
+                exited,
+            }));
+        }
+    }
+
     /// Closes the saved output of a process, and writes down how it ended.
     pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
@@ -138,7 +150,7 @@ impl Keeper {
                 over,
                 total: info.total,
                 saved_bytes,
-                saving,
+                saving: Some(saving),
             }),
             State::Lost(why) => Entry::Lost(Lost {
                 id: info.id,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::keeper::Keeper;
-use crate::process::journal::{End, Entry, Lost, Recovered, Saving};
+use crate::process::journal::{End, Ended, Entry, Exited, Lost, Recovered, Saving};
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, Known};
@@ -47,7 +47,12 @@ impl Keeper {
     }
 
     fn recover_one(&self, recovered: Recovered, outputs: &Arc<ChatOutputs>) -> Process {
-        let Recovered { started, end, gone } = recovered;
+        let Recovered {
+            started,
+            exited,
+            end,
+            gone,
+        } = recovered;
         let output = started.output.as_ref().filter(|_| !gone);
         let known = end.as_ref().and_then(known);
         let saved = output.and_then(|output| {
@@ -62,17 +67,12 @@ impl Keeper {
             none
         });
         let end = end.unwrap_or_else(|| {
-            let lost = Lost {
-                id: started.id.clone(),
-                why: HOST_STOPPED.into(),
-                when: SystemTime::now(),
-                total: saved.written(),
-                saved_bytes: saved.written(),
-                // Nobody saw how much more there was.
-                saving: None,
-            };
-            self.journal.append(&Entry::Lost(lost.clone()));
-            End::Lost(lost)
+            let end = interrupted(&started.id, exited, saved.written());
+            self.journal.append(&match end.clone() {
+                End::Exited(ended) => Entry::Ended(ended),
+                End::Lost(lost) => Entry::Lost(lost),
+            });
+            end
         });
         let record = Record {
             id: started.id,
@@ -86,10 +86,35 @@ impl Keeper {
     }
 }
 
+/// Returns how a process is over that was not when its host stopped: lost, or ended as its shell had if that had exited. How
+/// much more there was than what was saved, nobody saw.
+fn interrupted(id: &str, exited: Option<Exited>, saved: u64) -> End {
+    let now = SystemTime::now();
+    match exited {
+        Some(Exited { id, status, exited }) => End::Exited(Ended {
+            id,
+            status,
+            exited,
+            over: now,
+            total: saved,
+            saved_bytes: saved,
+            saving: None,
+        }),
+        None => End::Lost(Lost {
+            id: id.to_owned(),
+            why: HOST_STOPPED.into(),
+            when: now,
+            total: saved,
+            saved_bytes: saved,
+            saving: None,
+        }),
+    }
+}
+
 /// Returns what is known of the output of a process; `None` if nobody saw its end.
 fn known(end: &End) -> Option<Known> {
     let (total, saved, saving) = match end {
-        End::Exited(ended) => (ended.total, ended.saved_bytes, &ended.saving),
+        End::Exited(ended) => (ended.total, ended.saved_bytes, ended.saving.as_ref()?),
         End::Lost(lost) => (lost.total, lost.saved_bytes, lost.saving.as_ref()?),
     };
     let failure = match saving {

@@ -10,9 +10,10 @@ use super::Registry;
 use super::chats::{Number, Owner, Slot, refusal};
 use crate::id::ChatId;
 use crate::process::contain::{self, Contained, Spawn, Spawned, Watch};
+use crate::process::lifecycle::Life;
 use crate::process::record::Record;
 use crate::process::running::Process;
-use crate::process::{Cause, Command, Error, ending, lifecycle};
+use crate::process::{Cause, Command, Error, ending};
 
 impl Registry {
     /// Starts a command for a chat, or for none.
@@ -21,8 +22,8 @@ impl Registry {
     ///
     /// [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the chat has too many live processes,
     /// [`Error::KeyReused`] if another command was started with the same key, [`Error::Failed`] if the system refused:
-    /// nothing was started then. [`Error::Closed`] if the host shuts down or the chat ends meanwhile: what was started until
-    /// then is ended.
+    /// nothing was started then, nor for [`Error::Closed`], if the host shuts down or the chat has ended.
+    /// [`Error::Interrupted`] if that happened while it started.
     pub async fn start<'a>(
         self: &Arc<Self>,
         chat: impl Into<Option<&'a ChatId>>,
@@ -160,7 +161,7 @@ impl Registry {
                 drop(slot);
             };
             self.ending.spawn_on(end, &self.runtime);
-            Err(Error::Closed)
+            Err(Error::Interrupted)
         }
     }
 
@@ -172,7 +173,11 @@ impl Registry {
             self.limits.output,
         );
         let life = async move {
-            lifecycle::supervise(Arc::clone(&process), watch, output, room, limit).await;
+            let life = Life::new(Arc::clone(&process), watch, output, room, limit);
+            if let Some(rest) = life.finish().await {
+                keeper.exited(&process);
+                rest.outlive().await;
+            }
             process.note_over();
             keeper.ended(&process).await;
         };

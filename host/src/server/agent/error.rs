@@ -123,7 +123,7 @@ impl ApiError {
             Error::Closed => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail("manager is closed")
             }
-            Error::Unavailable(_) | Error::UnknownOutcome(_) => {
+            Error::Interrupted | Error::Unavailable(_) | Error::UnknownOutcome(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(text)
             }
             Error::Failed(_) => {

@@ -15,6 +15,7 @@ fn model(entries: &[Entry]) -> Vec<Recovered> {
                 if known.iter().all(|record| record.started.id != started.id) {
                     known.push(Recovered {
                         started,
+                        exited: None,
                         end: None,
                         gone: false,
                     });
@@ -23,6 +24,13 @@ fn model(entries: &[Entry]) -> Vec<Recovered> {
             Entry::Forgotten { id } => known.retain(|record| record.started.id != id),
             Entry::ChatEnded { chat } => {
                 known.retain(|record| record.started.chat.as_ref() != Some(&chat));
+            }
+            Entry::Exited(exited) => {
+                for record in &mut known {
+                    if record.started.id == exited.id && record.exited.is_none() {
+                        record.exited = Some(exited.clone());
+                    }
+                }
             }
             Entry::Ended(ended) => {
                 for record in &mut known {
@@ -66,13 +74,13 @@ fn entries() -> impl Strategy<Value = Entry> {
         Just(Saving::Partial),
         ".{0,9}".prop_map(Saving::Failed)
     ];
-    let status = (any::<Option<i32>>(), any::<Option<String>>(), causes()).prop_map(
-        |(code, signal, cause)| ExitStatus {
+    let status = (any::<Option<i32>>(), any::<Option<String>>(), causes())
+        .prop_map(|(code, signal, cause)| ExitStatus {
             code,
             signal,
             cause,
-        },
-    );
+        })
+        .boxed();
     let time = (0..u64::from(u32::MAX) * 1000).prop_map(at);
     let start = (
         id,
@@ -92,13 +100,18 @@ fn entries() -> impl Strategy<Value = Entry> {
             output: output.map(|(directory, file)| Location { directory, file }),
         });
     let times = (time.clone(), time.clone());
+    let exit = (id, status.clone(), time.clone()).prop_map(|(id, status, exited)| Exited {
+        id,
+        status,
+        exited,
+    });
     let end = (
         id,
         status,
         times,
         any::<u64>(),
         any::<u64>(),
-        saving.clone(),
+        prop::option::of(saving.clone()),
     )
         .prop_map(
             |(id, status, (exited, over), total, saved_bytes, saving)| Ended {
@@ -124,6 +137,7 @@ fn entries() -> impl Strategy<Value = Entry> {
     );
     prop_oneof![
         6 => start.prop_map(Entry::Started),
+        2 => exit.prop_map(Entry::Exited),
         3 => end.prop_map(Entry::Ended),
         2 => loss.prop_map(Entry::Lost),
         1 => id.prop_map(|id| Entry::Gone { id }),
