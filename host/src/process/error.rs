@@ -27,8 +27,8 @@ pub enum Error {
     /// The key names another command, which was started before.
     #[error("the key {0:?} was used for another command")]
     KeyReused(String),
-    /// The registry is shutting down.
-    #[error("the host is shutting down")]
+    /// The registry is shutting down, or the chat ended while this was under way.
+    #[error("the host is shutting down, or the chat has ended")]
     Closed,
     /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
     #[error("the workspace cannot be reached: {0}")]
