@@ -106,6 +106,36 @@ async fn shutdown_ends_everything_and_refuses_more() {
     );
 }
 
+/// Who asks meanwhile is not told that there never was such a process.
+#[tokio::test]
+async fn ids_answer_until_the_host_is_gone() {
+    let setup = setup();
+    let (process, _) = setup.start_stubborn().await;
+    let ended = setup.start("exit 3").await;
+    finished(&ended).await;
+    let shutdown = {
+        let registry = Arc::clone(&setup.registry);
+        tokio::spawn(async move { registry.shutdown().await })
+    };
+    let refused = || async {
+        let command = Command {
+            command: "true".into(),
+            ..Command::default()
+        };
+        setup.registry.start(&chat("a"), command).await.is_err()
+    };
+    while !refused().await {
+        tokio::task::yield_now().await;
+    }
+    for one in [&process, &ended] {
+        assert!(setup.registry.get(&chat("a"), one.id()).is_ok());
+    }
+    setup.registry.hurry();
+    assert_eq!(shutdown.await.unwrap().len(), 1);
+    let state = setup.registry.get(&chat("a"), ended.id()).unwrap().state();
+    assert_eq!(code(&state), 3);
+}
+
 #[tokio::test]
 async fn ended_processes_are_forgotten_oldest_first() {
     let setup = with(Limits {

@@ -11,7 +11,7 @@ use crate::harness::until;
 /// machine that was too busy to run it in time is told from output that was lost.
 #[tokio::test]
 async fn a_child_that_writes_for_300_ms_after_the_shell_is_heard_to_its_end() {
-    const CHILD: &str = "(for i in 1 2 3 4 5 6; do sleep 0.05; date +%s%N >> times; echo late $i; done) & echo early";
+    const CHILD: &str = "date +%s%N > times; (for i in 1 2 3 4 5 6; do sleep 0.05; date +%s%N >> times; echo late $i; done) & echo early";
     let expected: String = ["early\n".to_owned()]
         .into_iter()
         .chain((1..=6).map(|step| format!("late {step}\n")))

@@ -14,7 +14,7 @@ pub enum Cause {
     OutputLimit,
     /// It used more memory than there was.
     OutOfMemory,
-    /// The host or the chat ended.
+    /// The host or the chat ended, or nobody asked for the chat for too long.
     Shutdown,
 }
 

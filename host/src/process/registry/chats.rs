@@ -198,21 +198,22 @@ impl Slot {
     /// Returns whether its chat is there: it has not ended, and the registry was not closed.
     pub(super) fn is_wanted(&self) -> bool {
         let mut chats = self.registry.chats();
-        chats.same(&self.owner, self.number).is_some()
+        !chats.closed && chats.same(&self.owner, self.number).is_some()
     }
 
     /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
     pub(super) fn register(&mut self, process: Arc<Process>) -> bool {
         let mut chats = self.registry.chats();
         self.taken = false;
-        match chats.same(&self.owner, self.number) {
-            Some(chat) => {
-                chat.starting -= 1;
-                chat.processes.push(process);
-                true
-            }
-            None => false,
+        let closed = chats.closed;
+        let Some(chat) = chats.same(&self.owner, self.number) else {
+            return false;
+        };
+        chat.starting -= 1;
+        if !closed {
+            chat.processes.push(process);
         }
+        !closed
     }
 }
 
