@@ -74,7 +74,8 @@ proptest! {
         // Blanks and continued lines that stood before the `&` may also be what follows it.
         let kept = (0..=shared).rev().find(|&kept| {
             let cut = command.get(kept..).and_then(|rest| rest.trim_start_matches(BLANK).strip_prefix('&'));
-            cut.is_some_and(|rest| promoted.get(kept..) == Some(rest) || promoted.len() == kept && is_nothing(rest))
+            let added = promoted.get(kept..).unwrap_or_default();
+            cut.is_some_and(|rest| added == rest || added.is_empty() && is_nothing(rest) || added == format!(" {rest}"))
         });
         prop_assert!(kept.is_some(), "{command:?} became {promoted:?}");
     }
