@@ -2,7 +2,10 @@
 
 mod errors;
 mod forms;
+mod generate;
+mod measure;
 mod properties;
+mod shells;
 mod trailing;
 
 use super::*;
@@ -31,6 +34,21 @@ fn leaves_everything_else_alone() {
         for command in commands {
             assert_eq!(classify(command), expected, "{command:?}");
             assert_eq!(promote(command), None, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn agrees_with_shells_about_the_tables() {
+    let trailing = TRAILING.iter().map(|(command, _)| command);
+    for command in trailing.chain(NONE).chain(INTERIOR).chain(NESTED) {
+        if let Err(error) = properties::agrees_with_shells(command) {
+            panic!("{error}");
+        }
+    }
+    for command in ERRORS {
+        if let Some(form) = properties::canonical(command) {
+            assert_eq!(form, None, "{command:?}");
         }
     }
 }
