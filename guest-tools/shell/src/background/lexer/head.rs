@@ -49,6 +49,8 @@ impl Head {
             (Self::Case, _) => Ok(Step::Head(Self::In)),
             (Self::In, b"in") => Ok(Step::Head(Self::Pattern)),
             (Self::Pattern, b"esac") => Ok(Step::Esac),
+            // To bash, this is no pattern.
+            (Self::Pattern | Self::Alternative, b"}") => Err(Unsure),
             (Self::Pattern | Self::Alternative, _) => Ok(Step::Head(Self::AfterPattern)),
             _ => Err(Unsure),
         }

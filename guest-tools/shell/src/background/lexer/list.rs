@@ -1,10 +1,9 @@
 //! Lists of commands: operators, redirections, here-documents, and what stands between them.
 
-use std::borrow::Cow;
-
 use super::grammar::Grammar;
 use super::here_document::HereDocument;
 use super::next::Next;
+use super::word::joined;
 use super::{Facts, Lexer, Trailing, Unsure, url};
 
 /// What is known while a list is read.
@@ -59,7 +58,10 @@ impl Lexer<'_> {
                 self.redirection(list)?;
                 self.ends_operator()
             }
-            b'(' => self.opening(list),
+            b'(' => {
+                self.opening(list)?;
+                self.ends_operator()
+            }
             b')' => {
                 list.is_split = false;
                 self.at += 1;
@@ -131,7 +133,7 @@ impl Lexer<'_> {
     }
 
     /// Fails if a continued line comes between an operator and what may be the rest of it.
-    fn ends_operator(&mut self) -> Result<(), Unsure> {
+    pub(super) fn ends_operator(&mut self) -> Result<(), Unsure> {
         let end = self.at;
         while self.takes("\\\n") {
             self.peek()?;
@@ -229,23 +231,4 @@ impl List {
             Err(Unsure)
         }
     }
-}
-
-/// Returns a word without the ends of lines that it goes on over.
-fn joined(word: &[u8]) -> Cow<'_, [u8]> {
-    if !word.contains(&b'\n') {
-        return Cow::Borrowed(word);
-    }
-    let mut joined = Vec::new();
-    let mut rest = word;
-    while let Some((first, after)) = rest.split_first() {
-        match rest.strip_prefix(b"\\\n") {
-            Some(after) => rest = after,
-            None => {
-                joined.push(*first);
-                rest = after;
-            }
-        }
-    }
-    Cow::Owned(joined)
 }

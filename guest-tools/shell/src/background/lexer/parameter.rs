@@ -13,15 +13,29 @@ impl Lexer<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                b'\'' if !quoted => self.single_quoted()?,
-                // It depends on the operator, and on the shell, whether this quotes anything inside of double quotes.
-                b'\'' => return Err(Unsure),
+                b'\'' => self.quoted_in_braces(quoted)?,
                 // To bash, this may be a substitution there.
                 b'(' if matches!(self.since(start), [.., b'<' | b'>']) => return Err(Unsure),
                 _ => self.special(quoted)?,
             }
         }
         Err(Unsure)
+    }
+
+    /// Goes past what single quotes enclose. It depends on the operator, and on the shell, whether they quote anything
+    /// inside of double quotes, so it must not matter.
+    fn quoted_in_braces(&mut self, quoted: bool) -> Result<(), Unsure> {
+        let start = self.at;
+        self.single_quoted()?;
+        let matters = self
+            .since(start)
+            .iter()
+            .any(|byte| b"}\"$`\\".contains(byte));
+        if quoted && matters {
+            Err(Unsure)
+        } else {
+            Ok(())
+        }
     }
 }
 

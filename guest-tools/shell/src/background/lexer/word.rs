@@ -1,5 +1,7 @@
 //! Words: everything between blanks and operators, with what is quoted and substituted in them.
 
+use std::borrow::Cow;
+
 use super::{Lexer, Unsure};
 
 impl Lexer<'_> {
@@ -22,7 +24,8 @@ impl Lexer<'_> {
                     _ => break,
                 },
                 b'[' => {
-                    let is_subscript = subscripts > 0 || !has_bracket && is_name(self.since(start));
+                    let is_subscript =
+                        subscripts > 0 || !has_bracket && is_name(&joined(self.since(start)));
                     subscripts += usize::from(is_subscript);
                     has_bracket = true;
                     self.at += 1;
@@ -145,6 +148,7 @@ impl Lexer<'_> {
     /// Goes past `$(…)`, `<(…)` or `>(…)`.
     fn substitution(&mut self) -> Result<(), Unsure> {
         self.at += 2;
+        self.ends_operator()?;
         self.skip_blanks()?;
         // Bash does not know `time` before a compound command there.
         if ["time ", "time\t", "time\n", "time\\"]
@@ -231,4 +235,23 @@ pub(super) fn is_name(word: &[u8]) -> bool {
         && word
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Returns a word without the ends of lines that it goes on over.
+pub(super) fn joined(word: &[u8]) -> Cow<'_, [u8]> {
+    if !word.contains(&b'\n') {
+        return Cow::Borrowed(word);
+    }
+    let mut joined = Vec::new();
+    let mut rest = word;
+    while let Some((first, after)) = rest.split_first() {
+        match rest.strip_prefix(b"\\\n") {
+            Some(after) => rest = after,
+            None => {
+                joined.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(joined)
 }

@@ -94,6 +94,10 @@ pub(super) const ERRORS: &[&str] = &[
 /// Shells differ in these, or it takes too much to tell.
 pub(super) const HARD: &[&str] = &[
     "coproc a &",
+    "case x in }) a;; esac &",
+    "a\\\n[[ b &",
+    "(\\\n(a & b)) &",
+    "a $(\\\n(b & c)) &",
     "a ${x y} &",
     "${&} &",
     "declare >f x=(a) &",

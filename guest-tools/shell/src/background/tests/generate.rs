@@ -111,7 +111,7 @@ pub(crate) struct Made {
 }
 
 /// Words that need nothing else.
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 33] = [
     "a",
     "b c",
     "d",
@@ -127,6 +127,7 @@ const WORDS: [&str; 32] = [
     "${x:-&}",
     "\"${x:-\"&\"}\"",
     "${x#'&'}",
+    "\"${x:-'&'}\"",
     "${x##*/}",
     "$((5 & 3))",
     "$((x && (y | z)))",

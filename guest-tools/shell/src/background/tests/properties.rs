@@ -138,7 +138,7 @@ fn is_promoted_form(form: &str, promoted: &str) -> bool {
         };
         let rest = form
             .strip_prefix(before)
-            .map(|rest| rest.trim_start_matches(['\n', ' ']));
+            .map(|rest| rest.trim_start_matches(['\n', '\t', ' ']));
         rest.and_then(|rest| rest.strip_prefix('&')) == Some(after)
             && (after.is_empty() || are_bodies(before, after))
     })

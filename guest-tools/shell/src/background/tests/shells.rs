@@ -111,8 +111,10 @@ impl Drop for Bash {
 /// Returns whether `sh` accepts a command, if there is such a shell.
 #[expect(clippy::disallowed_methods, reason = "a test asks a shell")]
 pub(super) fn sh_accepts(command: &str) -> Option<bool> {
+    // It might begin like an option.
+    let command = format!("\n{command}");
     let status = Command::new("sh")
-        .args(["-n", "-c", command])
+        .args(["-n", "-c", &command])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -120,4 +120,5 @@ pub(super) const TRAILING: &[(&str, &str)] = &[
     ("if(a)then(b)fi &", "if(a)then(b)fi"),
     ("{ a; } 2>&1 | tee f &", "{ a; } 2>&1 | tee f"),
     ("cat <<E &# a\nb\nE\n", "cat <<E # a\nb\nE\n"),
+    ("a \"${x:-'b'}\" &", "a \"${x:-'b'}\""),
 ];
