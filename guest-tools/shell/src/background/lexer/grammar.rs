@@ -209,7 +209,8 @@ impl Grammar {
                 return Err(Unsure);
             }
             b"function" => self.next = Next::Name,
-            b"!" if self.next == Next::Piped => return Err(Unsure),
+            b"!" if matches!(self.next, Next::Piped | Next::SameLine) => return Err(Unsure),
+            b"!" | b"time" if self.next == Next::PipedLine => return Err(Unsure),
             b"!" => self.next = Next::SameLine,
             b"time" if self.next != Next::Piped => self.next = Next::SameLine,
             // What follows `coproc` is a command to bash, and words to other shells; `in` is an error to all.

@@ -14,6 +14,8 @@ pub(super) enum Next {
     SameLine,
     /// A command has to begin that is part of a pipe, and that no `!` stands before.
     Piped,
+    /// The same, on a line after the `|`.
+    PipedLine,
     /// The name of a function has to follow.
     Name,
     /// `()` may follow the name of a function, or its body.
@@ -37,8 +39,11 @@ pub(super) enum Next {
 impl Next {
     /// Returns whether something has to follow before the command may end.
     pub(super) fn needs_more(self) -> bool {
-        use Next::{Body, Command, Name, Named, Piped, SameLine};
-        matches!(self, Command | SameLine | Piped | Name | Named | Body)
+        use Next::{Body, Command, Name, Named, Piped, PipedLine, SameLine};
+        matches!(
+            self,
+            Command | SameLine | Piped | PipedLine | Name | Named | Body
+        )
     }
 
     /// Returns what may come after a line feed.
@@ -46,7 +51,8 @@ impl Next {
         match self {
             Self::Name | Self::SameLine => Err(Unsure),
             Self::Named => Ok(Self::Body),
-            Self::Command | Self::Piped | Self::Body => Ok(self),
+            Self::Piped => Ok(Self::PipedLine),
+            Self::Command | Self::PipedLine | Self::Body => Ok(self),
             _ => Ok(Self::Any),
         }
     }
@@ -56,7 +62,9 @@ impl Next {
         match self {
             Self::Name | Self::Named | Self::Body => Err(Unsure),
             // What follows is no reserved word, and need not follow at all.
-            Self::Any | Self::Command | Self::SameLine | Self::Piped => Ok(Self::Assignment),
+            Self::Any | Self::Command | Self::SameLine | Self::Piped | Self::PipedLine => {
+                Ok(Self::Assignment)
+            }
             Self::AfterName | Self::Assignment | Self::Declaration => Ok(Self::Argument),
             Self::Operator => Ok(Self::Redirected),
             next => Ok(next),

@@ -94,6 +94,8 @@ pub(super) const ERRORS: &[&str] = &[
 /// Shells differ in these, or it takes too much to tell.
 pub(super) const HARD: &[&str] = &[
     "coproc a &",
+    "! ! a &",
+    "a |\n\ntime b &",
     "case x in }) a;; esac &",
     "a\\\n[[ b &",
     "(\\\n(a & b)) &",

@@ -70,7 +70,12 @@ proptest! {
 pub(super) fn canonical(command: &str) -> Option<Option<String>> {
     let bash = BASH.as_ref()?;
     // The wrapping would continue the line.
-    if command.ends_with('\\') {
+    let backslashes = command
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'\\')
+        .count();
+    if backslashes % 2 == 1 {
         return None;
     }
     Some(

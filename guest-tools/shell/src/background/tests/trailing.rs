@@ -121,4 +121,6 @@ pub(super) const TRAILING: &[(&str, &str)] = &[
     ("{ a; } 2>&1 | tee f &", "{ a; } 2>&1 | tee f"),
     ("cat <<E &# a\nb\nE\n", "cat <<E # a\nb\nE\n"),
     ("a \"${x:-'b'}\" &", "a \"${x:-'b'}\""),
+    ("a b\\\\ &", "a b\\\\"),
+    ("a |\nb &", "a |\nb"),
 ];
