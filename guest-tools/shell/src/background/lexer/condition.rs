@@ -43,13 +43,16 @@ impl<'a> Lexer<'a> {
         if first == b"!" {
             return Err(Unsure);
         }
+        if is_unary(first) {
+            return self.operand().map(drop);
+        }
         self.skip_blanks()?;
         let compares = !self.sees("<(") && !self.sees(">(") && (self.takes("<") || self.takes(">"));
         // A number would belong to a redirection.
         if compares && first.iter().all(u8::is_ascii_digit) {
             return Err(Unsure);
         }
-        if compares || is_unary(first) {
+        if compares {
             return self.operand().map(drop);
         }
         let after_first = self.at;

@@ -80,6 +80,7 @@ pub(super) const ERRORS: &[&str] = &[
     "a | ! b &",
     "! &",
     "[[ a b ]] &",
+    "[[ -f > a ]] &",
     "[[ ! < a ]] &",
     "function f\n() { a; } &",
     "[[ -f ]] &",
