@@ -7,6 +7,11 @@ use super::{Lexer, Unsure};
 impl Lexer<'_> {
     /// Goes past a word, and returns whether it is an array of bash. It may be empty, where an operator stands.
     pub(super) fn word(&mut self) -> Result<bool, Unsure> {
+        self.word_or_element(false)
+    }
+
+    /// Goes past a word, or an element of an array, which may begin with its index.
+    fn word_or_element(&mut self, is_element: bool) -> Result<bool, Unsure> {
         let start = self.at;
         let (mut has_bracket, mut subscripts) = (false, 0_usize);
         while let Some(byte) = self.peek()? {
@@ -25,7 +30,7 @@ impl Lexer<'_> {
                 },
                 b'[' => {
                     let is_subscript =
-                        subscripts > 0 || !has_bracket && is_name(&joined(self.since(start)));
+                        subscripts > 0 || !has_bracket && has_index(self.since(start), is_element);
                     subscripts += usize::from(is_subscript);
                     has_bracket = true;
                     self.at += 1;
@@ -173,12 +178,8 @@ impl Lexer<'_> {
                 Some(b')') => break,
                 _ => {
                     let start = self.at;
-                    let has_array = self.nested(Self::word)?;
-                    let element = self.since(start);
-                    let count = |byte| element.iter().filter(|other| **other == byte).count();
-                    // To bash, this is an index that does not end.
-                    let is_open = element.starts_with(b"[") && count(b'[') > count(b']');
-                    if has_array || is_open || element.is_empty() {
+                    let has_array = self.nested(|this| this.word_or_element(true))?;
+                    if has_array || self.at == start {
                         return Err(Unsure);
                     }
                 }
@@ -235,6 +236,12 @@ pub(super) fn is_name(word: &[u8]) -> bool {
         && word
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Returns whether a bracket after this begins an index.
+fn has_index(before: &[u8], is_element: bool) -> bool {
+    let name = joined(before);
+    is_name(&name) || is_element && name.is_empty()
 }
 
 /// Returns a word without the ends of lines that it goes on over.

@@ -90,6 +90,8 @@ pub(super) const ERRORS: &[&str] = &[
     "x=(a & b) &",
     "echo x=(a) &",
     "x=([a=b) &",
+    "x=([a\\]=b) &",
+    "x=([']'=b) &",
 ];
 
 /// Shells differ in these, or it takes too much to tell.
