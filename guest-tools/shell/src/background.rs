@@ -6,6 +6,36 @@
 
 mod lexer;
 
+/// What the operators `&` of a command do. Where several apply, the first of these counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ampersand {
+    /// The command is incomplete or wrong, or it is not certain what a shell makes of it.
+    Unsure,
+    /// One is the last token of the command at its top level.
+    Trailing,
+    /// One ends a command at the top level that others follow.
+    Interior,
+    /// All are inside of compound commands, functions or substitutions.
+    Nested,
+    /// There are none.
+    None,
+}
+
+/// Returns what the operators `&` of a command do.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the notes of a reply do not tell them apart yet")
+)]
+pub(crate) fn classify(command: &str) -> Ampersand {
+    match lexer::lex(command) {
+        Err(lexer::Unsure) => Ampersand::Unsure,
+        Ok(facts) if facts.trailing.is_some() => Ampersand::Trailing,
+        Ok(facts) if facts.interior => Ampersand::Interior,
+        Ok(facts) if facts.nested => Ampersand::Nested,
+        Ok(_) => Ampersand::None,
+    }
+}
+
 /// Returns the command without its trailing `&`; `None` if it has none, or if it is not certain that it has.
 pub(crate) fn promote(command: &str) -> Option<String> {
     let ampersand = lexer::lex(command).ok()?.trailing?;
@@ -16,7 +46,19 @@ pub(crate) fn promote(command: &str) -> Option<String> {
     } else {
         ""
     };
-    Some([before, after].concat())
+    // What became part of a word would be no comment.
+    let gap = if after.starts_with('#') { " " } else { "" };
+    Some([before, gap, after].concat())
+}
+
+/// Returns what runs as a command of its own because an `&` that was most likely meant to be part of a URL is not
+/// quoted: `b=2` of `curl http://h/?a=1&b=2`. Of several, the first, unless it is in a substitution.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the notes of a reply do not tell of it yet")
+)]
+pub(crate) fn split_url(command: &str) -> Option<&str> {
+    command.get(lexer::lex(command).ok()?.split_url?)
 }
 
 /// Returns whether a command consists of plain commands: nothing is piped or redirected, as far as can be told.

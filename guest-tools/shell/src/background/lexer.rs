@@ -1,27 +1,47 @@
-//! A lexer for the shell's command language, as far as it takes to tell which `&` ends a command at the top level.
+//! A lexer for the shell's command language, as far as it takes to tell which `&` ends a command, and where.
 //!
 //! It knows quotes, escapes, comments, here-documents, substitutions and compound commands. It is strict: where a shell
 //! might report an error, or where `sh` and `bash` differ in what matters here, it is [`Unsure`].
 
+mod condition;
 mod grammar;
+mod head;
+mod here_document;
 mod list;
+mod next;
+mod parameter;
+mod url;
 mod word;
+
+use std::ops::Range;
 
 /// How deep substitutions may be nested. The stack of a guest is small.
 const MAX_DEPTH: u32 = 48;
 
 /// What is known of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// The lone `&` that is the last token of the command at its top level.
-    pub(crate) trailing: Option<Ampersand>,
+    pub(crate) trailing: Option<Trailing>,
+    /// Whether an `&` at the top level ends a command that others follow.
+    pub(crate) interior: bool,
+    /// Whether an `&` ends a command inside of a compound command or a substitution.
+    pub(crate) nested: bool,
+    /// What an `&` made a command of its own that was most likely meant to be part of a URL.
+    pub(crate) split_url: Option<Range<usize>>,
     /// Whether nothing outside of substitutions is piped or redirected.
     pub(crate) plain: bool,
 }
 
+impl Facts {
+    fn has_ampersand(&self) -> bool {
+        self.trailing.is_some() || self.interior || self.nested
+    }
+}
+
 /// Where a trailing `&` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ampersand {
+pub(crate) struct Trailing {
     /// The end of the token before it.
     pub(crate) after_command: usize,
     /// Its own position.
@@ -40,15 +60,17 @@ pub(crate) struct Unsure;
 ///
 /// The command is incomplete, has a syntax error, or is too hard.
 pub(crate) fn lex(command: &str) -> Result<Facts, Unsure> {
-    // Some forms have to be read twice, which must not add up.
-    let fuel = command.len().saturating_mul(8).saturating_add(64);
-    Lexer {
+    let mut lexer = Lexer {
         text: command.as_bytes(),
         at: 0,
         depth: 0,
-        fuel,
-    }
-    .list(false)
+        // Some forms have to be read twice, which must not add up.
+        fuel: command.len().saturating_mul(8).saturating_add(64),
+        nested: false,
+    };
+    let mut facts = lexer.list(false)?;
+    facts.nested |= lexer.nested;
+    Ok(facts)
 }
 
 /// A position in a command.
@@ -59,6 +81,8 @@ struct Lexer<'a> {
     depth: u32,
     /// How many more bytes may be looked at.
     fuel: usize,
+    /// Whether an `&` ended a command inside of a substitution.
+    nested: bool,
 }
 
 impl<'a> Lexer<'a> {
@@ -87,7 +111,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn since(&self, start: usize) -> &'a [u8] {
-        self.text.get(start..self.at).unwrap_or_default()
+        let end = self.at.min(self.text.len());
+        self.text.get(start..end).unwrap_or_default()
     }
 
     /// Goes past blanks and continued lines.
@@ -103,6 +128,14 @@ impl<'a> Lexer<'a> {
         true
     }
 
+    /// Goes past the rest of a line, up to its line feed.
+    fn rest_of_line(&mut self) -> Result<(), Unsure> {
+        while self.peek()?.is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
     /// Runs something that may come back here, one level deeper.
     fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Unsure>) -> Result<T, Unsure> {
         if self.depth == MAX_DEPTH {
@@ -112,5 +145,26 @@ impl<'a> Lexer<'a> {
         let result = run(self);
         self.depth -= 1;
         result
+    }
+
+    /// Runs something with another text, such as what a substitution is after its own backslashes are gone.
+    fn within<T>(
+        &mut self,
+        text: &[u8],
+        run: impl FnOnce(&mut Lexer<'_>) -> Result<T, Unsure>,
+    ) -> Result<T, Unsure> {
+        self.nested(|this| {
+            let mut inner = Lexer {
+                text,
+                at: 0,
+                depth: this.depth,
+                fuel: this.fuel,
+                nested: false,
+            };
+            let result = run(&mut inner);
+            this.fuel = inner.fuel;
+            this.nested |= inner.nested;
+            result
+        })
     }
 }

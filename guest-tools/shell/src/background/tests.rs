@@ -1,196 +1,97 @@
 //! Tables of commands, and what is made of them.
 
+mod errors;
+mod forms;
+mod generate;
+mod measure;
 mod properties;
+mod shells;
+mod trailing;
 
 use super::*;
-
-/// Each of these runs in the background as the other.
-const TRAILING: &[(&str, &str)] = &[
-    ("cmd &", "cmd"),
-    ("cmd1 && cmd2 &", "cmd1 && cmd2"),
-    ("a&", "a"),
-    ("a & # comment", "a"),
-    ("a &\n", "a"),
-    ("a &\n\n# comment\n", "a"),
-    ("  a\t&  ", "  a"),
-    ("a & \\\n", "a"),
-    ("a \\\n &", "a"),
-    ("npm run dev &", "npm run dev"),
-    ("a || b &", "a || b"),
-    ("a | b &", "a | b"),
-    ("a |& b &", "a |& b"),
-    ("a; b &", "a; b"),
-    ("cd x && a &", "cd x && a"),
-    ("a & b &", "a & b"),
-    ("a\nb &", "a\nb"),
-    ("# comment\na &", "# comment\na"),
-    ("a >f 2>&1 &", "a >f 2>&1"),
-    ("a >f 2>&1&", "a >f 2>&1"),
-    ("a &>f &", "a &>f"),
-    ("a </dev/null >|f &", "a </dev/null >|f"),
-    (">f 2>&1 a &", ">f 2>&1 a"),
-    (": >f; >f &", ": >f; >f"),
-    ("nohup a &", "nohup a"),
-    ("(a; b) &", "(a; b)"),
-    ("(a; b) 2>/dev/null &", "(a; b) 2>/dev/null"),
-    ("{ a & b; } &", "{ a & b; }"),
-    (
-        "if a; then b; elif (c) then d; else e; fi &",
-        "if a; then b; elif (c) then d; else e; fi",
-    ),
-    ("while true; do a; done &", "while true; do a; done"),
-    (
-        "for x in a b; do echo $x & done &",
-        "for x in a b; do echo $x & done",
-    ),
-    (
-        "for ((i = 0; i < 3; i++)); do a; done &",
-        "for ((i = 0; i < 3; i++)); do a; done",
-    ),
-    (
-        "case $x in (a|b) c;; *) d & esac &",
-        "case $x in (a|b) c;; *) d & esac",
-    ),
-    ("case x in\nesac &", "case x in\nesac"),
-    ("f() { a; }; f &", "f() { a; }; f"),
-    ("[[ a && ( b || c ) ]] &", "[[ a && ( b || c ) ]]"),
-    ("((x = 1 << 2)) &", "((x = 1 << 2))"),
-    ("( (a) | (b) ) &", "( (a) | (b) )"),
-    ("((a) | (b)) &", "((a) | (b))"),
-    ("x=$(a & wait) b &", "x=$(a & wait) b"),
-    (
-        "echo \"$(echo \")\" '&')\" `b \\` &` ${x:-\"&}\"} &",
-        "echo \"$(echo \")\" '&')\" `b \\` &` ${x:-\"&}\"}",
-    ),
-    ("echo a\\ &", "echo a\\ "),
-    ("echo 'it''s' \"&\" &", "echo 'it''s' \"&\""),
-    ("cat <<EOF &\na & b\nEOF\n", "cat <<EOF\na & b\nEOF\n"),
-    (
-        "cat <<-'E F' & # comment\n\tit's\n\tE F",
-        "cat <<-'E F' # comment\n\tit's\n\tE F",
-    ),
-    ("diff <(a &) <(b) &", "diff <(a &) <(b)"),
-];
-
-/// There is no `&`, or it means something else.
-const NONE: &[&str] = &[
-    "cmd",
-    "cmd &&",
-    "cmd |&",
-    "a && b",
-    "a |& b",
-    "a 2>&1",
-    "a >&2",
-    "a <&3",
-    "a 2>&-",
-    "a &>f",
-    "echo 'x &'",
-    "echo \"x &\"",
-    "echo $'x &'",
-    "echo x \\&",
-    "echo x # foo &",
-    "# note &",
-    "echo `a &`",
-    "cat <<EOF\na &\nEOF",
-    "cat <<< 'a &'",
-    "cat <<EOF\na\nEOF\n",
-    "echo $((5 & 3))",
-    "((x & 1))",
-    "[[ a && b ]]",
-    "echo ${x:-&}",
-    "curl 'http://h/?a=1&b=2'",
-    "",
-    "   ",
-];
-
-/// An `&` ends a command that others follow.
-const INTERIOR: &[&str] = &[
-    "a & b",
-    "a & wait",
-    "a & wait $!",
-    "a & echo $!",
-    "a & disown",
-    "a &\nb",
-    "a & p=$!; b; kill $p",
-    "curl http://h/?a=1&b=2",
-    "a & \r",
-];
-
-/// An `&` stands inside of something else.
-const NESTED: &[&str] = &[
-    "(a &)",
-    "{ a & }",
-    "if a; then b & fi",
-    "for x in a b; do c & done; wait",
-    "f() { a & }",
-    "x=$(a &)",
-    "echo \"$(a &)\"",
-    "cat <(a &)",
-    "case x in x) a & ;; esac",
-    "bash -c 'a &'",
-];
-
-/// The shell reports an error, or might: whatever it is, the shell is to say so.
-const ERRORS: &[&str] = &[
-    "&",
-    "& a",
-    "& a &",
-    "a &;",
-    "a ;&",
-    "a & &",
-    "a & & b &",
-    "a && &",
-    "a | &",
-    "; a &",
-    "a > &",
-    "a <<EOF &",
-    "a <<EOF &\nbody",
-    "a <<$x &\n$x",
-    "'a &",
-    "\"a &",
-    "`a &",
-    "$(a &",
-    "${a &",
-    "$'\\' &",
-    "(a &",
-    "a) &",
-    "{ a &",
-    "a; } &",
-    "if a; then b &",
-    "while a &",
-    "for x in y; do a &",
-    "case x in a) b &",
-    "case x &",
-    "[[ a &",
-    "((a &",
-    "f() &",
-    "f() a &",
-    "() &",
-    "{ } &",
-    "if a; then fi &",
-    "if a; fi &",
-    "if a; then b; else c; else d; fi &",
-    "(a &&) &",
-    "a (b) &",
-    "a; ]] &",
-    "(a) b &",
-    "then a &",
-    "echo !(a) &",
-];
+use errors::{ERRORS, HARD};
+use forms::{INTERIOR, NESTED, NONE};
+use trailing::TRAILING;
 
 #[test]
 fn promotes_a_trailing_ampersand() {
     for (command, expected) in TRAILING {
-        assert_eq!(promote(command).as_deref(), Some(*expected), "{command}");
+        assert_eq!(classify(command), Ampersand::Trailing, "{command:?}");
+        assert_eq!(promote(command).as_deref(), Some(*expected), "{command:?}");
     }
 }
 
 #[test]
 fn leaves_everything_else_alone() {
-    for commands in [NONE, INTERIOR, NESTED, ERRORS] {
+    let tables = [
+        (NONE, Ampersand::None),
+        (INTERIOR, Ampersand::Interior),
+        (NESTED, Ampersand::Nested),
+        (ERRORS, Ampersand::Unsure),
+        (HARD, Ampersand::Unsure),
+    ];
+    for (commands, expected) in tables {
         for command in commands {
-            assert_eq!(promote(command), None, "{command}");
+            assert_eq!(classify(command), expected, "{command:?}");
+            assert_eq!(promote(command), None, "{command:?}");
         }
+    }
+}
+
+#[test]
+fn agrees_with_shells_about_the_tables() {
+    let trailing = TRAILING.iter().map(|(command, _)| command);
+    for command in trailing.chain(NONE).chain(INTERIOR).chain(NESTED) {
+        if let Err(error) = properties::agrees_with_shells(command) {
+            panic!("{error}");
+        }
+    }
+    for command in ERRORS {
+        if let Some(form) = properties::canonical(command) {
+            assert_eq!(form, None, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn finds_urls_that_are_split() {
+    let split = [
+        ("curl http://h/?a=1&b=2", "b=2"),
+        ("curl http://h/?a=1&b=2 -o f", "b=2 -o f"),
+        ("curl http://h/?a=1&b=2 &", "b=2"),
+        ("curl http://h/?a=1&b=2&c=3", "b=2"),
+        ("curl http://h/?a=1&b=2 2>&1 | jq .", "b=2 2>&1"),
+        ("curl http://h/?a=1&b=2 >f # c", "b=2 >f"),
+        ("curl http://h/?a=1&b=2\nc", "b=2"),
+        ("cd x && curl -s http://h/?a=$A&b=\"$B\" && c", "b=\"$B\""),
+        ("curl http://h/?a&b", "b"),
+        ("curl $URL/?a=1&b[]=2;c", "b[]=2"),
+        ("curl http://h/x&b=2", "b=2"),
+        ("a & curl http://h/?a=1&utm_x=é y", "utm_x=é y"),
+        ("for i in 1 2; do curl http://h/?p=$i&n=2; done", "n=2"),
+        ("(curl http://h/?a=1&b=2)", "b=2"),
+    ];
+    for (command, expected) in split {
+        assert_eq!(split_url(command), Some(expected), "{command}");
+    }
+    for command in [
+        "curl 'http://h/?a=1&b=2'",
+        "curl \"http://h/?a=1\"&b=2",
+        "curl http://h/?a=1\\&b=2",
+        "curl http://h/?a=1 &b=2",
+        "curl http://h/?a=1& b=2",
+        "curl http://h/?a=1&",
+        "curl http://h/?a=1&&b=2",
+        "curl http://h/?a=1&>f",
+        "curl http://h/x&wait",
+        "curl http://h/?a=1&(b)",
+        "curl http://h/?a=1&./b",
+        "a&b=2",
+        "a b=1&c=2",
+        "echo $(curl 'http://h/?a=1&b=2')",
+        "curl http://h/?a=1&b=2 '",
+    ] {
+        assert_eq!(split_url(command), None, "{command}");
     }
 }
 

@@ -1,10 +1,13 @@
 //! Where commands begin and end: which compound commands are open, and what may come next.
 
 use super::Unsure;
+use super::head::{Head, Step};
+use super::next::{Next, is_assignment};
+use super::word::is_name;
 
 /// A compound command that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Open {
+enum Open {
     /// `(`, up to `)`.
     Parenthesis,
     /// `{`, up to `}`.
@@ -15,33 +18,14 @@ pub(super) enum Open {
     Then,
     /// `else`, up to `fi`.
     Else,
-    /// `for`, `while`, `until` or `select`, up to `do`.
+    /// `while` or `until`, up to `do`.
     Loop,
     /// `do`, up to `done`.
     Do,
-    /// `case`, up to its word.
-    Case,
-    /// The word of `case`, up to `in`.
-    CaseIn,
-    /// A pattern of `case`, up to `)`, or `esac`.
-    Pattern,
+    /// `for`, `select` or `case`, and the patterns of the latter.
+    Head(Head),
     /// What follows a pattern of `case`, up to `;;`, or `esac`.
     Clause,
-}
-
-/// What may come next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// A command may begin, or what is open may end.
-    Any,
-    /// A command has to begin.
-    Command,
-    /// The body of a function has to begin, which is a compound command.
-    Body,
-    /// A simple command has begun.
-    Argument,
-    /// A compound command has ended.
-    Operator,
 }
 
 /// The state of a list of commands. Every step fails where a shell would report a syntax error, or might.
@@ -66,62 +50,83 @@ impl Grammar {
         self.open.is_empty()
     }
 
-    pub(super) fn is_in(&self, open: Open) -> bool {
-        self.open.last() == Some(&open)
+    /// Returns whether a word may assign an array to a variable.
+    pub(super) fn may_assign(&self) -> bool {
+        let may_follow = matches!(self.next, Next::Assignment | Next::Declaration);
+        (may_follow || self.begins_command()) && !self.needs_target
     }
 
-    pub(super) fn begins_command(&self) -> bool {
-        matches!(self.next, Next::Any | Next::Command | Next::Body)
+    /// Returns whether `((` may begin a calculation.
+    pub(super) fn may_calculate(&self) -> bool {
+        self.begins_command() || self.head() == Some(Head::For)
+    }
+
+    /// Returns whether the last word may be the name of a function.
+    pub(super) fn ends_name(&self) -> bool {
+        matches!(self.next, Next::AfterName | Next::Named)
     }
 
     /// Takes an operator between commands: one has to stand before it, and for some of them after it.
     pub(super) fn separate(&mut self, next: Next) -> Result<(), Unsure> {
         self.target_is_there()?;
-        if self.begins_command() || self.is_in_head_of_case() {
+        if self.begins_command() || self.next == Next::Name || self.head().is_some() {
             return Err(Unsure);
         }
         self.next = next;
         Ok(())
     }
 
-    pub(super) fn new_line(&mut self) -> Result<(), Unsure> {
-        if !self.begins_command() && !self.is_in_head_of_case() {
-            self.next = Next::Any;
+    pub(super) fn semicolon(&mut self) -> Result<(), Unsure> {
+        match self.head() {
+            Some(head) => self.go_on_with(head.semicolon()?),
+            None => self.separate(Next::Any),
         }
-        self.target_is_there()
+    }
+
+    pub(super) fn new_line(&mut self) -> Result<(), Unsure> {
+        self.target_is_there()?;
+        if let Some(head) = self.head() {
+            return self.go_on_with(head.new_line()?);
+        }
+        self.next = self.next.after_line()?;
+        Ok(())
+    }
+
+    /// Takes `|`, and returns whether it stands between patterns.
+    pub(super) fn takes_alternative(&mut self) -> bool {
+        let is_pattern = self.head() == Some(Head::AfterPattern);
+        is_pattern && self.go_on_with(Head::Alternative).is_ok()
     }
 
     /// Takes an operator of a redirection, whose target is the next word.
     pub(super) fn redirect(&mut self) -> Result<(), Unsure> {
+        self.redirect_here()?;
+        self.needs_target = true;
+        Ok(())
+    }
+
+    /// Takes a redirection from a here-document.
+    pub(super) fn redirect_here(&mut self) -> Result<(), Unsure> {
         self.target_is_there()?;
-        if self.next == Next::Body {
+        if self.head().is_some() {
             return Err(Unsure);
         }
-        // What follows is no reserved word, and need not follow at all.
-        if self.begins_command() {
-            self.next = Next::Argument;
-        }
-        self.needs_target = true;
+        self.next = self.next.after_redirection()?;
         Ok(())
     }
 
     pub(super) fn open_parenthesis(&mut self) -> Result<(), Unsure> {
         self.target_is_there()?;
-        if self.is_in(Open::Pattern) {
-            return Ok(());
+        if self.head() == Some(Head::Pattern) {
+            return self.go_on_with(Head::Alternative);
         }
-        if !self.begins_command() {
-            return Err(Unsure);
-        }
-        self.open.push(Open::Parenthesis);
-        self.next = Next::Command;
-        Ok(())
+        self.begin(Open::Parenthesis)
     }
 
     pub(super) fn close_parenthesis(&mut self) -> Result<(), Unsure> {
-        if self.is_in(Open::Pattern) {
+        if self.head() == Some(Head::AfterPattern) {
             self.next = Next::Any;
-            return self.replace(Open::Pattern, Open::Clause);
+            return self.replace(Open::Head(Head::AfterPattern), Open::Clause);
         }
         self.close(Open::Parenthesis)
     }
@@ -134,14 +139,22 @@ impl Grammar {
 
     /// Takes `;;` and its kin.
     pub(super) fn end_clause(&mut self) -> Result<(), Unsure> {
-        self.replace(Open::Clause, Open::Pattern)?;
-        self.ends_here()
+        self.ends_here()?;
+        self.next = Next::Argument;
+        self.replace(Open::Clause, Open::Head(Head::Pattern))
     }
 
-    /// Takes a compound command that was read in one go.
-    pub(super) fn end_compound(&mut self) -> Result<(), Unsure> {
+    /// Takes `((…))`, which two semicolons have to be in after `for`.
+    pub(super) fn end_calculation(&mut self, semicolons: usize) -> Result<(), Unsure> {
+        self.target_is_there()?;
+        if self.head().is_some() {
+            if semicolons != 2 {
+                return Err(Unsure);
+            }
+            return self.go_on_with(Head::AfterCalculation);
+        }
         self.next = Next::Operator;
-        self.target_is_there()
+        Ok(())
     }
 
     /// Takes a word, and returns whether it is a `[[` that begins a condition.
@@ -149,47 +162,62 @@ impl Grammar {
         if std::mem::take(&mut self.needs_target) {
             return Ok(false);
         }
-        match (self.open.last().copied(), word) {
-            (Some(Open::Case), _) => self.replace(Open::Case, Open::CaseIn)?,
-            (Some(Open::CaseIn), b"in") => self.replace(Open::CaseIn, Open::Pattern)?,
-            (Some(Open::CaseIn), _) => return Err(Unsure),
-            (Some(Open::Pattern), b"esac") => {
-                self.next = Next::Any;
-                self.close(Open::Pattern)?;
+        if let Some(head) = self.head() {
+            match head.word(word)? {
+                Step::Head(next) => self.go_on_with(next)?,
+                Step::Do => self.go_on(Open::Head(head), Open::Do)?,
+                Step::Esac => self.close(Open::Head(head))?,
             }
-            (Some(Open::Pattern), _) => {}
-            _ if self.next == Next::Argument || self.reserved_word(word)? => {}
-            _ if self.next == Next::Operator => return Err(Unsure),
-            _ => return self.first_word(word),
+            return Ok(false);
+        }
+        match self.next {
+            Next::AfterName => self.next = Next::Argument,
+            Next::Assignment if !is_assignment(word) => self.next = Next::Argument,
+            Next::Assignment | Next::Declaration | Next::Argument => {}
+            Next::Name if is_name(word) => self.next = Next::Named,
+            Next::Name | Next::Redirected => return Err(Unsure),
+            _ => {
+                let is_reserved = self.reserved_word(word)?;
+                return if is_reserved {
+                    Ok(false)
+                } else {
+                    self.first_word(word)
+                };
+            }
         }
         Ok(false)
     }
 
     pub(super) fn finish(self) -> Result<(), Unsure> {
         self.ends_here()?;
-        if self.open.is_empty() {
-            Ok(())
-        } else {
-            Err(Unsure)
-        }
+        self.open.is_empty().then_some(()).ok_or(Unsure)
     }
 
     /// Takes the word with which a command begins.
     fn first_word(&mut self, word: &[u8]) -> Result<bool, Unsure> {
-        let (open, next) = match word {
-            b"{" => (Some(Open::Brace), Next::Command),
-            b"if" => (Some(Open::If), Next::Command),
-            b"while" | b"until" => (Some(Open::Loop), Next::Command),
-            b"for" | b"select" => (Some(Open::Loop), Next::Argument),
-            b"case" => (Some(Open::Case), Next::Argument),
-            b"[[" => (None, Next::Operator),
-            _ if self.next == Next::Body => return Err(Unsure),
-            b"!" | b"time" => (None, Next::Command),
-            _ => (None, Next::Argument),
-        };
-        self.open.extend(open);
-        self.next = next;
-        Ok(word == b"[[")
+        match word {
+            b"{" => self.begin(Open::Brace)?,
+            b"if" => self.begin(Open::If)?,
+            b"while" | b"until" => self.begin(Open::Loop)?,
+            b"for" | b"select" => self.begin(Open::Head(Head::For))?,
+            b"case" => self.begin(Open::Head(Head::Case))?,
+            b"[[" if self.begins_command() => {
+                self.next = Next::Operator;
+                return Ok(true);
+            }
+            _ if matches!(self.next, Next::Named | Next::Body | Next::Operator) => {
+                return Err(Unsure);
+            }
+            b"function" => self.next = Next::Name,
+            b"!" if matches!(self.next, Next::Piped | Next::SameLine) => return Err(Unsure),
+            b"!" | b"time" if self.next == Next::PipedLine => return Err(Unsure),
+            b"!" => self.next = Next::SameLine,
+            b"time" if self.next != Next::Piped => self.next = Next::SameLine,
+            // What follows `coproc` is a command to bash, and words to other shells; `in` is an error to all.
+            b"coproc" | b"in" => return Err(Unsure),
+            _ => self.next = Next::after_first(word),
+        }
+        Ok(false)
     }
 
     /// Takes a word that goes on with a compound command or ends it, and returns whether it is one.
@@ -198,7 +226,7 @@ impl Grammar {
             b"then" => self.go_on(Open::If, Open::Then)?,
             b"elif" => self.go_on(Open::Then, Open::If)?,
             b"else" => self.go_on(Open::Then, Open::Else)?,
-            b"fi" if self.is_in(Open::Else) => self.close(Open::Else)?,
+            b"fi" if self.open.last() == Some(&Open::Else) => self.close(Open::Else)?,
             b"fi" => self.close(Open::Then)?,
             b"do" => self.go_on(Open::Loop, Open::Do)?,
             b"done" => self.close(Open::Do)?,
@@ -210,10 +238,36 @@ impl Grammar {
         Ok(true)
     }
 
+    fn begins_command(&self) -> bool {
+        (self.next.needs_more() || self.next == Next::Any) && self.head().is_none()
+    }
+
+    fn head(&self) -> Option<Head> {
+        match self.open.last() {
+            Some(Open::Head(head)) => Some(*head),
+            _ => None,
+        }
+    }
+
+    fn begin(&mut self, open: Open) -> Result<(), Unsure> {
+        if !self.begins_command() {
+            return Err(Unsure);
+        }
+        self.open.push(open);
+        self.next = Next::Command;
+        Ok(())
+    }
+
     fn go_on(&mut self, old: Open, new: Open) -> Result<(), Unsure> {
         self.ends_here()?;
         self.next = Next::Command;
         self.replace(old, new)
+    }
+
+    fn go_on_with(&mut self, head: Head) -> Result<(), Unsure> {
+        self.open.pop();
+        self.open.push(Open::Head(head));
+        Ok(())
     }
 
     fn close(&mut self, open: Open) -> Result<(), Unsure> {
@@ -229,16 +283,9 @@ impl Grammar {
         Ok(())
     }
 
-    fn is_in_head_of_case(&self) -> bool {
-        matches!(
-            self.open.last(),
-            Some(Open::Case | Open::CaseIn | Open::Pattern)
-        )
-    }
-
     /// Fails if something has to follow.
     fn ends_here(&self) -> Result<(), Unsure> {
-        if matches!(self.next, Next::Command | Next::Body) {
+        if self.next.needs_more() && self.head().is_none() {
             Err(Unsure)
         } else {
             self.target_is_there()
@@ -246,10 +293,6 @@ impl Grammar {
     }
 
     fn target_is_there(&self) -> Result<(), Unsure> {
-        if self.needs_target {
-            Err(Unsure)
-        } else {
-            Ok(())
-        }
+        (!self.needs_target).then_some(()).ok_or(Unsure)
     }
 }
