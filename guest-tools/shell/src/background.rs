@@ -22,10 +22,6 @@ pub(crate) enum Ampersand {
 }
 
 /// Returns what the operators `&` of a command do.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the notes of a reply do not tell them apart yet")
-)]
 pub(crate) fn classify(command: &str) -> Ampersand {
     match lexer::lex(command) {
         Err(lexer::Unsure) => Ampersand::Unsure,
@@ -53,10 +49,6 @@ pub(crate) fn promote(command: &str) -> Option<String> {
 
 /// Returns what runs as a command of its own because an `&` that was most likely meant to be part of a URL is not
 /// quoted: `b=2` of `curl http://h/?a=1&b=2`. Of several, the first, unless it is in a substitution.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the notes of a reply do not tell of it yet")
-)]
 pub(crate) fn split_url(command: &str) -> Option<&str> {
     command.get(lexer::lex(command).ok()?.split_url?)
 }

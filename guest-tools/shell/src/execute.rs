@@ -20,6 +20,9 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 /// How much of the command is in the reply, in bytes.
 const MAX_COMMAND: usize = 2048;
 
+/// How much of it is in a note, in bytes.
+const MAX_QUOTE: usize = 80;
+
 /// The tool.
 #[derive(Debug)]
 pub(crate) struct Execute;
@@ -118,11 +121,21 @@ fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolEr
         background: in_background,
         ..StartOptions::default()
     });
+    let mut notes = Notes::default();
+    if let Some(rest) = background::split_url(&command) {
+        let rest = clip(rest.to_owned(), MAX_QUOTE);
+        notes.add(Rank::Surprise, notes::split(&rest));
+    }
     let report = match started {
         Err(error) => not_started(&error, in_background),
-        Ok(process) if in_background => started_in_background(&process.id(), is_promoted),
+        Ok(process) if in_background => {
+            if is_promoted {
+                notes.add(Rank::Surprise, notes::promoted(&process.id()));
+            }
+            started_in_background(&process.id(), notes)
+        }
         Ok(process) => {
-            let report = foreground::report(process.as_ref(), &command, timeout, begin);
+            let report = foreground::report(process.as_ref(), &command, notes, timeout, begin);
             Report {
                 wall_duration_ms: milliseconds(begin.elapsed()),
                 ..report
@@ -167,11 +180,7 @@ fn not_started(error: &Error, in_background: bool) -> Report {
     }
 }
 
-fn started_in_background(id: &str, is_promoted: bool) -> Report {
-    let mut notes = Notes::default();
-    if is_promoted {
-        notes.add(Rank::Surprise, notes::promoted(id));
-    }
+fn started_in_background(id: &str, notes: Notes) -> Report {
     Report {
         success: true,
         background_process_id: Some(id.to_owned()),

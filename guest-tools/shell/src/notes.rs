@@ -69,6 +69,17 @@ pub(crate) fn lingering(id: &str) -> String {
     )
 }
 
+/// An `&` that was meant to be part of an address was none.
+pub(crate) fn split(rest: &str) -> String {
+    format!(
+        "The unquoted \"&\" split the command: `{rest}` ran as a command of its own. Put the URL in quotes."
+    )
+}
+
+/// What outlives the command was started by an `&` within it.
+pub(crate) const AMPERSAND: &str =
+    "Next time start what should keep running by itself, with run_in_background instead of \"&\".";
+
 /// Something that the command ran was killed, and its shell says so by its exit code.
 pub(crate) fn killed(code: i32) -> Option<&'static str> {
     Some(match code {

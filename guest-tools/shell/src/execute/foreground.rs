@@ -6,14 +6,16 @@ use toolhost_sdk::processes::{Error, Process, State, WaitOptions, Waited, Wake};
 
 use toolhost_view::CAP;
 
+use crate::background::{self, Ampersand};
 use crate::notes::{self, Notes, Rank};
-use crate::report::Report;
+use crate::report::{Report, Status};
 use crate::{duration, file_dump, prompt, wait};
 
 /// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
 pub(crate) fn report(
     process: &dyn Process,
     command: &str,
+    mut notes: Notes,
     timeout: Duration,
     begin: Instant,
 ) -> Report {
@@ -23,7 +25,6 @@ pub(crate) fn report(
         Ok(snapshot) => snapshot,
         Err(error) => return without_output(&id, &waited, &error, timeout),
     };
-    let mut notes = Notes::default();
     let mut report = Report::of(&snapshot, &id, &mut notes);
     if snapshot.state == State::Running {
         report.background_process_id = Some(id.clone());
@@ -33,6 +34,13 @@ pub(crate) fn report(
     report.explain(&mut notes);
     if report.timed_out && prompt::is_prompt(&report.output) {
         notes.add(Rank::Cause, notes::PROMPT);
+    }
+    let left_by_ampersand = matches!(
+        background::classify(command),
+        Ampersand::Interior | Ampersand::Nested
+    );
+    if report.status == Some(Status::Lingering) && left_by_ampersand {
+        notes.add(Rank::Advice, notes::AMPERSAND);
     }
     if file_dump::is_file_dump(command) {
         notes.add(Rank::Advice, notes::FILE_DUMP);

@@ -220,3 +220,28 @@ fn suggests_a_better_tool_for_files() {
     let report = run_command(&one(FakeProcess::new("p1").exits(0)), "cat foo.txt | wc -l");
     assert_eq!(report.note, None);
 }
+
+#[test]
+fn says_that_an_ampersand_split_a_url() {
+    let command = r#"{"command": "curl http://h/?a=1&b=2 -o f"}"#;
+    assert_snapshot!(reply(&one(FakeProcess::new("p1").exits(0)), command), @r#"
+    {
+      "success": true,
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "note": "The unquoted \"&\" split the command: `b=2 -o f` ran as a command of its own. Put the URL in quotes.",
+      "command": "curl http://h/?a=1&b=2 -o f",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 0
+    }
+    "#);
+    let promoted = r#"{"command": "curl http://h/?a=1&b=2 &"}"#;
+    let report = reply(&one(FakeProcess::new("p1")), promoted);
+    assert!(
+        report.contains("was removed") && report.contains("`b=2` ran as a command of its own"),
+        "{report}"
+    );
+}

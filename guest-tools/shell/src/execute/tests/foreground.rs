@@ -189,7 +189,7 @@ fn names_what_outlives_the_command() {
       "output": "hi\n",
       "exit_code": 0,
       "wall_duration_ms": 0,
-      "note": "The command has ended, but processes that it started are still running. Use process_signal with process_id \"p1\" to end them if they are not wanted.",
+      "note": "The command has ended, but processes that it started are still running. Use process_signal with process_id \"p1\" to end them if they are not wanted.\nNext time start what should keep running by itself, with run_in_background instead of \"&\".",
       "background_process_id": "p1",
       "command": "sleep 5 & echo hi",
       "running": false,
