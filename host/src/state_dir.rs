@@ -51,7 +51,7 @@ pub enum StateDirError {
         user: u32,
     },
     /// Others may write to it, so anything in it may be theirs.
-    #[error("others may write to the state directory {path} (mode {mode:o}): empty it and run `chmod 700` on it, or name another with --state-dir", path = path.display())]
+    #[error("others may write to the state directory {path} (mode {mode:o}): name one of its own with --state-dir, or if it is Toolhost's alone, empty it and run `chmod 700` on it", path = path.display())]
     Shared {
         /// The directory.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum StateDirError {
         mode: u32,
     },
     /// Others may read it, and nothing shows that it is ours to close to them.
-    #[error("others may read {path} (mode {mode:o}), which Toolhost did not make: run `chmod 700` on it, or name another with --state-dir", path = path.display())]
+    #[error("others may read {path} (mode {mode:o}), which Toolhost did not make: name one of its own with --state-dir, or if it is Toolhost's alone, run `chmod 700` on it", path = path.display())]
     Readable {
         /// The directory.
         path: PathBuf,

@@ -178,5 +178,12 @@ async fn a_bad_start_leaves_nothing() {
     })
     .await;
     assert!(matches!(error, Error::Workdir { .. }), "{error}");
+    let error = start(Command {
+        command: "true".into(),
+        workdir: Some("a/".repeat(10_000).into()),
+        ..Command::default()
+    })
+    .await;
+    assert!(error.to_string().len() < 100, "{error}");
     assert_eq!(setup.registry.list(&chat("a"), false, 10), (Vec::new(), 0));
 }

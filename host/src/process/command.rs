@@ -8,6 +8,9 @@ use super::Error;
 /// memory, which takes a supervisor.
 pub const MAX_COMMAND: usize = 1 << 20;
 
+/// The longest path that Linux takes, in bytes.
+const MAX_PATH: usize = 4095;
+
 /// The longest variable with its name, in bytes. Linux takes 131,072 bytes in one string, with its final NUL.
 const MAX_VARIABLE: usize = 131_071;
 
@@ -100,6 +103,12 @@ impl Command {
         let path = match &self.workdir {
             Some(path) if path.as_os_str().as_encoded_bytes().contains(&0) => {
                 return Err(Error::Invalid("workdir contains a NUL byte".into()));
+            }
+            Some(path) if path.as_os_str().len() > MAX_PATH => {
+                return Err(Error::Invalid(format!(
+                    "workdir has {} bytes, the most is {MAX_PATH}",
+                    path.as_os_str().len()
+                )));
             }
             Some(path) if !path.as_os_str().is_empty() => normalize(&workspace.join(path)),
             _ => workspace.to_path_buf(),

@@ -83,10 +83,7 @@ impl Journal {
     pub(crate) fn open(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
         Self::open_in(directory).map_err(|error| {
             let path = directory.path().join(NAME);
-            let text = format!(
-                "the journal of processes {} cannot be used: {error}",
-                path.display()
-            );
+            let text = format!("{}: {error}", path.display());
             io::Error::new(error.kind(), text)
         })
     }

@@ -11,6 +11,10 @@ use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
 use crate::{duration, file_dump, prompt, wait};
 
+/// What is said of a process that the chat had, and has no more.
+const CHAT_ENDED: &str =
+    "the chat was ended while the command ran, and with it the command: its output is gone";
+
 /// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
 pub(crate) fn report(
     process: &dyn Process,
@@ -110,6 +114,10 @@ fn without_output(
         Ok(_) => {}
         // The first error says more than the second.
         Err(first) => reason = first,
+    }
+    if *reason == Error::NotFound {
+        report.error = Some(CHAT_ENDED.to_owned());
+        return report;
     }
     report.error = Some(if report.timed_out {
         format!(

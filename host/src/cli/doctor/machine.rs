@@ -7,11 +7,12 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{Uid, User};
 
 use super::Check;
-use crate::process::{Environment, lists_children};
+use crate::process::{Environment, Limits, lists_children};
 use crate::state_dir::{StateDir, StateDirError, holder};
 
-/// How many descriptors a live process takes, at most.
+/// How many descriptors a live process takes, at most, and the host itself before there is one.
 const DESCRIPTORS_EACH: u64 = 4;
+const DESCRIPTORS_OF_HOST: u64 = 20;
 
 /// The free space of the state directory below which saving output is going to fail soon, in bytes.
 const LITTLE_SPACE: u64 = 1 << 30;
@@ -88,13 +89,19 @@ fn memory() -> Check {
 fn descriptors() -> Check {
     const NAME: &str = "descriptors";
     match getrlimit(Resource::RLIMIT_NOFILE) {
-        Ok((soft, hard)) => Check::ok(
-            NAME,
-            format!(
-                "{soft} of at most {hard}: room for about {} processes at once",
-                soft / DESCRIPTORS_EACH
-            ),
-        ),
+        Ok((soft, hard)) => {
+            let room = soft.saturating_sub(DESCRIPTORS_OF_HOST) / DESCRIPTORS_EACH;
+            let text = format!("{soft} of at most {hard}: room for about {room} processes at once");
+            if room < Limits::default().live_per_chat as u64 {
+                Check::warning(
+                    NAME,
+                    text,
+                    "one chat may have more: raise it with `ulimit -n`",
+                )
+            } else {
+                Check::ok(NAME, text)
+            }
+        }
         Err(error) => Check::failed(NAME, error.to_string(), "look at `ulimit -n`"),
     }
 }

@@ -408,3 +408,16 @@ fn the_most_useful_notes_come_first() {
     assert!(lines[1].contains("137"), "{note}");
     assert!(lines[2].contains("since="), "{note}");
 }
+
+#[test]
+fn says_that_the_chat_has_ended() {
+    let process = FakeProcess::new("p1")
+        .is_ended_by("SIGTERM", Cause::Shutdown)
+        .fails_to_snapshot(Error::NotFound);
+    let report = run_command(&one(process), "make");
+    assert!(report.error.unwrap().contains("the chat was ended"));
+    assert_eq!(
+        (report.background_process_id, report.success),
+        (None, false)
+    );
+}
