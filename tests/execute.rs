@@ -1,6 +1,9 @@
 //! The four tools through their component, on real processes. What they decide is tested beside their code; here is what
 //! only the whole shows.
 
+/// The cases of the plugin's own tests, through its component.
+mod cases;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Setup, is_alive, request, until, until_dead};

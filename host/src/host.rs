@@ -28,6 +28,8 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     workspace: Arc<dyn Workspace>,
+    /// Whether that is another one than the workspace on this machine.
+    elsewhere: bool,
     /// Those of the workspace on this machine.
     processes: Arc<Registry>,
     ledger: Ledger,
@@ -150,11 +152,16 @@ impl Host {
         self.inner.stopping.cancel();
         self.inner.calls.close();
         self.inner.calls.wait().await;
-        self.inner.workspace.shutdown().await
+        let mut live = self.inner.workspace.shutdown().await;
+        if self.inner.elsewhere {
+            live.extend(self.inner.processes.shutdown().await);
+        }
+        live
     }
 
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn hurry(&self) {
         self.inner.workspace.hurry();
+        self.inner.processes.hurry();
     }
 }

@@ -14,6 +14,9 @@ pub use process::FakeProcess;
 pub use surroundings::{Surroundings, surroundings};
 pub(crate) use surroundings::{context, log, progress, settings};
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use crate::{Call, Reply, Tool, ToolError, arguments};
 
 /// Calls a tool with the text of a JSON object.
@@ -23,4 +26,13 @@ use crate::{Call, Reply, Tool, ToolError, arguments};
 /// Those of the tool, and [`ToolError::InvalidArguments`] if the arguments do not fit.
 pub fn call<T: Tool>(arguments: &str) -> Result<Reply, ToolError> {
     T::call(&Call::new("test"), arguments::parse(arguments)?)
+}
+
+/// Reads the text of a JSON object as a tool's arguments, the way the host's calls do.
+///
+/// # Errors
+///
+/// [`ToolError::InvalidArguments`] if they do not fit.
+pub fn arguments<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, ToolError> {
+    arguments::parse(text)
 }

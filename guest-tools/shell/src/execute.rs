@@ -90,7 +90,7 @@ impl Tool for Execute {
 /// # Errors
 ///
 /// An argument is not valid. Everything else is reported.
-fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
+pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
     if arguments.command.is_empty() {
         return Err(invalid("command is required"));
     }

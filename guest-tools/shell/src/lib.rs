@@ -6,6 +6,8 @@
 
 mod background;
 mod binary;
+#[cfg(test)]
+mod cases;
 mod duration;
 mod execute;
 mod file_dump;

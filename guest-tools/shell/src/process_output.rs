@@ -101,7 +101,7 @@ struct Request<'a> {
 /// # Errors
 ///
 /// An argument is not valid. Everything else is reported.
-fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
+pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
     let id = arguments.process_id.as_str();
     if id.is_empty() {
         return Err(invalid("process_id is required"));
@@ -129,13 +129,14 @@ fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolEr
             "invalid until \"{}\": {reason}",
             request.until.unwrap_or_default()
         ))),
-        Err(error) => {
-            let error = match error {
-                Error::NotFound => format!("process \"{id}\" not found"),
-                other => other.to_string(),
-            };
-            Ok(Report::failed(format!("get process output: {error}")))
-        }
+        Err(Error::NotFound) => Ok(Report::failed(format!(
+            "get process output: process \"{id}\" not found"
+        ))),
+        // It may be there all the same.
+        Err(error) => Ok(Report {
+            background_process_id: Some(id.to_owned()),
+            ..Report::failed(format!("get process output: {error}"))
+        }),
     }
 }
 

@@ -68,7 +68,7 @@ impl Tool for ProcessSignal {
 
 /// The reply. What does not apply is left out.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Outcome {
+pub(crate) struct Outcome {
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
@@ -89,7 +89,7 @@ struct Outcome {
 /// # Errors
 ///
 /// An argument is not valid. Everything else is reported.
-fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Outcome, ToolError> {
+pub(crate) fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Outcome, ToolError> {
     let (id, name) = (arguments.process_id.as_str(), arguments.signal.as_str());
     if id.is_empty() {
         return Err(invalid("process_id is required"));

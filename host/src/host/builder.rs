@@ -15,12 +15,13 @@ use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Optio
 use crate::process;
 use crate::state_dir::{StateDir, StateDirError};
 use crate::tool::Definition;
-use crate::workspace::{Local, OpenError};
+use crate::workspace::{Local, OpenError, Workspace};
 
 /// What a host is made of. [`Builder::start`] makes it.
 #[derive(Debug)]
 pub struct Builder {
     processes: process::Config,
+    workspace: Option<Arc<dyn Workspace>>,
     code_cache: Option<PathBuf>,
     max_wait: Option<Duration>,
     ledger_limits: call::Limits,
@@ -60,6 +61,7 @@ impl Builder {
     pub(super) fn new(workspace: PathBuf) -> Self {
         Self {
             processes: process::Config::new(workspace),
+            workspace: None,
             code_cache: None,
             max_wait: None,
             ledger_limits: call::Limits::default(),
@@ -78,6 +80,13 @@ impl Builder {
     /// forks supervisors for them, is said here.
     pub fn processes(mut self, config: process::Config) -> Self {
         self.processes = config;
+        self
+    }
+
+    /// Has the tools run their commands in this workspace, which may be another machine. The agent API goes on to serve this
+    /// one.
+    pub fn workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
+        self.workspace = Some(workspace);
         self
     }
 
@@ -127,8 +136,10 @@ impl Builder {
     ///
     /// Outside of a tokio runtime with I/O and time.
     pub async fn start(self) -> Result<Host, StartError> {
-        let workspace = Local::open(self.processes)?;
-        let processes = Arc::clone(workspace.processes());
+        let local = Local::open(self.processes)?;
+        let processes = Arc::clone(local.processes());
+        let elsewhere = self.workspace.is_some();
+        let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
         let cache = match &self.code_cache {
             Some(path) => Some(CodeCache::open(&StateDir::open(path)?)?),
             None => None,
@@ -152,7 +163,8 @@ impl Builder {
         }
         let (tools, routes) = route(&loaded);
         let inner = Inner {
-            workspace: Arc::new(workspace),
+            workspace,
+            elsewhere,
             processes,
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,

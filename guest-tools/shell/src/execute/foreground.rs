@@ -46,7 +46,7 @@ pub(crate) fn report(
     if report.status == Some(Status::Lingering) && left_by_ampersand {
         notes.add(Rank::Advice, notes::AMPERSAND);
     }
-    if file_dump::is_file_dump(command) {
+    if report.binary.is_none() && file_dump::is_file_dump(command) {
         notes.add(Rank::Advice, notes::FILE_DUMP);
     }
     report.note = notes.join();

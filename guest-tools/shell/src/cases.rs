@@ -1,0 +1,142 @@
+//! The cases of `cases.json`, natively. The host's tests put the same cases through the component.
+//!
+//! Each says what the workspace does (by a script), and what the model reads. To write down the replies of today, to be looked
+//! at in the diff: `WRITE_CASES=1 cargo test -p toolhost-shell cases`.
+
+use serde_json::{Map, Value, json};
+use toolhost_sdk::processes::{Cause, Error, Wake};
+use toolhost_sdk::testing::{FakeProcess, FakeProcesses};
+use toolhost_sdk::{Tool, ToolError};
+
+use crate::execute::Execute;
+use crate::process_output::ProcessOutput;
+use crate::process_signal::ProcessSignal;
+use crate::{execute, process_output, process_signal};
+
+fn text<'a>(script: &'a Value, name: &str) -> Option<&'a str> {
+    script[name].as_str()
+}
+
+fn process(script: &Value) -> FakeProcess {
+    let mut process = FakeProcess::new(text(script, "id").unwrap());
+    if let Some(output) = text(script, "prints") {
+        process = process.prints(output);
+    }
+    if let Some(wake) = text(script, "wait") {
+        process = process.wakes(match wake {
+            "matched" => Wake::Matched,
+            "timed_out" => Wake::TimedOut,
+            other => panic!("{other}"),
+        });
+    }
+    if let Some(error) = text(script, "wait_fails") {
+        process = process.fails_to_wait(Error::Failed(error.to_owned()));
+    }
+    if let Some(error) = text(script, "snapshot_fails") {
+        process = process.fails_to_snapshot(Error::Failed(error.to_owned()));
+    }
+    let code = |name: &str| {
+        script[name]
+            .as_i64()
+            .map(|code| i32::try_from(code).unwrap())
+    };
+    if let Some(code) = code("exits") {
+        process = process.exits(code);
+    }
+    if let Some(signal) = text(script, "is_ended_by") {
+        process = process.is_ended_by(signal, Cause::Itself);
+    }
+    if let Some(why) = text(script, "is_lost") {
+        process = process.is_lost(why);
+    }
+    if let Some(code) = code("lingers") {
+        let survivors = script["survivors"].as_array().unwrap();
+        let survivors: Vec<_> = survivors
+            .iter()
+            .map(|one| {
+                (
+                    u32::try_from(one[0].as_u64().unwrap()).unwrap(),
+                    one[1].as_str().unwrap(),
+                )
+            })
+            .collect();
+        process = process.lingers(code, &survivors);
+    }
+    process
+}
+
+fn workspace(case: &Value) -> FakeProcesses {
+    let processes = FakeProcesses::new();
+    if let Some(error) = text(case, "start_fails") {
+        return processes.fails_to_start(Error::Failed(error.to_owned()));
+    }
+    match &case["process"] {
+        Value::Null => processes,
+        script if case["tool"] == "execute" => processes.starts(process(script)),
+        script => processes.has(process(script), "npm run dev"),
+    }
+}
+
+/// Returns what the model reads, without what differs from run to run, and what was started.
+fn outcome(case: &Value) -> Map<String, Value> {
+    let processes = workspace(case);
+    let arguments = case["arguments"].to_string();
+    let reply = match case["tool"].as_str().unwrap() {
+        Execute::NAME => parsed(&arguments)
+            .and_then(|arguments| execute::run(&processes, arguments))
+            .map(|report| json!(report)),
+        ProcessOutput::NAME => parsed(&arguments)
+            .and_then(|arguments| process_output::run(&processes, arguments))
+            .map(|report| json!(report)),
+        ProcessSignal::NAME => parsed(&arguments)
+            .and_then(|arguments| process_signal::run(&processes, &arguments))
+            .map(|outcome| json!(outcome)),
+        other => panic!("{other}"),
+    };
+    let mut outcome = Map::new();
+    match reply {
+        Ok(mut reply) => {
+            reply
+                .as_object_mut()
+                .unwrap()
+                .shift_remove("wall_duration_ms");
+            outcome.insert("reply".to_owned(), reply);
+        }
+        Err(error) => _ = outcome.insert("refusal".to_owned(), error.to_string().into()),
+    }
+    if let Some(started) = processes.started().first() {
+        let started = json!({
+            "command": started.command,
+            "workdir": started.workdir,
+            "background": started.background,
+        });
+        outcome.insert("started".to_owned(), started);
+    }
+    outcome
+}
+
+fn parsed<T: serde::de::DeserializeOwned + schemars::JsonSchema>(
+    arguments: &str,
+) -> Result<T, ToolError> {
+    toolhost_sdk::testing::arguments(arguments)
+}
+
+#[test]
+fn every_case_has_its_outcome() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/cases.json");
+    let mut cases: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let writes = std::env::var_os("WRITE_CASES").is_some();
+    for case in &mut cases {
+        let outcome = outcome(case);
+        if writes {
+            case["outcome"] = outcome.into();
+        } else {
+            let expected = case["outcome"].as_object();
+            assert_eq!(Some(&outcome), expected, "{}", case["name"]);
+        }
+    }
+    if writes {
+        std::fs::write(path, serde_json::to_string_pretty(&cases).unwrap() + "\n").unwrap();
+    }
+}
