@@ -6,6 +6,9 @@ mod cases;
 
 use serde_json::{Value, json};
 
+use toolhost::plugin::Limits;
+
+use crate::guest::limited;
 use crate::harness::{Setup, is_alive, request, until, until_dead};
 
 /// The fields of a reply that do not differ from run to run.
@@ -287,4 +290,39 @@ async fn a_long_command_does_not_come_back_whole() {
             .len(),
         10
     );
+}
+
+/// Whatever an output looks like, rendering it takes little of a guest's memory: here it has no more.
+#[tokio::test]
+async fn three_mebibytes_are_enough_to_render() {
+    let limits = Limits {
+        memory: 3 << 20,
+        ..Limits::default()
+    };
+    let setup = Setup::with(|builder| {
+        let shell = toolhost_artifacts::SHELL;
+        builder
+            .without_shell()
+            .plugin(shell, limited("small", limits))
+    })
+    .await;
+    for command in [
+        "seq 1 100000",
+        r"seq -f 'X%gY' 50000 | sed 's/X/\x1b[1;32m/; s/Y/\x1b[0m/'",
+        r"seq -f '%g of 50000' 50000 | tr '\n' '\r'",
+        "seq -s ' ' 100000 | tr -d '\\n'",
+        r"seq -f 'x%gy' 60000 | tr 'xy\n' '\033\010\033'",
+        r"yes '\377' | tr '\\' x | head -c 300000",
+        "head -c 300000 /dev/zero | tr '\\0' '\\n'",
+        "head -c 3000000 /dev/zero",
+    ] {
+        let reply = setup.execute(command).await;
+        assert_eq!(reply["status"], "exited", "{command}: {reply}");
+        let again = json!({ "process_id": reply["background_process_id"], "since": 0, "max_bytes": 131_072 });
+        if reply["background_process_id"].is_string() {
+            let page = setup.call("process_output", again).await;
+            assert_eq!(page["success"], true, "{command}: {page}");
+        }
+    }
+    setup.host.shutdown().await;
 }
