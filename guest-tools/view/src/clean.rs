@@ -15,13 +15,31 @@ const CONTROL: u8 = 1;
 const ESCAPE: u8 = 2;
 const WIDE: u8 = 4;
 
-fn kind(byte: u8) -> u8 {
-    match byte {
-        b'\t' | 0x20..=0x7E => 0,
-        sequence::ESCAPE => ESCAPE,
-        0x80.. => WIDE,
-        _ => CONTROL,
-    }
+/// Returns which of these are among bytes. Without branches, which a compiler can do for many bytes at once.
+fn kinds(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |kinds, &byte| {
+        let escape = byte == sequence::ESCAPE;
+        let control = ((byte < b' ') & (byte != b'\t') & !escape) | (byte == 0x7F);
+        let wide = byte >= 0x80;
+        kinds
+            | (u8::from(control) * CONTROL)
+            | (u8::from(escape) * ESCAPE)
+            | (u8::from(wide) * WIDE)
+    })
+}
+
+/// Returns where the first control character but line feeds and tabs is.
+fn first_control(bytes: &[u8]) -> Option<usize> {
+    let is_control =
+        |byte: u8| ((byte < b' ') & (byte != b'\t') & (byte != b'\n')) | (byte == 0x7F);
+    let any = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(false, |any, &byte| any | is_control(byte))
+    };
+    let (index, chunk) = bytes.chunks(64).enumerate().find(|(_, chunk)| any(chunk))?;
+    let within = chunk.iter().position(|&byte| is_control(byte))?;
+    Some(index * 64 + within)
 }
 
 /// How many bytes of lines are taken together at most, and so looked at twice where something is wrong with one of them.
@@ -38,11 +56,7 @@ pub(crate) fn clean(bytes: &[u8], start: u64) -> Text {
     let mut control = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         if control <= at {
-            let is_control = |&byte: &u8| byte != b'\n' && kind(byte) & (CONTROL | ESCAPE) != 0;
-            control = rest
-                .iter()
-                .position(is_control)
-                .map_or(bytes.len(), |found| at + found);
+            control = first_control(rest).map_or(bytes.len(), |found| at + found);
         }
         // Lines that nothing can be wrong with are taken together.
         let block = (control - at).min(BLOCK);
@@ -72,7 +86,7 @@ fn plain_lines(bytes: &[u8], complete: bool) -> &str {
     } else {
         valid.split(is_hidden).next().unwrap_or_default()
     };
-    let end = seen.rfind('\n').map_or(0, |end| end + 1);
+    let end = memchr::memrchr(b'\n', seen.as_bytes()).map_or(0, |end| end + 1);
     seen.get(..end).unwrap_or_default()
 }
 
@@ -108,7 +122,7 @@ impl Cleaner {
             [content @ .., b'\n'] => (content, "\n"),
             content => (content, ""),
         };
-        let kinds = content.iter().fold(0, |kinds, &byte| kinds | kind(byte));
+        let kinds = kinds(content);
         let seen = (kinds & CONTROL == 0)
             .then(|| std::str::from_utf8(content).ok())
             .flatten()
@@ -129,17 +143,21 @@ impl Cleaner {
     /// It is no more than what [`Self::written`] does, in a fraction of the time.
     fn coloured(&mut self, line: &str, start: usize) -> bool {
         let before = self.text.mark();
-        let mut pieces = line.split('\x1B');
-        let first = pieces.next().unwrap_or_default();
-        self.text.push_plain(first, start);
-        let mut at = start + first.len();
-        for piece in pieces {
-            let Some(shown) = sequence::after_colour(piece) else {
+        let mut at = 0;
+        let mut escapes =
+            memchr::memchr_iter(sequence::ESCAPE, line.as_bytes()).chain([line.len()]);
+        let first = escapes.next().unwrap_or_default();
+        self.text
+            .push_plain(line.get(..first).unwrap_or_default(), start);
+        at += first;
+        for next in escapes {
+            let sequence = line.get(at + 1..next).unwrap_or_default();
+            let Some(shown) = sequence::after_colour(sequence) else {
                 self.text.truncate(before);
                 return false;
             };
-            at += 1 + piece.len();
-            self.text.push_plain(shown, at - shown.len());
+            self.text.push_plain(shown, start + next - shown.len());
+            at = next;
         }
         true
     }
@@ -149,19 +167,21 @@ impl Cleaner {
         let mut at = start;
         // Where the control sequence that is being read begins.
         let mut sequence = None;
-        for chunk in bytes.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                self.char(char, at, &mut sequence);
-                at += char.len_utf8();
-            }
-            let invalid = chunk.invalid().len();
-            if invalid > 0 {
-                self.text.encoding_errors += 1;
-                // A control sequence is all ASCII, or goes by whole.
-                if sequence.is_none() {
-                    self.line.put(char::REPLACEMENT_CHARACTER, at, invalid);
+        if let Ok(valid) = std::str::from_utf8(bytes) {
+            self.valid(valid, at, &mut sequence);
+        } else {
+            for chunk in bytes.utf8_chunks() {
+                self.valid(chunk.valid(), at, &mut sequence);
+                at += chunk.valid().len();
+                let invalid = chunk.invalid().len();
+                if invalid > 0 {
+                    self.text.encoding_errors += 1;
+                    // A control sequence is all ASCII, or goes by whole.
+                    if sequence.is_none() {
+                        self.line.put(char::REPLACEMENT_CHARACTER, at, invalid);
+                    }
+                    at += invalid;
                 }
-                at += invalid;
             }
         }
         // A text for the terminal, such as a title, has no end in this line: then it is taken for what it looks like, so that
@@ -172,6 +192,25 @@ impl Cleaner {
             if let Some(rest) = sequence::without_introducer(begun) {
                 self.written(rest, start + bytes.len() - rest.len());
             }
+        }
+    }
+
+    fn valid(&mut self, text: &str, start: usize, sequence: &mut Option<usize>) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let at = start + text.len() - rest.len();
+            let printable = |byte: &u8| (b' '..=b'~').contains(byte);
+            let run = match sequence {
+                None => rest.bytes().take_while(|byte| printable(byte)).count(),
+                Some(_) => 0,
+            };
+            let (shown, after) = rest.split_at(run);
+            self.line.put_ascii(shown.as_bytes(), at);
+            let mut chars = after.chars();
+            if let Some(char) = chars.next() {
+                self.char(char, at + run, sequence);
+            }
+            rest = chars.as_str();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which parts of a cleaned output are shown, so that they fit a cap.
 
-use crate::lines::{self, marker};
+use crate::lines::{self, Lines, marker};
 use crate::text::Text;
 use crate::{STRATEGY, Truncation};
 
@@ -140,7 +140,7 @@ fn limit_that_fits(texts: &[&str], room: usize) -> Option<usize> {
     if all <= room {
         return Some(usize::MAX);
     }
-    let lines = texts.iter().flat_map(|text| text.split_inclusive('\n'));
+    let lines = texts.iter().flat_map(|text| Lines(text));
     // A clipped line is at most as long as the limit, and its line feed.
     let long: Vec<usize> = lines
         .map(str::len)

@@ -32,16 +32,14 @@ fn line_length(line: &str, limit: usize) -> usize {
 
 /// Returns how long a text is when its long lines are clipped.
 pub(crate) fn shown_length(text: &str, limit: usize) -> usize {
-    text.split_inclusive('\n')
-        .map(|line| line_length(line, limit))
-        .sum()
+    Lines(text).map(|line| line_length(line, limit)).sum()
 }
 
 /// Adds a text with its long lines clipped, and returns which parts of it are not shown.
 pub(crate) fn push_clipped(output: &mut String, text: &str, limit: usize) -> Vec<Range<usize>> {
     let mut hidden = Vec::new();
     let (mut start, mut shown) = (0, 0);
-    for line in text.split_inclusive('\n') {
+    for line in Lines(text) {
         if let Some(clip) = clip(line, limit) {
             let clip = start + clip.start..start + clip.end;
             output.extend([text.get(shown..clip.start).unwrap_or_default(), CLIP]);
@@ -64,9 +62,9 @@ pub(crate) fn head_end(text: &str, open: Option<usize>, room: usize, limit: usiz
         text.len()
     };
     let lines = text.get(..closed).unwrap_or_default();
-    let (used, left) = fit(lines.split_inclusive('\n'), room, limit);
+    let (used, left) = fit(Lines(lines), room, limit);
     let rest = text.get(used..).unwrap_or_default();
-    let next = rest.split_inclusive('\n').next().unwrap_or_default();
+    let next = Lines(rest).next().unwrap_or_default();
     let limit = open.filter(|_| used == closed).unwrap_or(limit);
     let part = next.floor_char_boundary(left.min(limit));
     used + worth(part, used, room)
@@ -78,10 +76,10 @@ pub(crate) fn head_end(text: &str, open: Option<usize>, room: usize, limit: usiz
 pub(crate) fn tail_start(text: &str, open: Option<usize>, room: usize, limit: usize) -> usize {
     let closed = if open.is_some() { second_line(text) } else { 0 };
     let lines = text.get(closed..).unwrap_or_default();
-    let (used, left) = fit(lines.split_inclusive('\n').rev(), room, limit);
+    let (used, left) = fit(Lines(lines).rev(), room, limit);
     let end = text.len() - used;
     let rest = text.get(..end).unwrap_or_default();
-    let next = rest.split_inclusive('\n').next_back().unwrap_or_default();
+    let next = Lines(rest).next_back().unwrap_or_default();
     let limit = open.filter(|_| end == closed).unwrap_or(limit);
     let start = next.ceil_char_boundary(next.len().saturating_sub(left.min(limit)));
     end - worth(next.len() - start, used, room)
@@ -89,12 +87,36 @@ pub(crate) fn tail_start(text: &str, open: Option<usize>, room: usize, limit: us
 
 /// Returns where the last line begins.
 pub(crate) fn last_line(text: &str) -> usize {
-    text.rfind('\n').map_or(0, |at| at + 1)
+    memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1)
 }
 
 /// Returns where the second line begins.
 pub(crate) fn second_line(text: &str) -> usize {
-    text.find('\n').map_or(text.len(), |at| at + 1)
+    memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |at| at + 1)
+}
+
+/// The lines of a text, each with its line feed: what `split_inclusive` gives, in less time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines<'a>(pub(crate) &'a str);
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (line, rest) = self.0.split_at(second_line(self.0));
+        self.0 = rest;
+        (!line.is_empty()).then_some(line)
+    }
+}
+
+impl<'a> DoubleEndedIterator for Lines<'a> {
+    fn next_back(&mut self) -> Option<&'a str> {
+        let (rest, line) = self
+            .0
+            .split_at(last_line(self.0.strip_suffix('\n').unwrap_or(self.0)));
+        self.0 = rest;
+        (!line.is_empty()).then_some(line)
+    }
 }
 
 /// Takes lines as long as they fit. Returns how long they are, and how much room is left.
@@ -134,6 +156,16 @@ mod tests {
         let text = format!("a\n{long}\r\nb\n{long}");
         let expected = "a\n01234 ... [truncated] ... vwxyz\r\nb\n01234 ... [truncated] ... uvwxyz";
         assert_eq!(clipped(&text, 32), (expected.to_owned(), 2));
+    }
+
+    #[test]
+    fn splits_text_into_lines() {
+        for text in ["", "a", "\n", "a\nb", "a\n\nb\n", "\n\n", "ä\n☃"] {
+            let expected: Vec<_> = text.split_inclusive('\n').collect();
+            assert_eq!(Lines(text).collect::<Vec<_>>(), expected);
+            let backwards: Vec<_> = expected.into_iter().rev().collect();
+            assert_eq!(Lines(text).rev().collect::<Vec<_>>(), backwards);
+        }
     }
 
     #[test]

@@ -60,6 +60,18 @@ impl Line {
         self.at += 1;
     }
 
+    /// Writes characters at the cursor, each of one byte.
+    pub(super) fn put_ascii(&mut self, bytes: &[u8], raw_start: usize) {
+        let over = bytes.len().min(self.cells.len() - self.at);
+        let (over, more) = bytes.split_at(over);
+        let old = self.cells.get_mut(self.at..).unwrap_or_default();
+        for (old, new) in old.iter_mut().zip(ascii(over, raw_start)) {
+            *old = new;
+        }
+        self.cells.extend(ascii(more, raw_start + over.len()));
+        self.at += bytes.len();
+    }
+
     pub(super) fn apply(&mut self, effect: Effect) {
         match effect {
             Effect::Nothing | Effect::Print | Effect::Control => {}
@@ -114,4 +126,12 @@ impl Line {
         self.cells.clear();
         self.at = 0;
     }
+}
+
+fn ascii(bytes: &[u8], raw_start: usize) -> impl Iterator<Item = Cell> {
+    bytes.iter().enumerate().map(move |(index, &byte)| Cell {
+        char: char::from(byte),
+        raw_start: raw_start + index,
+        raw: 1,
+    })
 }

@@ -55,8 +55,12 @@ pub(super) fn without_introducer(sequence: &[u8]) -> Option<&[u8]> {
 /// it does something else.
 pub(super) fn after_colour(sequence: &str) -> Option<&str> {
     let parameters = sequence.strip_prefix('[')?;
-    let rest = parameters.trim_start_matches(|char: char| matches!(char, '0'..='9' | ';' | ':'));
-    rest.strip_prefix('m')
+    let is_parameter = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+    let end = parameters
+        .bytes()
+        .take_while(|byte| is_parameter(byte))
+        .count();
+    parameters.get(end..)?.strip_prefix('m')
 }
 
 #[derive(Default)]
