@@ -208,3 +208,71 @@ async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
         .signal(&chat("a"), process.id(), Signal::Kill, None)
         .unwrap();
 }
+
+/// Where two pieces of a search meet is no end of a line, and lines may end as other systems end them.
+#[tokio::test]
+async fn a_search_sees_whole_lines() {
+    let setup = setup();
+    let text = "head -c 70000 /dev/zero | tr '\\0' a; echo b; printf 'ready\\r\\n'; echo x > written; sleep 1000";
+    let process = setup.start(text).await;
+    setup.written("written").await;
+    for (until, end) in [
+        ("a$", None),
+        ("ready$", Some(70_007)),
+        ("b$", Some(70_001)),
+        ("^ready", Some(70_007)),
+    ] {
+        let options = WaitOptions {
+            timeout: if end.is_some() {
+                PATIENCE
+            } else {
+                Duration::from_millis(100)
+            },
+            until: Some(until.into()),
+            ..WaitOptions::default()
+        };
+        assert_eq!(
+            process.wait(&options).await.unwrap().match_end,
+            end,
+            "{until}"
+        );
+    }
+    setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Kill, None)
+        .unwrap();
+}
+
+/// Who waits for output waits for that of survivors, too.
+#[tokio::test]
+async fn survivors_can_be_waited_for() {
+    let setup = setup();
+    let process = setup
+        .start("mkfifo go; (read x < go; echo listening; exec sleep 1000) & echo hi")
+        .await;
+    finished(&process).await;
+    let wait = |until: Option<&str>| {
+        let process = Arc::clone(&process);
+        let until = until.map(str::to_owned);
+        tokio::spawn(async move {
+            let options = WaitOptions {
+                timeout: PATIENCE,
+                since: 3,
+                output: until.is_none(),
+                until,
+            };
+            process.wait(&options).await.unwrap().wake
+        })
+    };
+    let (text, output) = (wait(Some("listening")), wait(None));
+    tokio::task::yield_now().await;
+    setup.start("echo x > go").await;
+    assert_eq!(text.await.unwrap(), Wake::Matched);
+    assert_eq!(output.await.unwrap(), Wake::Output);
+    let never = wait(Some("never"));
+    setup
+        .registry
+        .signal(&chat("a"), process.id(), Signal::Kill, None)
+        .unwrap();
+    assert_eq!(never.await.unwrap(), Wake::Ended);
+}

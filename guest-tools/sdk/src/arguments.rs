@@ -39,7 +39,11 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, T
 
 /// Says that there is no such argument, and which one may be meant.
 fn unknown_argument(unknown: &str, names: &[String]) -> String {
-    let alike = |name: &&String| strsim::jaro_winkler(unknown, name);
+    let alike = |name: &&String| {
+        let part = unknown.len().min(name.len()) >= 3
+            && (name.contains(unknown) || unknown.contains(name.as_str()));
+        strsim::jaro_winkler(unknown, name).max(if part { ALIKE } else { 0.0 })
+    };
     let nearest = names
         .iter()
         .max_by(|one, other| alike(one).total_cmp(&alike(other)))
@@ -47,7 +51,7 @@ fn unknown_argument(unknown: &str, names: &[String]) -> String {
     let meant = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
     let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     let known = match known.len() {
-        0 => " There are none.".to_owned(),
+        0 => " This tool takes none.".to_owned(),
         _ => format!(" The arguments are {}.", known.join(", ")),
     };
     let stop = if meant.is_empty() { "." } else { "" };

@@ -25,7 +25,8 @@ impl Binary {
     /// Names the output of a process.
     pub(crate) fn of(process: &dyn Process, snapshot: &Snapshot) -> Self {
         let seen = (snapshot.head.len() + snapshot.tail.len()) as u64;
-        let sha256 = if matches!(snapshot.state, State::Running | State::Lingering(_)) {
+        let grows = matches!(snapshot.state, State::Running | State::Lingering(_));
+        let sha256 = if grows || snapshot.total > MAX_HASHED {
             None
         } else if seen == snapshot.total {
             let hash = Sha256::new().chain_update(&snapshot.head);
@@ -52,7 +53,7 @@ impl Binary {
 fn read(process: &dyn Process, total: u64) -> Option<Sha256> {
     let mut hash = Sha256::new();
     let mut at = 0;
-    while at < total.min(MAX_HASHED) {
+    while at < total {
         let chunk = process.read(at, CHUNK).ok()?;
         if chunk.offset != at || chunk.data.is_empty() {
             return None;

@@ -37,7 +37,8 @@ fn invalid(text: impl Into<String>) -> ToolError {
 /// Shortens a command for a reply, which has to stay small however long the command is.
 fn clip(mut command: String, most: usize) -> String {
     if command.len() > most {
-        command.truncate(command.floor_char_boundary(most));
+        let room = most.saturating_sub('…'.len_utf8());
+        command.truncate(command.floor_char_boundary(room));
         command.push('…');
     }
     command

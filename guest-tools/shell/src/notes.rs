@@ -40,7 +40,7 @@ impl Notes {
 /// A trailing `&` was cut off.
 pub(crate) fn promoted(id: &str) -> String {
     format!(
-        "The trailing \"&\" was removed and the command was started in the background instead. Use process_output with \
+        "The trailing \"&\" was removed and the whole command was started in the background instead. Use process_output with \
          process_id \"{id}\" to read its output; next time set run_in_background."
     )
 }
@@ -119,6 +119,11 @@ pub(crate) fn not_saved(why: &str) -> String {
 
 /// The output is not kept any longer.
 pub(crate) const NO_LONGER_KEPT: &str = "The output is no longer kept.";
+
+/// The cursor is not one of this process.
+pub(crate) fn beyond(total: u64) -> String {
+    format!("There are {total} bytes of output: since was beyond their end.")
+}
 
 /// There is more output after the stretch that was asked for.
 pub(crate) fn more_output(cursor: u64) -> String {

@@ -21,6 +21,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 const MIN_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_hours(1);
 const DEFAULT_MAX_BYTES: u32 = 32 * 1024;
+const MIN_MAX_BYTES: u32 = 256;
 /// As JSON, each of these bytes can become six.
 const MAX_MAX_BYTES: u32 = 128 * 1024;
 
@@ -51,10 +52,11 @@ pub(crate) struct Arguments {
     model_intent: Option<String>,
     /// Reply with the output from this byte offset on only: the cursor of an earlier reply, or 0 for the beginning.
     since: Option<u64>,
-    /// The most bytes of output to reply with, up to 131072. Default 32768.
+    /// The most bytes of output to reply with, from 256 to 131072. Default 32768.
     max_bytes: Option<u32>,
     /// Wait no longer than until the output (with since: from there on) matches this regular expression, such as
-    /// "listening on|error". The reply then has match_end, the byte offset right after the match.
+    /// "listening on|error". The reply then has match_end, the byte offset right after the match. Classes are of ASCII: write
+    /// "✓|✔" instead of "[✓✔]".
     until: Option<String>,
 }
 
@@ -111,9 +113,9 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         ("wait_timeout_ms", arguments.wait_timeout_ms),
     )?;
     let max_bytes = arguments.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    if !(1..=MAX_MAX_BYTES).contains(&max_bytes) {
+    if !(MIN_MAX_BYTES..=MAX_MAX_BYTES).contains(&max_bytes) {
         return Err(invalid(format!(
-            "max_bytes must be between 1 and {MAX_MAX_BYTES}"
+            "max_bytes must be between {MIN_MAX_BYTES} and {MAX_MAX_BYTES}"
         )));
     }
     let request = Request {
@@ -121,7 +123,8 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         timeout: wait_timeout(timeout.as_ref())?,
         since: arguments.since,
         max_bytes,
-        until: arguments.until.as_deref(),
+        // Models fill in what they do not need.
+        until: arguments.until.as_deref().filter(|until| !until.is_empty()),
     };
     match report(processes, &request) {
         Ok(report) => Ok(report),
@@ -158,7 +161,10 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     let process = processes.open(request.id)?;
     let options = WaitOptions {
         timeout: request.timeout,
-        since: request.since.unwrap_or(0),
+        since: match request.since {
+            Some(since) if request.until.is_none() => since + unfinished(process.as_ref(), since)?,
+            since => since.unwrap_or(0),
+        },
         output: request.since.is_some() && request.until.is_none(),
         until: request.until.map(str::to_owned),
     };
@@ -218,6 +224,18 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     Ok(report)
 }
 
+/// Returns how much of the output from a cursor on is a character or a control sequence that is still being written, if it is
+/// no more than that: that is no output to wake up for.
+fn unfinished(process: &dyn Process, since: u64) -> Result<u64, Error> {
+    let chunk = process.read(since, MIN_MAX_BYTES)?;
+    let unfinished = toolhost_view::incomplete(&chunk.data);
+    Ok(if unfinished == chunk.data.len() && !chunk.end {
+        unfinished as u64
+    } else {
+        0
+    })
+}
+
 /// Adds the output from a cursor on.
 fn with_page(
     mut report: Report,
@@ -227,7 +245,15 @@ fn with_page(
     notes: &mut Notes,
 ) -> Result<Report, Error> {
     let chunk = process.read(since, max_bytes)?;
-    let shown = toolhost_view::page(&chunk.data, !chunk.end);
+    let max = usize::try_from(max_bytes).unwrap_or(CAP);
+    let mut shown = toolhost_view::page(&chunk.data, !chunk.end, max);
+    let mut data = chunk.data.as_slice();
+    // What is no UTF-8 takes more bytes as text than it had.
+    while shown.text.len() > max {
+        let fits = data.len() * max / shown.text.len();
+        data = data.get(..fits.min(data.len() - 1)).unwrap_or_default();
+        shown = toolhost_view::page(data, true, data.len());
+    }
     let cursor = chunk.offset + shown.used as u64;
     if shown.is_binary {
         notes.add(Rank::Output, notes::BINARY);
@@ -237,8 +263,13 @@ fn with_page(
     report.encoding_errors = Some(shown.encoding_errors).filter(|count| *count > 0);
     report.cursor = Some(cursor);
     report.gap_bytes = chunk.offset.checked_sub(since).filter(|gap| *gap > 0);
+    if chunk.offset < since {
+        notes.add(Rank::Output, notes::beyond(chunk.total));
+    }
     // What a running process writes meanwhile is found by the next call. So is a character that has only begun.
-    if shown.used > 0 && cursor < snapshot.total.min(chunk.total) {
+    let rest = chunk.data.get(shown.used..).unwrap_or_default();
+    let unfinished = chunk.data.len() < max && toolhost_view::incomplete(rest) == rest.len();
+    if !unfinished && cursor < snapshot.total.min(chunk.total) {
         notes.add(Rank::Output, notes::more_output(cursor));
     }
     Ok(report)

@@ -3,17 +3,9 @@
 /// The longest line that can be a prompt, in bytes.
 const MAX: usize = 300;
 
-/// How prompts end, and what they say.
+/// How prompts end, and what they ask for.
 const ENDS: [&str; 6] = ["?", ":", "]", ")", ">", "..."];
-const QUESTIONS: [&str; 7] = [
-    "?",
-    "password",
-    "passphrase",
-    "[y/n",
-    "(y/n",
-    "yes/no",
-    "press ",
-];
+const QUESTIONS: [&str; 5] = ["password", "passphrase", "[y/n", "(y/n", "yes/no"];
 
 /// Returns whether the text ends with a line that is not complete and looks like a question.
 pub(crate) fn is_prompt(output: &str) -> bool {
@@ -23,9 +15,15 @@ pub(crate) fn is_prompt(output: &str) -> bool {
         return false;
     }
     let lower = trimmed.to_lowercase();
-    // Who asks leaves a blank for the answer, or says what he asks for.
-    let leaves_room = line.ends_with([' ', '\t']) && trimmed.ends_with([':', '?', '>', ']']);
-    leaves_room || QUESTIONS.iter().any(|question| lower.contains(question))
+    let asks = QUESTIONS.iter().any(|question| lower.contains(question))
+        || lower.starts_with("press ")
+        // As the end of a word, so not in an address.
+        || lower.ends_with('?')
+        || lower.contains("? ");
+    // Who asks leaves a blank for the answer.
+    asks || line.ends_with([' ', '\t'])
+        && trimmed.ends_with([':', '>'])
+        && !trimmed.starts_with('[')
 }
 
 #[cfg(test)]
@@ -60,6 +58,10 @@ mod tests {
             "listening on http://[::1]:8080/",
             "error: x",
             "[####  ]",
+            "[====>   ] ",
+            "Installing express ...",
+            "compress (input)",
+            "Fetching https://h/a.tgz?x=1 ...",
             "\n  \t",
         ] {
             assert!(!is_prompt(output), "{output}");

@@ -184,11 +184,8 @@ impl Report {
         if snapshot.total > 0 && snapshot.head.is_empty() && snapshot.tail.is_empty() {
             notes.add(Rank::Output, notes::NO_LONGER_KEPT);
         }
-        let windows = Windows {
-            head: &snapshot.head,
-            tail: &snapshot.tail,
-            total: snapshot.total,
-        };
+        let windows = complete(snapshot);
+        self.cursor = Some(windows.total);
         let View {
             text,
             is_binary,
@@ -241,6 +238,28 @@ impl Report {
         {
             notes.add(Rank::Cause, note);
         }
+    }
+}
+
+/// Returns the ends of an output without what is still being written: a character or a control sequence of which more comes.
+fn complete(snapshot: &Snapshot) -> Windows<'_> {
+    let (mut head, mut tail) = (snapshot.head.as_slice(), snapshot.tail.as_slice());
+    let live = matches!(snapshot.state, State::Running | State::Lingering(_));
+    let last = if tail.is_empty() {
+        &mut head
+    } else {
+        &mut tail
+    };
+    let cut = if live {
+        toolhost_view::incomplete(last)
+    } else {
+        0
+    };
+    *last = last.get(..last.len() - cut).unwrap_or_default();
+    Windows {
+        head,
+        tail,
+        total: snapshot.total.saturating_sub(cut as u64),
     }
 }
 

@@ -42,7 +42,11 @@ fn first_control(bytes: &[u8]) -> Option<usize> {
     Some(index * 64 + within)
 }
 
-/// How many bytes of lines are taken together at most, and so looked at twice where something is wrong with one of them.
+/// The longest control sequence that changes colours, in bytes: two colours of three parts each.
+const LONGEST_COLOUR: usize = 40;
+
+/// How many bytes of lines are taken together at most. Where something is wrong with one of them, the rest is looked at again,
+/// so that this bounds how often.
 const BLOCK: usize = 1024;
 
 /// Cleans bytes, of which the first has this offset in the whole output.
@@ -107,6 +111,24 @@ pub(crate) fn cut_at_end(bytes: &[u8]) -> usize {
         .iter()
         .any(|&byte| parser.advance(&[byte]).is_some());
     if is_complete { 0 } else { sequence.len() }
+}
+
+/// Returns how many bytes at the start are the rest of a control sequence that changes colours, which only an output that has
+/// such sequences `before` begins with.
+pub(crate) fn cut_at_start(bytes: &[u8], before: &[u8]) -> usize {
+    let is_parameter = |byte: &&u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+    let parameters = bytes
+        .iter()
+        .take(LONGEST_COLOUR)
+        .take_while(is_parameter)
+        .count();
+    let is_rest =
+        bytes.get(parameters) == Some(&b'm') && memchr::memmem::find(before, b"\x1B[").is_some();
+    if is_rest && parameters > 0 {
+        parameters + 1
+    } else {
+        0
+    }
 }
 
 struct Cleaner {
@@ -190,6 +212,11 @@ impl Cleaner {
             self.parser = Parser::default();
             let begun = bytes.get(sequence - start..).unwrap_or_default();
             if let Some(rest) = sequence::without_introducer(begun) {
+                // They are counted as they are met again.
+                let errors = rest
+                    .utf8_chunks()
+                    .filter(|chunk| !chunk.invalid().is_empty());
+                self.text.encoding_errors -= errors.count() as u64;
                 self.written(rest, start + bytes.len() - rest.len());
             }
         }

@@ -54,6 +54,10 @@ impl Layout {
             self.push(all, 0, text.len(), limit);
             return self;
         }
+        if lines::shown_length(text, MIN_LINE) <= cap {
+            self.push(all, 0, text.len(), MIN_LINE);
+            return self;
+        }
         // Each end has half of the room, and more than both have does not fit, so that they do not meet.
         let room = cap.saturating_sub(marker(total).len());
         let end = lines::head_end(text, None, room - room / 2, MIN_LINE);

@@ -113,7 +113,11 @@ pub fn render(output: Windows<'_>, cap: usize) -> View {
         (layout, all.encoding_errors, Some(lines as u64))
     } else {
         let (head, _) = (output.head).split_at(output.head.len() - edge::cut_at_end(output.head));
-        let (_, tail) = output.tail.split_at(edge::cut_at_start(output.tail));
+        let cut = match edge::cut_at_start(output.tail) {
+            0 => clean::cut_at_start(output.tail, output.head),
+            character => character,
+        };
+        let (_, tail) = output.tail.split_at(cut);
         let head = clean(head, 0);
         let tail = clean(tail, total - tail.len() as u64);
         let layout = Layout::new(Known::Ends(&head, &tail), total, cap);
@@ -140,15 +144,14 @@ pub struct Page {
     pub used: usize,
 }
 
-/// Decodes and cleans a stretch of output. If `more` follows, a character or a control sequence that is cut at the end is left
-/// to the next stretch.
+/// Decodes and cleans a stretch of output of at most `max` bytes. If `more` may follow, a character or a control sequence that
+/// is cut at the end is left to the next stretch, unless nothing else fits into this one.
 #[must_use]
-pub fn page(bytes: &[u8], more: bool) -> Page {
-    let cut = |bytes| match edge::cut_at_end(bytes) {
-        0 => clean::cut_at_end(bytes),
-        character => character,
+pub fn page(bytes: &[u8], more: bool, max: usize) -> Page {
+    let used = match bytes.len() - if more { incomplete(bytes) } else { 0 } {
+        0 if bytes.len() >= max => bytes.len(),
+        used => used,
     };
-    let used = whole(bytes.len(), if more { cut(bytes) } else { 0 });
     let bytes = bytes.get(..used).unwrap_or(bytes);
     let is_binary = binary::is_binary(&[bytes]);
     let text = clean(if is_binary { b"" } else { bytes }, 0);
@@ -160,12 +163,12 @@ pub fn page(bytes: &[u8], more: bool) -> Page {
     }
 }
 
-/// Returns how much of a stretch is used if this much at its end is incomplete. One that is too short for even one character
-/// would never end, so that it is used all the same.
-fn whole(length: usize, incomplete: usize) -> usize {
-    match length - incomplete {
-        0 => length,
-        whole => whole,
+/// Returns how many bytes at the end are a character or a control sequence that is not complete: what is still being written.
+#[must_use]
+pub fn incomplete(bytes: &[u8]) -> usize {
+    match edge::cut_at_end(bytes) {
+        0 => clean::cut_at_end(bytes),
+        character => character,
     }
 }
 

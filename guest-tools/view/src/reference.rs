@@ -189,10 +189,19 @@ pub struct Page {
 /// stretch.
 #[must_use]
 pub fn page(bytes: &[u8], more: bool) -> Page {
-    let used = crate::whole(bytes.len(), if more { edge::cut_at_end(bytes) } else { 0 });
+    let used = whole(bytes.len(), if more { edge::cut_at_end(bytes) } else { 0 });
     Page {
         text: String::from_utf8_lossy(bytes.get(..used).unwrap_or(bytes)).into_owned(),
         used,
+    }
+}
+
+/// Returns how much of a stretch is used if this much at its end is incomplete. One that is too short for even one character
+/// would never end, so that it is used all the same.
+fn whole(length: usize, incomplete: usize) -> usize {
+    match length - incomplete {
+        0 => length,
+        whole => whole,
     }
 }
 

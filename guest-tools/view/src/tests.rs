@@ -80,7 +80,7 @@ fn counts_lines_that_it_has_seen() {
 #[test]
 fn pages_end_between_characters() {
     let page_of = |bytes: &[u8], more| {
-        let page = page(bytes, more);
+        let page = page(bytes, more, bytes.len());
         (page.text, page.used)
     };
     for (bytes, more, text, used) in [
@@ -95,21 +95,52 @@ fn pages_end_between_characters() {
     }
 }
 
+/// What is still being written is left to the next stretch, however little there is.
+#[test]
+fn what_is_incomplete_is_not_used_where_more_comes() {
+    for (bytes, used) in [
+        (&b"\xE2\x98"[..], 0),
+        (b"ab\xE2", 2),
+        (b"ab \x1B[3", 3),
+        (b"\x1B", 0),
+        (b"ab", 2),
+    ] {
+        assert_eq!(page(bytes, true, 1000).used, used, "{bytes:?}");
+        assert_eq!(page(bytes, false, 1000).used, bytes.len());
+        assert_eq!(incomplete(bytes), bytes.len() - used);
+    }
+}
+
+#[test]
+fn lines_that_fit_when_they_are_clipped_are_all_there_once() {
+    let long = format!("ab{}xyz\n", "😀".repeat(900));
+    for middle in ["MIDDLE\n", ""] {
+        let output = long.repeat(8) + middle + &long.repeat(8);
+        let View {
+            text, truncation, ..
+        } = view(output.as_bytes());
+        let truncation = truncation.unwrap();
+        assert_eq!(text.matches("MIDDLE").count(), middle.len() / 7);
+        assert!(!text.contains("[omitted"), "{truncation:?}");
+        assert_eq!(truncation.clipped_lines, 16);
+    }
+}
+
 #[test]
 fn binary_output_has_no_text() {
     let mut output = b"GIF89a\0".repeat(10_000);
     let binary = view(&output);
     assert!(binary.is_binary && binary.text.is_empty() && binary.truncation.is_none());
     output.truncate(100);
-    assert!(page(&output, false).is_binary);
-    assert_eq!(page(&output, false).used, 100);
+    assert!(page(&output, false, CAP).is_binary);
+    assert_eq!(page(&output, false, CAP).used, 100);
 }
 
 #[test]
 fn counts_what_is_no_utf_8() {
     let output = [&b"caf\xE9 "[..], &b"a".repeat(100_000), b" caf\xE9"].concat();
     assert_eq!(view(&output).encoding_errors, 2);
-    assert_eq!(page(&output, false).encoding_errors, 2);
+    assert_eq!(page(&output, false, CAP).encoding_errors, 2);
 }
 
 #[test]
@@ -231,7 +262,7 @@ proptest! {
         let mut at = 0;
         while at < text.len() {
             let end = (at + size).min(text.len());
-            let page = page(&text.as_bytes()[at..end], end < text.len());
+            let page = page(&text.as_bytes()[at..end], end < text.len(), size);
             prop_assert!(page.used > 0);
             joined.push_str(&page.text);
             at += page.used;

@@ -61,7 +61,11 @@ impl Search {
             self.cursor = chunk.offset + chunk.data.len() as u64;
             self.before.extend(chunk.data);
             let from = usize::from(self.has_context);
-            if let Some(found) = self.until.find_at(&self.before, from) {
+            let more = chunk.total > self.cursor;
+            if let Some(found) = self.until.find_at(&self.before, from)
+                // The end of a piece is no end of a line, nor of a word.
+                && !(more && found.end() == self.before.len())
+            {
                 return Some(start + found.end() as u64);
             }
             let old = self.before.len().saturating_sub(OVERLAP + 1);
@@ -86,6 +90,7 @@ pub(super) fn expression(text: &str) -> Result<Regex, Error> {
     let built = RegexBuilder::new(text)
         .unicode(false)
         .multi_line(true)
+        .crlf(true)
         .size_limit(MAX_EXPRESSION)
         .dfa_size_limit(MAX_SEARCH)
         .build();

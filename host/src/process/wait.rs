@@ -33,7 +33,7 @@ pub struct WaitOptions {
 /// Why a wait returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The shell has exited and its output was drained.
+    /// The shell has exited and its output was drained; for who waits for output, nothing can write any more.
     Ended,
     /// The expression matched.
     Matched,
@@ -110,14 +110,19 @@ impl Process {
     /// Returns why a wait is over, if it is.
     async fn look(&self, options: &WaitOptions, search: Option<&mut Search>) -> Option<Waited> {
         // Before the search, which so sees everything that one that has ended wrote.
-        let drained = self.progress().drained;
+        let ended = {
+            let progress = self.progress();
+            // Who waits for output waits for that of survivors, too.
+            let more = progress.state().is_live() && !progress.output_ended;
+            progress.drained && !(more && (options.output || search.is_some()))
+        };
         if let Some(search) = search
             && let Some(found) = search.go_on(self).await
         {
             return Some(self.progress().waited(Wake::Matched, Some(found)));
         }
         let progress = self.progress();
-        if drained {
+        if ended {
             return Some(progress.waited(Wake::Ended, None));
         }
         if options.output && progress.capture.total() > options.since {

@@ -12,8 +12,7 @@ use crate::report::{Report, Status};
 use crate::{duration, file_dump, prompt, wait};
 
 /// What is said of a process that the chat had, and has no more.
-const CHAT_ENDED: &str =
-    "the chat was ended while the command ran, and with it the command: its output is gone";
+const CHAT_ENDED: &str = "the chat was ended, and the command and its output with it";
 
 /// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
 pub(crate) fn report(
@@ -27,7 +26,7 @@ pub(crate) fn report(
     let waited = wait::wait(process, &WaitOptions::at_most(timeout), begin);
     let snapshot = match process.snapshot() {
         Ok(snapshot) => snapshot,
-        Err(error) => return without_output(&id, &waited, &error, timeout),
+        Err(error) => return without_output(&id, &waited, &error, (timeout, begin)),
     };
     let mut report = Report::of(&snapshot, &id, &mut notes);
     if snapshot.state == State::Running {
@@ -94,7 +93,7 @@ fn without_output(
     id: &str,
     waited: &Result<Waited, Error>,
     error: &Error,
-    timeout: Duration,
+    (timeout, begin): (Duration, Instant),
 ) -> Report {
     let mut report = Report {
         exit_code: -1,
@@ -113,8 +112,12 @@ fn without_output(
         Ok(waited) if waited.state != State::Running => report = Report::of_state(&waited.state),
         Ok(_) => {}
         // The first error says more than the second.
-        Err(first) => reason = first,
+        Err(first) => {
+            reason = first;
+            report.timed_out = begin.elapsed() >= timeout;
+        }
     }
+    report.success = false;
     if *reason == Error::NotFound {
         report.error = Some(CHAT_ENDED.to_owned());
         return report;

@@ -159,7 +159,7 @@ fn promotes_a_trailing_ampersand() {
       "success": true,
       "exit_code": 0,
       "wall_duration_ms": 0,
-      "note": "The trailing \"&\" was removed and the command was started in the background instead. Use process_output with process_id \"p1\" to read its output; next time set run_in_background.",
+      "note": "The trailing \"&\" was removed and the whole command was started in the background instead. Use process_output with process_id \"p1\" to read its output; next time set run_in_background.",
       "background_process_id": "p1",
       "command": "npm run dev",
       "running": true,

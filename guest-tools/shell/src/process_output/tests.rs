@@ -44,7 +44,7 @@ fn checks_its_arguments_first() {
     );
     assert_eq!(
         refusal(r#"{"process_id": "p", "max_bytes": 0}"#),
-        "max_bytes must be between 1 and 131072"
+        "max_bytes must be between 256 and 131072"
     );
     assert!(
         refusal(r#"{"process_id": "p", "wait_time": "5s"}"#)
@@ -167,14 +167,11 @@ fn reads_on_from_a_cursor() {
     "cursor":14}
     "#);
     let part = reply(
-        process(),
-        r#"{"process_id": "p", "since": 0, "max_bytes": 4}"#,
+        FakeProcess::new("p").prints("123\n".repeat(100)),
+        r#"{"process_id": "p", "since": 0, "max_bytes": 256}"#,
     );
-    assert!(
-        part.contains(r#""output":"one\n""#) && part.contains(r#""cursor":4"#),
-        "{part}"
-    );
-    assert!(part.contains("go on with since=4"), "{part}");
+    assert!(part.contains(r#""cursor":256"#), "{part}");
+    assert!(part.contains("go on with since=256"), "{part}");
 
     let options = waits(process(), r#"{"process_id": "p", "since": 14}"#);
     assert!(options[0].output && options[0].since == 14);
@@ -331,4 +328,56 @@ fn a_stretch_may_be_no_text() {
     "cause":"itself",
     "cursor":7}
     "#);
+}
+
+/// What has only begun is left to the next reply, and nobody is woken for it.
+#[test]
+fn what_is_still_being_written_is_not_shown() {
+    for (output, complete) in [(&b"abc\xE2"[..], 3), (b"one \x1B[3", 4)] {
+        let process = || FakeProcess::new("p").prints(output);
+        let first = reply(process(), r#"{"process_id": "p"}"#);
+        assert!(
+            first.contains(&format!(r#""cursor":{complete}"#)),
+            "{first}"
+        );
+        let arguments = format!(r#"{{"process_id": "p", "since": {complete}}}"#);
+        let next = reply(process(), &arguments);
+        assert!(
+            next.contains(&format!(r#""cursor":{complete}"#)) && !next.contains("There is more"),
+            "{next}"
+        );
+        let waited_from = waits(process(), &arguments)[0].since;
+        assert_eq!(waited_from, output.len() as u64);
+        let ended = reply(process().exits(0), &arguments);
+        assert!(
+            ended.contains(&format!(r#""cursor":{}"#, output.len())),
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn text_is_no_longer_than_asked_for_either() {
+    let process = FakeProcess::new("p")
+        .prints(b"ab\xE9".repeat(22_000))
+        .exits(0);
+    let processes = FakeProcesses::new().has(process, "a");
+    let arguments = serde_json::from_str(r#"{"process_id": "p", "since": 0}"#).unwrap();
+    let report = run(&processes, arguments).unwrap();
+    assert!(report.output.len() <= 32_768 && report.output.len() > 30_000);
+    assert!(report.note.unwrap().contains("go on with since="));
+}
+
+#[test]
+fn says_that_a_cursor_is_of_something_else() {
+    let report = reply(
+        FakeProcess::new("p").prints("abc").exits(0),
+        r#"{"process_id": "p", "since": 99}"#,
+    );
+    assert!(
+        report.contains("There are 3 bytes") && report.contains(r#""cursor":3"#),
+        "{report}"
+    );
+    let empty = waits(FakeProcess::new("p"), r#"{"process_id": "p", "until": ""}"#);
+    assert_eq!(empty[0].until, None);
 }

@@ -93,6 +93,26 @@ fn counts_errors() {
 }
 
 #[test]
+fn counts_errors_once() {
+    assert_eq!(clean(b"\x1B]0;a\xFFb\n\xFE", 0).encoding_errors, 2);
+}
+
+#[test]
+fn a_window_may_begin_in_a_colour() {
+    let coloured = b"\x1B[1mx";
+    assert_eq!(cut_at_start(b"8;5;12mfoo", coloured), 7);
+    for (bytes, before) in [
+        (&b"8;5;12mfoo"[..], &b"plain"[..]),
+        (b"12 m", coloured),
+        (b"make", coloured),
+        (b"12Kfoo", coloured),
+        (b"", coloured),
+    ] {
+        assert_eq!(cut_at_start(bytes, before), 0);
+    }
+}
+
+#[test]
 fn a_progress_bar_becomes_its_last_line() {
     let bar: String = (0..=10_000)
         .map(|step| {
