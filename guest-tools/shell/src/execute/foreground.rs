@@ -42,7 +42,9 @@ pub(crate) fn report(
         background::classify(command),
         Ampersand::Interior | Ampersand::Nested
     );
-    if report.status == Some(Status::Lingering) && left_by_ampersand {
+    // Who did not mean to write one needs no advice about it.
+    let meant = background::split_url(command).is_none();
+    if report.status == Some(Status::Lingering) && left_by_ampersand && meant {
         notes.add(Rank::Advice, notes::AMPERSAND);
     }
     if report.binary.is_none() && file_dump::is_file_dump(command) {

@@ -238,6 +238,9 @@ fn says_that_an_ampersand_split_a_url() {
       "cursor": 0
     }
     "#);
+    let lingers = one(FakeProcess::new("p1").lingers(0, &[(7, "curl http://h/?a=1")]));
+    let report = run_command(&lingers, "curl http://h/?a=1&b=2");
+    assert!(!report.note.unwrap().contains("run_in_background"));
     let promoted = r#"{"command": "curl http://h/?a=1&b=2 &"}"#;
     let report = reply(&one(FakeProcess::new("p1")), promoted);
     assert!(
