@@ -292,6 +292,35 @@ async fn a_long_command_does_not_come_back_whole() {
     );
 }
 
+/// The reference's rows `TruncateOutput` that are too long for the table of cases.
+#[tokio::test]
+async fn outputs_around_the_cap_are_what_they_were_or_fit() {
+    let setup = Setup::new().await;
+    let repeat = |byte: char, count: usize| format!("head -c {count} /dev/zero | tr '\\0' {byte}");
+    for (command, expected) in [
+        (repeat('a', 32_768), Some("a".repeat(32_768))),
+        (repeat('b', 33_792), None),
+        (format!("{}; printf ☃", repeat('x', 32_767)), None),
+        (
+            format!("{}; printf ☃", repeat('x', 32_765)),
+            Some("x".repeat(32_765) + "☃"),
+        ),
+    ] {
+        let reply = setup.execute(&command).await;
+        let output = reply["output"].as_str().unwrap();
+        assert!(output.len() <= 32_768, "{command}: {}", output.len());
+        assert_eq!(
+            reply["truncated"].is_null(),
+            expected.is_some(),
+            "{command}"
+        );
+        if let Some(expected) = expected {
+            assert_eq!(output, expected);
+        }
+    }
+    setup.host.shutdown().await;
+}
+
 /// Whatever an output looks like, rendering it takes little of a guest's memory: here it has no more.
 #[tokio::test]
 async fn three_mebibytes_are_enough_to_render() {
