@@ -23,7 +23,8 @@ pub struct WaitOptions {
     /// The cursor from which `until` searches, and with which `output` compares.
     pub since: u64,
     /// A regular expression over bytes that ends the wait when it matches what is kept from `since` on, in memory or saved; a
-    /// match of more than 4 KiB may not be found. Classes such as `\w` are those of ASCII, `^` and `$` are the ends of lines;
+    /// match of more than 4 KiB may not be found. Classes such as `\w` are those of ASCII, `^` and `$` are the ends of lines (and
+    /// of what is written so far);
     /// the compiled expression is bounded to 16 KiB.
     pub until: Option<String>,
     /// Whether any byte past `since` ends the wait.
