@@ -72,6 +72,12 @@ impl Setup {
         )
     }
 
+    /// Sends a signal, with the grace of the limits.
+    fn signal(&self, process: &Process, signal: Signal) {
+        let sent = self.registry.signal(&chat("a"), process.id(), signal, None);
+        sent.unwrap();
+    }
+
     /// Waits for a line that a command wrote to a file of the workspace: a pid, or just that it is ready.
     async fn written(&self, name: &str) -> String {
         file(&self.workspace.path().join(name))
@@ -98,4 +104,9 @@ fn code(state: &State) -> i32 {
         State::Exited(status) => status.code.unwrap(),
         other => panic!("{other:?}"),
     }
+}
+
+fn assert_lingers(process: &Process) {
+    let state = process.state();
+    assert!(matches!(state, State::Lingering(_)), "{state:?}");
 }

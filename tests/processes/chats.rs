@@ -75,10 +75,7 @@ async fn the_limit_of_live_processes_names_them() {
         "{text}"
     );
     start("b").await.expect("another chat has its own limit");
-    setup
-        .registry
-        .signal(&chat("a"), first.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&first, Signal::Kill);
     finished(&first).await;
     start("a").await.unwrap();
     setup.registry.shutdown().await;

@@ -45,10 +45,7 @@ async fn finished_when_the_shell_has_exited_not_when_the_pipe_closes() {
         (pid, "sleep 1000")
     );
     // It can still be signalled, and its end is noticed.
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Terminate, None)
-        .unwrap();
+    setup.signal(&process, Signal::Terminate);
     until_dead(pid).await;
     until("the process has exited", || {
         matches!(process.state(), State::Exited(_)).then_some(())
@@ -63,11 +60,7 @@ async fn a_survivor_without_the_pipe_is_seen_too() {
         .start("sleep 1000 >/dev/null 2>&1 & echo $! > pid")
         .await;
     finished(&process).await;
-    assert!(
-        matches!(process.state(), State::Lingering(_)),
-        "{:?}",
-        process.state()
-    );
+    assert_lingers(&process);
     let pid = setup.pid("pid").await;
     assert_eq!(process.snapshot().await.survivors[0].pid, pid);
     setup.registry.shutdown().await;
@@ -111,10 +104,7 @@ async fn a_closed_output_is_not_the_end() {
         changes.next().await;
     }
     assert_eq!(process.state(), State::Running);
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
     finished(&process).await;
     assert!(!is_alive(pid));
 }

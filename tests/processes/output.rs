@@ -169,10 +169,7 @@ async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
     };
     let waited = tokio::time::timeout(PATIENCE, flood.wait(&options)).await;
     assert_eq!(waited.unwrap().unwrap().wake, Wake::TimedOut);
-    setup
-        .registry
-        .signal(&chat("a"), flood.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&flood, Signal::Kill);
 
     let process = setup
         .start("seq 1 50000; echo READY in the middle; seq 1 50000; sleep 1000")
@@ -206,10 +203,7 @@ async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
             );
         }
     }
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
 }
 
 /// Where two pieces of a search meet is no end of a line, and lines may end as other systems end them.
@@ -244,10 +238,7 @@ async fn a_search_sees_whole_lines() {
             "{until}"
         );
     }
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
 }
 
 /// Who waits for output waits for that of survivors, too.
@@ -277,9 +268,6 @@ async fn survivors_can_be_waited_for() {
     assert_eq!(text.await.unwrap(), Wake::Matched);
     assert_eq!(output.await.unwrap(), Wake::Output);
     let never = wait(Some("never"));
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
     assert_eq!(never.await.unwrap(), Wake::Ended);
 }

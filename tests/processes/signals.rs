@@ -14,10 +14,7 @@ async fn a_signal_is_told_by_name_and_cause() {
         (None, Some("SIGSEGV"), Cause::Itself)
     );
     let process = setup.start("sleep 1000").await;
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
     finished(&process).await;
     let State::Exited(status) = process.state() else {
         panic!("{:?}", process.state())
@@ -56,10 +53,7 @@ async fn terminate_reaches_a_stopped_process_and_its_children() {
         .start("sleep 1000 & echo $! > child; echo $$ > pid; kill -STOP $$; wait")
         .await;
     let (child, pid) = (setup.pid("child").await, setup.pid("pid").await);
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Terminate, None)
-        .unwrap();
+    setup.signal(&process, Signal::Terminate);
     until_dead(pid).await;
     until_dead(child).await;
 }
@@ -71,10 +65,7 @@ async fn a_handler_of_its_own_decides_the_exit_code() {
         .start("trap 'echo bye; exit 7' TERM; echo ready > ready; while :; do sleep 0.01; done")
         .await;
     setup.written("ready").await;
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Terminate, None)
-        .unwrap();
+    setup.signal(&process, Signal::Terminate);
     finished(&process).await;
     let State::Exited(status) = process.state() else {
         panic!("{:?}", process.state())
@@ -83,9 +74,8 @@ async fn a_handler_of_its_own_decides_the_exit_code() {
     // A signal to what has ended is no error: its state says so.
     let again = setup
         .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
-    assert_eq!(again, process.state());
+        .signal(&chat("a"), process.id(), Signal::Kill, None);
+    assert_eq!(again.unwrap(), process.state());
 }
 
 #[tokio::test]
@@ -103,10 +93,7 @@ async fn each_signal_arrives() {
         );
         let process = setup.start(&command).await;
         setup.written(&format!("ready-{name}")).await;
-        setup
-            .registry
-            .signal(&chat("a"), process.id(), signal, None)
-            .unwrap();
+        setup.signal(&process, signal);
         finished(&process).await;
         // The shell may say more, as the `sleep` that it waited for got the signal too.
         let output = String::from_utf8(process.snapshot().await.head).unwrap();
@@ -128,16 +115,9 @@ async fn what_escaped_its_group_does_not_hold_a_place_after_a_kill() {
         .start("setsid sh -c 'echo $$ > pid; exec sleep 1000' & echo hi")
         .await;
     finished(&process).await;
-    assert!(
-        matches!(process.state(), State::Lingering(_)),
-        "{:?}",
-        process.state()
-    );
+    assert_lingers(&process);
     let escaped = setup.pid("pid").await;
-    setup
-        .registry
-        .signal(&chat("a"), process.id(), Signal::Kill, None)
-        .unwrap();
+    setup.signal(&process, Signal::Kill);
     until("the process has exited", || {
         matches!(process.state(), State::Exited(_)).then_some(())
     })

@@ -176,12 +176,9 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     if let Some(Err(Error::Invalid(reason))) = waited {
         return Err(Error::Invalid(reason));
     }
-    let wake = waited
-        .as_ref()
-        .and_then(|waited| Some(waited.as_ref().ok()?.wake));
-    let match_end = waited
-        .as_ref()
-        .and_then(|waited| waited.as_ref().ok()?.match_end);
+    let seen = waited.as_ref().and_then(|waited| waited.as_ref().ok());
+    let wake = seen.map(|seen| seen.wake);
+    let match_end = seen.and_then(|seen| seen.match_end);
     // A wait that failed says more than a look that fails after it.
     let snapshot = process.snapshot().map_err(|error| match waited {
         Some(Err(first)) => first,

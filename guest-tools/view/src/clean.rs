@@ -15,23 +15,21 @@ const CONTROL: u8 = 1;
 const ESCAPE: u8 = 2;
 const WIDE: u8 = 4;
 
-/// Returns which of these are among bytes. Without branches, which a compiler can do for many bytes at once.
+/// Returns what a byte is. Without branches, which a compiler can do for many bytes at once.
+fn kind(byte: u8) -> u8 {
+    let escape = byte == sequence::ESCAPE;
+    let control = ((byte < b' ') & (byte != b'\t') & !escape) | (byte == 0x7F);
+    let wide = byte >= 0x80;
+    (u8::from(control) * CONTROL) | (u8::from(escape) * ESCAPE) | (u8::from(wide) * WIDE)
+}
+
 fn kinds(bytes: &[u8]) -> u8 {
-    bytes.iter().fold(0, |kinds, &byte| {
-        let escape = byte == sequence::ESCAPE;
-        let control = ((byte < b' ') & (byte != b'\t') & !escape) | (byte == 0x7F);
-        let wide = byte >= 0x80;
-        kinds
-            | (u8::from(control) * CONTROL)
-            | (u8::from(escape) * ESCAPE)
-            | (u8::from(wide) * WIDE)
-    })
+    bytes.iter().fold(0, |kinds, &byte| kinds | kind(byte))
 }
 
 /// Returns where the first control character but line feeds and tabs is.
 fn first_control(bytes: &[u8]) -> Option<usize> {
-    let is_control =
-        |byte: u8| ((byte < b' ') & (byte != b'\t') & (byte != b'\n')) | (byte == 0x7F);
+    let is_control = |byte: u8| (kind(byte) & (CONTROL | ESCAPE) != 0) & (byte != b'\n');
     let any = |bytes: &[u8]| {
         bytes
             .iter()
@@ -116,19 +114,11 @@ pub(crate) fn cut_at_end(bytes: &[u8]) -> usize {
 /// Returns how many bytes at the start are the rest of a control sequence that changes colours, which only an output that has
 /// such sequences `before` begins with.
 pub(crate) fn cut_at_start(bytes: &[u8], before: &[u8]) -> usize {
-    let is_parameter = |byte: &&u8| matches!(byte, b'0'..=b'9' | b';' | b':');
-    let parameters = bytes
-        .iter()
-        .take(LONGEST_COLOUR)
-        .take_while(is_parameter)
-        .count();
-    let is_rest =
-        bytes.get(parameters) == Some(&b'm') && memchr::memmem::find(before, b"\x1B[").is_some();
-    if is_rest && parameters > 0 {
-        parameters + 1
-    } else {
-        0
-    }
+    let parameters = sequence::parameters(bytes.get(..LONGEST_COLOUR).unwrap_or(bytes));
+    let is_rest = parameters > 0
+        && bytes.get(parameters) == Some(&b'm')
+        && memchr::memmem::find(before, b"\x1B[").is_some();
+    if is_rest { parameters + 1 } else { 0 }
 }
 
 struct Cleaner {

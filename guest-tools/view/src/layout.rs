@@ -54,10 +54,6 @@ impl Layout {
             self.push(all, 0, text.len(), limit);
             return self;
         }
-        if lines::shown_length(text, MIN_LINE) <= cap {
-            self.push(all, 0, text.len(), MIN_LINE);
-            return self;
-        }
         // Each end has half of the room, and more than both have does not fit, so that they do not meet.
         let room = cap.saturating_sub(marker(total).len());
         let end = lines::head_end(text, None, room - room / 2, MIN_LINE);
@@ -157,7 +153,12 @@ fn limit_that_fits(texts: &[&str], room: usize) -> Option<usize> {
     };
     let (mut good, mut bad) = (MIN_LINE, room);
     if !fits(good) {
-        return None;
+        // Lines are clipped between characters, so that the shortest are a few bytes shorter than the limit.
+        let exact: usize = texts
+            .iter()
+            .map(|text| lines::shown_length(text, MIN_LINE))
+            .sum();
+        return (exact <= room).then_some(MIN_LINE);
     }
     while bad > good + 1 {
         let middle = good.midpoint(bad);

@@ -38,13 +38,14 @@ pub(crate) fn report(
     if report.timed_out && prompt::is_prompt(&report.output) {
         notes.add(Rank::Cause, notes::PROMPT);
     }
-    let left_by_ampersand = matches!(
-        background::classify(command),
-        Ampersand::Interior | Ampersand::Nested
-    );
-    // Who did not mean to write one needs no advice about it.
-    let meant = background::split_url(command).is_none();
-    if report.status == Some(Status::Lingering) && left_by_ampersand && meant {
+    if report.status == Some(Status::Lingering)
+        && matches!(
+            background::classify(command),
+            Ampersand::Interior | Ampersand::Nested
+        )
+        // Who did not mean to write one needs no advice about it.
+        && background::split_url(command).is_none()
+    {
         notes.add(Rank::Advice, notes::AMPERSAND);
     }
     if report.binary.is_none() && file_dump::is_file_dump(command) {

@@ -55,12 +55,14 @@ pub(super) fn without_introducer(sequence: &[u8]) -> Option<&[u8]> {
 /// it does something else.
 pub(super) fn after_colour(sequence: &str) -> Option<&str> {
     let parameters = sequence.strip_prefix('[')?;
-    let is_parameter = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
-    let end = parameters
-        .bytes()
-        .take_while(|byte| is_parameter(byte))
-        .count();
+    let end = self::parameters(parameters.as_bytes());
     parameters.get(end..)?.strip_prefix('m')
+}
+
+/// Returns how many bytes at the start are parameters of a control sequence.
+pub(super) fn parameters(bytes: &[u8]) -> usize {
+    let is_parameter = |byte: &&u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+    bytes.iter().take_while(is_parameter).count()
 }
 
 #[derive(Default)]

@@ -80,9 +80,7 @@ impl Parent {
     /// Makes a cgroup for one command.
     pub(super) fn leaf(&self) -> io::Result<Leaf> {
         // What was still dying when it was dropped is dead by now.
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|path| is_busy(remove(path, MOST_DEEP)));
-        drop(left);
+        self.remove_dropped();
         // Over all parents of this process: they may be one directory.
         static MADE: AtomicU64 = AtomicU64::new(0);
         let path = loop {
@@ -109,6 +107,13 @@ impl Parent {
         }
     }
 
+    /// Tries again to remove what was busy when it was dropped, and returns whether nothing of that is left.
+    fn remove_dropped(&self) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|path| is_busy(&remove(path, MOST_DEEP)));
+        left.is_empty()
+    }
+
     /// Removes the cgroups of hosts that ended before they could. Those in use cannot be removed.
     fn remove_left(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
@@ -129,10 +134,8 @@ impl Parent {
 impl Drop for Parent {
     /// What was killed a moment ago may still be in its cgroup.
     fn drop(&mut self) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..MOST_TRIES {
-            left.retain(|path| is_busy(remove(path, MOST_DEEP)));
-            if left.is_empty() {
+            if self.remove_dropped() {
                 break;
             }
             std::thread::sleep(BETWEEN_TRIES);
@@ -164,7 +167,7 @@ impl AsFd for Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        if is_busy(remove(&self.path, MOST_DEEP)) {
+        if is_busy(&remove(&self.path, MOST_DEEP)) {
             let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
             left.push(std::mem::take(&mut self.path));
         }
@@ -174,11 +177,7 @@ impl Drop for Leaf {
 /// Removes a cgroup with those that a command made within it, down to a depth that no honest one reaches.
 fn remove(path: &Path, depth: u8) -> io::Result<()> {
     let removed = fs::remove_dir(path);
-    if depth == 0
-        || !removed
-            .as_ref()
-            .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
-    {
+    if depth == 0 || !is_busy(&removed) {
         return removed;
     }
     for entry in fs::read_dir(path)?.flatten() {
@@ -189,8 +188,10 @@ fn remove(path: &Path, depth: u8) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-fn is_busy(removed: io::Result<()>) -> bool {
-    removed.is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+fn is_busy(removed: &io::Result<()>) -> bool {
+    removed
+        .as_ref()
+        .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
 }
 
 /// Kills everything in a cgroup; opened before that is needed, as nothing can be opened by then perhaps.

@@ -43,6 +43,13 @@ impl OwnChildren {
         listed.unwrap_or_else(|| tree::children(self.pid))
     }
 
+    /// Returns whether there are none, not even some that wait to be reaped. Only the kernel knows for sure: a list is of a
+    /// moment that has passed.
+    pub(super) fn are_gone(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
+    }
+
     /// Returns whether a child has not ended.
     pub(super) fn lives(&self, pid: i32) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

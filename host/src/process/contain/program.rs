@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollTimeout;
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use rustix::process::WaitOptions;
 
@@ -134,13 +133,12 @@ impl Spawner {
         }
     }
 
-    /// Returns whether nobody needs it any more. Whether there are orphans, only the kernel knows for sure.
+    /// Returns whether nobody needs it any more.
     fn is_done(&mut self) -> bool {
         if self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
             return false;
         }
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        let alone = waitid(Id::All, flags) == Err(Errno::ECHILD);
+        let alone = self.own.are_gone();
         if !alone {
             self.orphans = Some(ROUND_MS.0);
         }

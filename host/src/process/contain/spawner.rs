@@ -171,17 +171,7 @@ impl Spawner {
         let next = Running::start(&self.inner.program)?;
         let mut old = std::mem::replace(&mut *running, next);
         old.retired.cancel();
-        if let Some(mut child) = old.child.take() {
-            let ended = old.ended.clone();
-            let wait = move || {
-                _ = child.wait();
-                ended.cancel();
-            };
-            std::thread::Builder::new()
-                .name("spawner-end".into())
-                .spawn(wait)?;
-        }
-        Ok(())
+        old.wait_for_end()
     }
 
     /// Starts a command and waits until its shell has executed, or could not. To be called within a runtime.
@@ -300,12 +290,7 @@ impl Drop for Inner {
         // The end of the socket ends it, but not at once: it waits for its supervisors. Somebody has to wait for it, or its
         // zombie stays for as long as this process.
         _ = running.socket.shutdown(std::net::Shutdown::Both);
-        if let Some(mut child) = running.child.take() {
-            let wait = move || _ = child.wait();
-            _ = std::thread::Builder::new()
-                .name("spawner-end".into())
-                .spawn(wait);
-        }
+        _ = running.wait_for_end();
     }
 }
 
@@ -346,6 +331,20 @@ impl Running {
                 )))
             }
         }
+    }
+
+    /// Waits for its end in a thread of its own, and tells those whom it had started. Its socket is for the caller to close.
+    fn wait_for_end(&mut self) -> io::Result<()> {
+        let Some(mut child) = self.child.take() else {
+            return Ok(());
+        };
+        let ended = self.ended.clone();
+        let wait = move || {
+            _ = child.wait();
+            ended.cancel();
+        };
+        let thread = std::thread::Builder::new().name("spawner-end".into());
+        thread.spawn(wait).map(drop)
     }
 
     fn pid(&self) -> u32 {

@@ -90,16 +90,16 @@ pub(super) fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
     let mut first = 3;
     for fd in keep {
         if fd > first {
-            close_range(first, fd - 1, 0)?;
+            close_range(first, fd - 1)?;
         }
         first = first.max(fd + 1);
     }
-    close_range(first, u32::MAX, 0)
+    close_range(first, u32::MAX)
 }
 
-fn close_range(first: u32, last: u32, flags: u32) -> io::Result<()> {
+fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: who calls this holds no owner of a descriptor in this range that it will use again.
-    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     Errno::result(result)?;
     Ok(())
 }

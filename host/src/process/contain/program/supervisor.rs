@@ -187,13 +187,12 @@ impl Supervisor {
         }
     }
 
-    /// Takes the zombie of the shell away, and returns whether there was nothing else: only the kernel knows for sure.
+    /// Takes the zombie of the shell away, and returns whether there was nothing else.
     ///
     /// Until then the number of the shell, which is that of its session and group, names nothing else.
     fn reap_shell(&self) -> bool {
         _ = ended(self.shell.as_raw(), WaitIdOptions::empty());
-        let any = waitid(WaitId::All, ENDED | WaitIdOptions::NOWAIT);
-        matches!(any, Err(rustix::io::Errno::CHILD))
+        self.own.are_gone()
     }
 
     /// Takes what the host has to say.
