@@ -15,11 +15,16 @@ use std::process::{Command, ExitCode};
 const TARGET: &str = "wasm32-wasip2";
 
 /// Each guest, and the constant of `lib.rs` that is its bytes.
-const GUESTS: [(&str, &str); 1] = [("toolhost-shell", "SHELL_COMPONENT")];
+const GUESTS: [(&str, &str); 2] = [
+    ("toolhost-shell", "SHELL_COMPONENT"),
+    ("toolhost-files", "FILES_COMPONENT"),
+];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     "build.rs",
+    "../edit",
+    "../files",
     "../sdk",
     "../shell",
     "../view",
@@ -37,8 +42,15 @@ const PROFILE: [(&str, &str); 5] = [
     ("CARGO_PROFILE_RELEASE_STRIP", "true"),
 ];
 
-/// What renders outputs is worth its size: it is where guests spend their time.
-const FAST: [&str; 4] = ["toolhost-view", "memchr", "vte", "serde_json"];
+/// What goes through whole outputs and files is worth its size: it is where guests spend their time.
+const FAST: [&str; 6] = [
+    "toolhost-view",
+    "toolhost-edit",
+    "imara-diff",
+    "memchr",
+    "vte",
+    "serde_json",
+];
 
 /// Vectors of 128 bits, which every engine that runs components has.
 const FLAGS: (&str, &str) = (

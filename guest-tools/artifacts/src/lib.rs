@@ -4,3 +4,8 @@
 ///
 /// It needs the grant `processes`.
 pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));
+
+/// The component of the tools `read_file`, `write_file` and `edit_files`.
+///
+/// It needs the grant `files`.
+pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));

@@ -2,7 +2,7 @@
 //!
 //! A plugin is a crate of type `cdylib` that is built for `wasm32-wasip2`. It implements [`Tool`] for one type per tool
 //! and offers them with [`export_tools!`]. Whatever a tool does besides computing goes through [`processes`],
-//! [`settings`], [`log`] and [`progress`]; its component imports only what it uses, and the operator grants what it
+//! [`files`], [`settings`], [`log`] and [`progress`]; its component imports only what it uses, and the operator grants what it
 //! imports.
 //!
 //! # Example
@@ -79,6 +79,7 @@ mod arguments;
 mod bindings;
 pub mod context;
 mod export;
+pub mod files;
 pub mod log;
 pub mod processes;
 pub mod progress;

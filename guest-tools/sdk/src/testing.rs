@@ -1,15 +1,17 @@
 //! A kit for native tests of a plugin: no component is built, and no process is started. It does not exist on
 //! WebAssembly.
 //!
-//! [`FakeProcesses`] stands in for [`processes::Host`](crate::processes::Host) and follows a script. [`Surroundings`]
-//! are what [`context`](crate::context), [`settings`](crate::settings), [`log`](crate::log) and
+//! [`FakeProcesses`] stands in for [`processes::Host`](crate::processes::Host) and follows a script, [`FakeFiles`] stands in
+//! for [`files::Host`](crate::files::Host) and keeps its files in memory. [`Surroundings`] are what [`context`](crate::context), [`settings`](crate::settings), [`log`](crate::log) and
 //! [`progress`](crate::progress) see. [`call`] runs a tool the way the host does, from the text of its arguments.
 
 mod fake;
+mod files;
 mod process;
 mod surroundings;
 
 pub use fake::FakeProcesses;
+pub use files::FakeFiles;
 pub use process::FakeProcess;
 pub use surroundings::{Surroundings, surroundings};
 pub(crate) use surroundings::{context, log, progress, settings};

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::exports::toolhost::plugin::tools as wit;
-use crate::{Reply, Schema, processes};
+use crate::{Reply, Schema, files, processes};
 
 /// A tool: a named function that a language model can call.
 ///
@@ -147,6 +147,17 @@ impl From<processes::Error> for ToolError {
         match error {
             processes::Error::Denied(_) => Self::Denied(text),
             processes::Error::Unavailable(_) => Self::Unavailable(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+impl From<files::Error> for ToolError {
+    fn from(error: files::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            files::Error::Denied(_) => Self::Denied(text),
+            files::Error::Unavailable(_) => Self::Unavailable(text),
             _ => Self::Failed(text),
         }
     }

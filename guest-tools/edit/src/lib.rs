@@ -1,0 +1,11 @@
+//! How edits are found in a file, and how the difference is shown.
+//!
+//! Everything here is pure: text comes in and goes out. It serves the plugin with `edit_files` and the agent API of the host.
+
+mod diff;
+pub mod matcher;
+mod path;
+mod plan;
+
+pub use diff::{Bounds, diff};
+pub use plan::{Content, FileEdits, Kind, Planned, Problem, Source, plan};

@@ -1,0 +1,135 @@
+//! Finding the text that an edit names, and replacing it.
+//!
+//! The text is looked for as it is; then line by line without the blanks and tabs at the ends of lines; then without the white
+//! space on both sides of them. The first of these three passes that finds something decides, and what it finds has to be
+//! unique unless all of it is to be replaced. In the second and third pass what the file has stays where the edit does not
+//! change it: white space before and after a line, and its ending. In all of them the file keeps its kind of line endings.
+//!
+//! Everything here is pure, works on bytes of any kind, and takes time in proportion to the file and the edit.
+
+mod alignment;
+mod change;
+mod endings;
+mod error;
+mod exact;
+mod hint;
+mod indent;
+mod lines;
+mod output;
+mod pattern;
+mod placement;
+mod splice;
+mod translation;
+mod windows;
+
+use change::Change;
+use output::Output;
+
+pub use error::{Error, Reason};
+
+/// How many bytes a file may have after an edit, unless it had more before.
+///
+/// A short text can match millions of times, and what replaces it can be long.
+pub const MAX_RESULT: usize = 16 * 1024 * 1024;
+
+const BOM: &[u8] = "\u{FEFF}".as_bytes();
+
+/// One replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edit<'a> {
+    /// The text to look for.
+    pub search: &'a str,
+    /// What takes its place.
+    pub replace: &'a str,
+    /// Whether all matches are replaced. Otherwise there has to be exactly one.
+    pub replace_all: bool,
+}
+
+/// Applies the edits one after the other, each to the result of the one before.
+///
+/// A byte order mark at the beginning stays, unless a search string begins with it.
+///
+/// ```
+/// use toolhost_edit::matcher::{Edit, apply};
+///
+/// let file = b"func main() {\r\n\tfirst()\r\n}\r\n";
+/// let edit = Edit {
+///     search: "    first()\n",
+///     replace: "    if ready {\n        first()\n    }\n",
+///     replace_all: false,
+/// };
+/// assert_eq!(
+///     apply(file, &[edit]).unwrap(),
+///     b"func main() {\r\n\tif ready {\r\n\t\tfirst()\r\n\t}\r\n}\r\n"
+/// );
+/// ```
+///
+/// # Errors
+///
+/// The first edit that cannot be made, and why: its search string is empty, is not found, or matches more than once, or the
+/// file would become longer than [`MAX_RESULT`].
+pub fn apply(content: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Error> {
+    let mut edits = edits.iter().enumerate();
+    let Some((index, first)) = edits.next() else {
+        return Ok(content.to_vec());
+    };
+    let failed = |index| move |reason| Error { index, reason };
+    let result = apply_one(content, first).map_err(failed(index))?;
+    edits.try_fold(result, |content, (index, edit)| {
+        apply_one(&content, edit).map_err(failed(index))
+    })
+}
+
+fn apply_one(content: &[u8], edit: &Edit<'_>) -> Result<Vec<u8>, Reason> {
+    if edit.search.is_empty() {
+        return Err(Reason::EmptySearch);
+    }
+    let searches_mark = edit.search.as_bytes().starts_with(BOM);
+    let (mark, text) = match content.strip_prefix(BOM) {
+        Some(text) if !searches_mark => (BOM, text),
+        _ => (&b""[..], content),
+    };
+    let mut output = Output::new(content.len(), mark);
+    replace(text, edit, &mut output)?;
+    let output = output.into_bytes();
+    // A replacement of the beginning may have a mark as well, if its author sees the one that is there.
+    let is_doubled = |bytes: &[u8]| bytes.starts_with(&[BOM, BOM].concat());
+    if !mark.is_empty() && is_doubled(&output) && !is_doubled(content) {
+        return Ok(output.split_at(mark.len()).1.to_vec());
+    }
+    Ok(output)
+}
+
+/// Adds the text with the edit made to the output.
+fn replace(text: &[u8], edit: &Edit<'_>, output: &mut Output) -> Result<(), Reason> {
+    let search = edit.search.as_bytes();
+    let change = Change::new(text, edit);
+    if exact::is_found(text, search) {
+        check_unique(edit, || exact::count(text, search))?;
+        return exact::replace(text, search, &change, output);
+    }
+    // Who writes other endings than were looked for means them. A search that takes any ending would hide that the file has
+    // others than was thought.
+    let line_endings = change.changes_endings();
+    if !line_endings && let Some(windows) = windows::find(text, search) {
+        check_unique(edit, || windows.count())?;
+        return splice::replace(text, &windows, &change, output);
+    }
+    Err(Reason::NotFound {
+        line_endings,
+        hint: hint::hint(text, edit),
+    })
+}
+
+fn check_unique(edit: &Edit<'_>, count: impl FnOnce() -> usize) -> Result<(), Reason> {
+    if edit.replace_all {
+        return Ok(());
+    }
+    match count() {
+        0 | 1 => Ok(()),
+        matches => Err(Reason::Ambiguous { matches }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

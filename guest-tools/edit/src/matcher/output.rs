@@ -1,0 +1,34 @@
+//! The file as it becomes, within a limit.
+
+use super::{MAX_RESULT, Reason};
+
+/// The bytes of the file so far.
+#[derive(Debug)]
+pub(super) struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Output {
+    /// Makes an output that begins with these bytes, for a file that had so many.
+    pub(super) fn new(length: usize, start: &[u8]) -> Self {
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(start);
+        Self {
+            bytes,
+            limit: MAX_RESULT.max(length),
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+        if bytes.len() > self.limit - self.bytes.len() {
+            return Err(Reason::TooLong { limit: self.limit });
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}

@@ -1,0 +1,323 @@
+//! Edits of several files, made in memory: every file is there and every edit matches before anything is written.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::matcher::{Edit, apply};
+use crate::path::clean;
+
+/// The edits of one file.
+#[derive(Clone, Debug)]
+pub struct FileEdits<'a> {
+    /// The path, as the caller wrote it.
+    pub path: &'a str,
+    /// The edits, each of the result of the one before.
+    pub edits: Vec<Edit<'a>>,
+}
+
+/// Where files are read from.
+pub trait Source {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be edited; the text is preceded by `open <path>: `.
+    fn read(&mut self, path: &str) -> Result<Content, Problem>;
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// A text that changes when the content does.
+    pub version: String,
+    /// A text that is equal for two paths of one file.
+    pub identity: String,
+}
+
+/// One file with its edits made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The path, as the caller first wrote it.
+    pub path: String,
+    /// What it is.
+    pub old: Content,
+    /// What it becomes.
+    pub new: Vec<u8>,
+}
+
+/// What kind of problem it is, from the one that matters least to the one that matters most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// What was asked for does not fit.
+    Invalid,
+    /// The file may not be used.
+    Denied,
+    /// There is no file.
+    NotFound,
+    /// Something else failed.
+    Failed,
+}
+
+/// Why nothing is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What kind it is.
+    pub kind: Kind,
+    /// What is wrong, for people and models.
+    pub text: String,
+}
+
+impl Problem {
+    /// Makes a problem.
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { kind, text }
+    }
+
+    fn invalid(text: impl Into<String>) -> Self {
+        Self::new(Kind::Invalid, text)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Makes all edits in memory. Relative paths begin at `base`; without one they are refused.
+///
+/// Two entries for one file are one if their paths mean the same by name, and are refused if a link is in the way: which of
+/// the two orders was meant?
+///
+/// # Errors
+///
+/// Everything that is wrong, in the order of the files.
+pub fn plan(
+    files: &[FileEdits<'_>],
+    base: Option<&str>,
+    source: &mut impl Source,
+) -> Result<Vec<Planned>, Vec<Problem>> {
+    if files.is_empty() {
+        return Err(vec![Problem::invalid("must specify at least one file")]);
+    }
+    let mut plan = Plan::default();
+    for file in files {
+        if let Err(problem) = plan.add(file, base, source) {
+            plan.problems.push(problem);
+        }
+    }
+    if plan.problems.is_empty() {
+        Ok(plan
+            .planned
+            .into_iter()
+            .map(|(_, planned)| planned)
+            .collect())
+    } else {
+        Err(plan.problems)
+    }
+}
+
+#[derive(Default)]
+struct Plan {
+    /// Each with its path resolved by name.
+    planned: Vec<(String, Planned)>,
+    problems: Vec<Problem>,
+    /// What could not be read, or not be edited: further edits of it would say the same.
+    failed: BTreeSet<String>,
+}
+
+impl Plan {
+    fn add(
+        &mut self,
+        file: &FileEdits<'_>,
+        base: Option<&str>,
+        source: &mut impl Source,
+    ) -> Result<(), Problem> {
+        let path = file.path;
+        if path.is_empty() {
+            return Err(Problem::invalid("\"path\" is required"));
+        }
+        let absolute = || Problem::invalid(format!("file path must be absolute: {path:?}"));
+        let cleaned = clean(path, base).ok_or_else(absolute)?;
+        if file.edits.is_empty() {
+            return Err(Problem::invalid("must specify at least one edit"));
+        }
+        if self.failed.contains(&cleaned) {
+            return Ok(());
+        }
+        let result = self.edit(file, &cleaned, source);
+        if result.is_err() {
+            self.failed.insert(cleaned);
+        }
+        result
+    }
+
+    fn edit(
+        &mut self,
+        file: &FileEdits<'_>,
+        cleaned: &str,
+        source: &mut impl Source,
+    ) -> Result<(), Problem> {
+        let path = file.path;
+        let content = source.read(path).map_err(|problem| Problem {
+            text: format!("open {path}: {problem}"),
+            ..problem
+        })?;
+        let same = |(_, planned): &&mut (String, Planned)| planned.old.identity == content.identity;
+        match self.planned.iter_mut().find(same) {
+            Some((other, planned)) if other == cleaned => {
+                planned.new = edited(path, &planned.new, &file.edits)?;
+            }
+            Some((_, planned)) => {
+                let other = &planned.path;
+                return Err(Problem::invalid(format!(
+                    "duplicate file path {path:?} aliases {other:?} (same real file): combine edits into a single entry's \"edits\" list"
+                )));
+            }
+            None => {
+                let new = edited(path, &content.data, &file.edits)?;
+                let planned = Planned {
+                    path: path.to_owned(),
+                    old: content,
+                    new,
+                };
+                self.planned.push((cleaned.to_owned(), planned));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn edited(path: &str, content: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
+    apply(content, edits).map_err(|error| {
+        // Which of several it was is worth knowing.
+        let which = match edits.len() {
+            1 => String::new(),
+            count => format!(" (edit {} of {count})", error.index + 1),
+        };
+        Problem::invalid(format!("edit {path}{which}: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Files by path, each with its identity.
+    struct Fake(BTreeMap<&'static str, Result<(&'static str, &'static str), Problem>>);
+
+    impl Source for Fake {
+        fn read(&mut self, path: &str) -> Result<Content, Problem> {
+            let missing = || Err(Problem::new(Kind::NotFound, "no such file or directory"));
+            let found = self.0.get(path).cloned().unwrap_or_else(missing)?;
+            Ok(Content {
+                data: found.0.into(),
+                version: "v".into(),
+                identity: found.1.into(),
+            })
+        }
+    }
+
+    fn source() -> Fake {
+        let denied = Problem::new(Kind::Denied, "permission denied");
+        Fake(BTreeMap::from([
+            ("/w/a", Ok(("one two", "1"))),
+            ("a", Ok(("one two", "1"))),
+            ("/w/./a", Ok(("one two", "1"))),
+            ("/w/link", Ok(("one two", "1"))),
+            ("/w/b", Ok(("three", "2"))),
+            ("/w/locked", Err(denied)),
+        ]))
+    }
+
+    fn edit<'a>(search: &'a str, replace: &'a str) -> Edit<'a> {
+        Edit {
+            search,
+            replace,
+            replace_all: false,
+        }
+    }
+
+    fn one<'a>(path: &'a str, search: &'a str, replace: &'a str) -> FileEdits<'a> {
+        FileEdits {
+            path,
+            edits: vec![edit(search, replace)],
+        }
+    }
+
+    fn problems(files: &[FileEdits<'_>]) -> Vec<String> {
+        let problems = plan(files, Some("/w"), &mut source()).unwrap_err();
+        problems.iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn entries_of_one_file_are_one() {
+        let files = [
+            one("a", "one", "1"),
+            one("/w/b", "three", "3"),
+            one("/w/./a", "1", "uno"),
+        ];
+        let planned = plan(&files, Some("/w"), &mut source()).unwrap();
+        let new: Vec<_> = planned
+            .iter()
+            .map(|file| (file.path.as_str(), file.new.as_slice()))
+            .collect();
+        assert_eq!(new, [("a", b"uno two".as_slice()), ("/w/b", b"3")]);
+        assert_eq!(
+            problems(&[one("/w/a", "one", "1"), one("/w/link", "1", "2")]),
+            [
+                "duplicate file path \"/w/link\" aliases \"/w/a\" (same real file): combine edits into a single entry's \"edits\" list"
+            ]
+        );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said() {
+        assert_eq!(problems(&[]), ["must specify at least one file"]);
+        assert_eq!(problems(&[one("", "a", "b")]), ["\"path\" is required"]);
+        let none = FileEdits {
+            path: "/w/a",
+            edits: vec![],
+        };
+        assert_eq!(problems(&[none]), ["must specify at least one edit"]);
+        let relative = plan(&[one("./a", "a", "b")], None, &mut source()).unwrap_err();
+        assert_eq!(relative[0].text, "file path must be absolute: \"./a\"");
+        let files = [
+            one("/w/locked", "a", "b"),
+            one("/w/a", "one", "1"),
+            one("/w/missing", "a", "b"),
+            one("/w/missing", "a", "b"),
+        ];
+        assert_eq!(
+            problems(&files),
+            [
+                "open /w/locked: permission denied",
+                "open /w/missing: no such file or directory"
+            ]
+        );
+        let worst = plan(&files, None, &mut source()).unwrap_err();
+        assert_eq!(
+            worst.iter().map(|problem| problem.kind).max(),
+            Some(Kind::NotFound)
+        );
+        let several = FileEdits {
+            path: "/w/a",
+            edits: vec![edit("one", "1"), edit("one", "2")],
+        };
+        let text = &problems(&[several])[0];
+        assert!(
+            text.starts_with("edit /w/a (edit 2 of 2): search string not found in file"),
+            "{text}"
+        );
+        let text = &problems(&[one("/w/a", "x", "y")])[0];
+        assert!(
+            text.starts_with("edit /w/a: search string not found in file"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! `edit_files`: replacements in several files, all or none.
+
+mod arguments;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolhost_edit::{Bounds, Content, FileEdits, Kind, Planned, Problem, Source, diff, plan};
+use toolhost_sdk::files::{Error, Files, Host, Precondition, Write};
+use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError, context};
+
+use crate::refusal::Refusal;
+use arguments::Arguments;
+
+/// The largest file that is edited: what one read returns.
+const MAX_FILE: u32 = 4 << 20;
+
+/// The most bytes of all new contents: what one call of the host takes, with room for paths.
+const MAX_TOTAL: usize = 7 << 20;
+
+/// How much of all differences together is shown.
+const DIFFS: Bounds = Bounds {
+    bytes: 32 << 10,
+    line: 1 << 10,
+};
+
+/// The least that is shown of each.
+const LEAST: usize = 1 << 10;
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct EditFiles;
+
+/// The reply.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Edited {
+    /// Always true: a failure is an error.
+    ok: bool,
+    /// The files, in the order of the call.
+    files: Vec<EditedFile>,
+}
+
+/// One file.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct EditedFile {
+    /// The path, as the call has it.
+    path: String,
+    /// What changed, as a unified diff; empty if nothing did. Its end is left out where it is long.
+    diff: String,
+}
+
+impl Tool for EditFiles {
+    const NAME: &'static str = "edit_files";
+    const TITLE: Option<&'static str> = Some("Edit files");
+    const DESCRIPTION: &'static str = "Replace text in one or more files. Each edit replaces old_text, which must occur \
+        exactly once in the file unless replace_all is set, with new_text; edits of one file are made in order, each on the \
+        result of the one before. Where old_text is not found exactly, a match of whole lines that differs in trailing or \
+        leading whitespace only is taken, and the file's own indentation and line endings are kept. All edits are validated \
+        before any file is written: either every file is changed or none is. Replies with a diff of each file.";
+    const HINTS: Hints = Hints {
+        closed_world: true,
+        ..Hints::NONE
+    };
+    const EXAMPLES: &'static [Example] = &[Example {
+        name: "an edit of a file that is not there",
+        arguments: r#"{"files": [{"path": "no/such/file.txt", "edits": [{"old_text": "a", "new_text": "b"}]}]}"#,
+        is_error: true,
+    }];
+    type Arguments = Arguments;
+
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_reply::<Edited>())
+    }
+
+    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        match run(&Host, &arguments) {
+            Ok(edited) => Reply::json(&edited),
+            Err(refusal) => refusal.into_reply(),
+        }
+    }
+}
+
+fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
+    if arguments.files.is_empty() {
+        return Err(Refusal::invalid("files is required"));
+    }
+    let entries: Vec<FileEdits<'_>> = arguments.files.iter().map(Into::into).collect();
+    let mut workspace = Workspace {
+        files,
+        several: entries.len() > 1,
+        error: None,
+        total: 0,
+    };
+    let root = context::workspace_root();
+    let planned = plan(&entries, Some(&root), &mut workspace).map_err(|problems| {
+        let error = workspace.error.take();
+        error.map_or_else(|| together(&problems), |error| Refusal::Error(error.into()))
+    })?;
+    let total: usize = planned.iter().map(|file| file.new.len()).sum();
+    if total > MAX_TOTAL {
+        return Err(too_much());
+    }
+    let edited = shown(&planned);
+    write(files, planned)?;
+    Ok(Edited {
+        ok: true,
+        files: edited,
+    })
+}
+
+/// Files of the host as a source of edits.
+struct Workspace<'a> {
+    files: &'a dyn Files,
+    several: bool,
+    /// What is not about a path, such as a grant that is missing.
+    error: Option<Error>,
+    total: usize,
+}
+
+impl Source for Workspace<'_> {
+    fn read(&mut self, path: &str) -> Result<Content, Problem> {
+        let chunk = match self.files.read(path, 0, MAX_FILE) {
+            Ok(chunk) => chunk,
+            Err(error) => return Err(problem(path, error, &mut self.error)),
+        };
+        if chunk.size > u64::from(MAX_FILE) {
+            let size = chunk.size;
+            return Err(Problem::new(
+                Kind::Invalid,
+                format!(
+                    "file is {size} bytes, and the largest that can be edited has {MAX_FILE}; use execute with sed, awk or a script"
+                ),
+            ));
+        }
+        self.total += chunk.data.len();
+        if self.total > MAX_TOTAL {
+            return Err(Problem::new(Kind::Invalid, TOO_MUCH));
+        }
+        // Whether two paths lead to one file is asked only where there are two.
+        let identity = if self.several {
+            match self.files.metadata(path) {
+                Ok(found) => found.identity,
+                Err(error) => return Err(problem(path, error, &mut self.error)),
+            }
+        } else {
+            String::new()
+        };
+        Ok(Content {
+            data: chunk.data,
+            version: chunk.version,
+            identity,
+        })
+    }
+}
+
+const TOO_MUCH: &str = "the files together are too large for one call; edit fewer at once";
+
+fn too_much() -> Refusal {
+    Refusal::report(TOO_MUCH)
+}
+
+fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
+    let kind = match &error {
+        Error::NotFound => Kind::NotFound,
+        Error::Denied(_) | Error::OutsideWorkspace(_) => Kind::Denied,
+        Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => Kind::Invalid,
+        _ => Kind::Failed,
+    };
+    match Refusal::of(path, error.clone()) {
+        Refusal::Error(_) => {
+            let text = error.to_string();
+            *fatal = Some(error);
+            Problem::new(kind, text)
+        }
+        Refusal::Report(_) => match error {
+            Error::OutsideWorkspace(_) => {
+                let root = context::workspace_root();
+                Problem::new(
+                    kind,
+                    format!("outside of the workspace; use paths in {root}"),
+                )
+            }
+            error => Problem::new(kind, error.to_string()),
+        },
+    }
+}
+
+fn together(problems: &[Problem]) -> Refusal {
+    let lines: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    Refusal::report(lines.join("\n"))
+}
+
+/// Shows what changed in each file, all together no more than a model wants to read.
+fn shown(planned: &[Planned]) -> Vec<EditedFile> {
+    let mut left = DIFFS.bytes;
+    let files = planned.iter().enumerate().map(|(index, file)| {
+        // A small difference leaves its share to those behind it.
+        let share = left / (planned.len() - index).max(1);
+        let bounds = Bounds {
+            bytes: share.max(LEAST),
+            ..DIFFS
+        };
+        let diff = diff(&file.path, &file.old.data, &file.new, bounds);
+        left = left.saturating_sub(diff.len());
+        EditedFile {
+            path: file.path.clone(),
+            diff,
+        }
+    });
+    files.collect()
+}
+
+/// Writes what changed, if everything is still as it was read.
+fn write(files: &dyn Files, planned: Vec<Planned>) -> Result<(), Refusal> {
+    let changed = planned.into_iter().filter(|file| file.new != file.old.data);
+    let writes = changed.map(|file| Write {
+        path: file.path,
+        data: file.new,
+        when: Precondition::Version(file.old.version),
+    });
+    let writes: Vec<_> = writes.collect();
+    if writes.is_empty() {
+        return Ok(());
+    }
+    let written = files.write_all(&writes);
+    written.map(|_| ()).map_err(|(index, error)| {
+        let path = writes.get(index).map_or("", |write| write.path.as_str());
+        let nothing = match (&error, writes.len()) {
+            (Error::UnknownOutcome(_), _) | (_, 1) => "",
+            _ => "; no file was written",
+        };
+        match Refusal::of(path, error) {
+            Refusal::Report(text) => Refusal::Report(format!("{text}{nothing}")),
+            other => other,
+        }
+    })
+}

@@ -1,0 +1,76 @@
+//! What the model says to `edit_files`, in the names of today and in older ones.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolhost_edit::FileEdits;
+use toolhost_edit::matcher::Edit;
+
+/// What the model says.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The files to edit.
+    #[serde(default)]
+    #[schemars(!default, length(min = 1))]
+    pub(super) files: Vec<File>,
+}
+
+/// One file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    /// The file to edit: absolute, or relative to the workspace directory.
+    #[serde(default, alias = "file_path")]
+    #[schemars(!default)]
+    path: String,
+    /// The edits, made in order.
+    #[serde(default)]
+    #[schemars(!default, length(min = 1))]
+    edits: Vec<Replacement>,
+}
+
+/// One edit.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Replacement {
+    /// The text to replace, exactly as it is in the file, with enough of what is around it to occur once.
+    #[serde(default, alias = "old_string")]
+    #[schemars(!default)]
+    old_text: String,
+    /// The text to put in its place; empty to delete it.
+    #[serde(default, alias = "new_string")]
+    #[schemars(!default)]
+    new_text: String,
+    /// Replace every occurrence, instead of refusing where there are several.
+    #[serde(default)]
+    replace_all: bool,
+    /// The name of `old_text` in older schemas.
+    #[serde(default)]
+    #[schemars(skip)]
+    search: String,
+    /// The name of `new_text` in older schemas.
+    #[serde(default)]
+    #[schemars(skip)]
+    replace: String,
+}
+
+impl<'a> From<&'a File> for FileEdits<'a> {
+    fn from(file: &'a File) -> Self {
+        Self {
+            path: file.path.trim(),
+            edits: file.edits.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Replacement> for Edit<'a> {
+    fn from(edit: &'a Replacement) -> Self {
+        // Each by itself, as in the reference.
+        let or = |new: &'a str, old: &'a str| if new.is_empty() { old } else { new };
+        Self {
+            search: or(&edit.old_text, &edit.search),
+            replace: or(&edit.new_text, &edit.replace),
+            replace_all: edit.replace_all,
+        }
+    }
+}

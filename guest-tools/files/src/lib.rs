@@ -1,0 +1,18 @@
+//! The tools `read_file`, `write_file` and `edit_files`, as a plugin.
+//!
+//! The tools decide: which lines a page has, what is shown of a file that is no text, where an edit matches, and what the
+//! model is told. They resolve no path: that, and all else that safety rests on, is the host's. Each tool has a `run` that takes
+//! the files as an argument, so that its tests have them in memory.
+
+mod edit_files;
+mod read_file;
+mod refusal;
+mod write_file;
+
+use toolhost_sdk::export_tools;
+
+use edit_files::EditFiles;
+use read_file::ReadFile;
+use write_file::WriteFile;
+
+export_tools!(ReadFile, WriteFile, EditFiles);

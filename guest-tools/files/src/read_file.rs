@@ -1,0 +1,158 @@
+//! `read_file`: a page of lines, whatever the size of the file.
+
+mod binary;
+mod listing;
+mod page;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolhost_sdk::files::{Error, Files, Host};
+use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
+
+use crate::refusal::Refusal;
+
+/// How many lines a page has, if the model asks for no other number, and at most.
+const MAX_LINES: u64 = 2_000;
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct ReadFile;
+
+/// What the model says.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The file to read, or a directory to list: absolute, or relative to the workspace directory.
+    #[serde(default, alias = "file_path")]
+    #[schemars(!default)]
+    path: String,
+    /// The line to begin at; the first one is 1.
+    #[schemars(range(min = 1))]
+    offset: Option<i64>,
+    /// How many lines to read at most; 2000 if not given, and never more.
+    #[schemars(range(min = 1))]
+    limit: Option<i64>,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Binary,
+    Directory,
+}
+
+/// Why a page ends before the file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TruncatedBy {
+    /// It has as many lines as were asked for, or as a page may have.
+    Lines,
+    /// It has as many bytes as a page may have.
+    Bytes,
+}
+
+/// The reply. What does not apply is left out.
+#[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
+struct Page {
+    /// What it is, if it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<Kind>,
+    /// The lines, each preceded by its number and a tab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    /// The names in the directory, those of directories with a `/` behind them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<Vec<String>>,
+    /// Whether the directory has more names than are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more_entries: bool,
+    /// The size of the file in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_size: Option<u64>,
+    /// What kind of file it seems to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    /// How many lines the file has; left out where it is too large to be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+    /// How many lines the page has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines_read: Option<u64>,
+    /// The offset of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// What ended the page before the end of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated_by: Option<TruncatedBy>,
+    /// The version of the file, for if_unmodified_since of write_file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for ReadFile {
+    const NAME: &'static str = "read_file";
+    const TITLE: Option<&'static str> = Some("Read a file");
+    const DESCRIPTION: &'static str = "Read lines of a text file, with their numbers. A page has at most 2000 lines and \
+        32 KiB; next_offset says where the next one begins, and files of any size can be read that way. Lines over 1024 \
+        bytes are cut. For a directory, replies with its first 200 names; for a binary file, with its size and type.";
+    const HINTS: Hints = Hints {
+        read_only: true,
+        idempotent: true,
+        closed_world: true,
+        ..Hints::NONE
+    };
+    const EXAMPLES: &'static [Example] = &[
+        Example {
+            name: "the workspace directory",
+            arguments: r#"{"path": "."}"#,
+            is_error: false,
+        },
+        Example {
+            name: "a file that is not there",
+            arguments: r#"{"path": "no/such/file.txt"}"#,
+            is_error: true,
+        },
+    ];
+    type Arguments = Arguments;
+
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_reply::<Page>())
+    }
+
+    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        match run(&Host, &arguments) {
+            Ok(page) => Reply::json(&page),
+            Err(refusal) => refusal.into_reply(),
+        }
+    }
+}
+
+fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
+    let path = arguments.path.trim();
+    if path.is_empty() {
+        return Err(Refusal::invalid("path is required"));
+    }
+    let number = |name: &str, number: Option<i64>, default: u64| match number {
+        None | Some(0) => Ok(default),
+        Some(number) => u64::try_from(number)
+            .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}"))),
+    };
+    let offset = number("offset", arguments.offset, 1)?;
+    let limit = number("limit", arguments.limit, MAX_LINES)?.min(MAX_LINES);
+    let scan = match scan::Scan::begin(files, path) {
+        Ok(scan) => scan,
+        Err(Error::NotAFile) => return listing::list(files, path),
+        Err(error) => return Err(Refusal::of(path, error)),
+    };
+    match binary::describe(&scan) {
+        Some(page) => Ok(page),
+        None => page::read(scan, path, offset, limit),
+    }
+}

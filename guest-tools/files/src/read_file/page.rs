@@ -1,0 +1,143 @@
+//! One page of a text file.
+
+use toolhost_sdk::files::Error;
+
+use super::scan::{Line, Scan};
+use super::{Page, TruncatedBy};
+use crate::refusal::Refusal;
+
+/// The most bytes of a page, with the numbers of its lines.
+const MAX_BYTES: usize = 32 << 10;
+
+/// The most bytes of a line that are shown.
+const MAX_LINE: usize = 1 << 10;
+
+/// What is put in the place of the rest of a line.
+const CUT: &str = "... [truncated]";
+
+/// The largest file whose lines are counted when a page does not reach its end.
+const MAX_COUNTED: u64 = 64 << 20;
+
+/// Reads the lines from `offset` on, at most `limit` of them.
+pub(super) fn read(
+    mut scan: Scan<'_>,
+    path: &str,
+    offset: u64,
+    limit: u64,
+) -> Result<Page, Refusal> {
+    let refused = |error: Error| Refusal::of(path, error);
+    let before = if offset > 1 {
+        scan.skip(offset - 1).map_err(refused)?
+    } else {
+        0
+    };
+    if offset > 1 && scan.is_at_end() {
+        // Nothing is where the line would begin: count what there is.
+        let open = u64::from(!ends_with_line_feed(&scan).map_err(refused)?);
+        let total = before + open;
+        let lines = if total == 1 { "line" } else { "lines" };
+        return Err(Refusal::report(format!(
+            "offset {offset} is beyond the file length of {total} {lines}"
+        )));
+    }
+    let mut text = Text::default();
+    while text.lines < limit {
+        let position = scan.position();
+        let Some(line) = scan.next(MAX_LINE + 4).map_err(refused)? else {
+            break;
+        };
+        if !text.push(offset + text.lines, &line) {
+            scan.go_to(position);
+            text.full = true;
+            break;
+        }
+    }
+    let next = offset + text.lines;
+    let at_end = scan.is_at_end();
+    let total = if at_end {
+        Some(next - 1)
+    } else if scan.size() <= MAX_COUNTED {
+        Some(next - 1 + scan.count_rest().map_err(refused)?)
+    } else {
+        None
+    };
+    let truncated_by = match text.full {
+        true => TruncatedBy::Bytes,
+        false => TruncatedBy::Lines,
+    };
+    Ok(Page {
+        note: text.note(),
+        content: Some(text.content),
+        file_size: Some(scan.size()),
+        total_lines: total,
+        lines_read: Some(text.lines),
+        next_offset: (!at_end).then_some(next),
+        truncated_by: (!at_end).then_some(truncated_by),
+        version: Some(scan.version().to_owned()),
+        ..Page::default()
+    })
+}
+
+fn ends_with_line_feed(scan: &Scan<'_>) -> Result<bool, Error> {
+    Ok(scan.size() == 0 || scan.last()? == Some(b'\n'))
+}
+
+/// The lines of a page.
+#[derive(Debug, Default)]
+struct Text {
+    content: String,
+    lines: u64,
+    /// Whether the next line did not fit.
+    full: bool,
+    /// Whether bytes were replaced that are no text.
+    replaced: bool,
+}
+
+impl Text {
+    /// Adds a line, unless it does not fit. The first one always does.
+    fn push(&mut self, number: u64, line: &Line) -> bool {
+        let (shown, replaced) = shown(line);
+        let separator = if self.lines == 0 { "" } else { "\n" };
+        let line = format!("{separator}{number}\t{shown}");
+        if self.content.len() + line.len() > MAX_BYTES {
+            return false;
+        }
+        self.content.push_str(&line);
+        self.lines += 1;
+        self.replaced |= replaced;
+        true
+    }
+
+    fn note(&self) -> Option<String> {
+        let note = "some bytes are not UTF-8 and are shown as U+FFFD; edit_files keeps them, and cannot match them";
+        self.replaced.then(|| note.to_owned())
+    }
+}
+
+/// Returns what is shown of a line, and whether some of it is no text.
+fn shown(line: &Line) -> (String, bool) {
+    if memchr::memchr(0, &line.start).is_some() {
+        return (format!("[{} bytes that are not text]", line.length), false);
+    }
+    let text = String::from_utf8_lossy(&line.start);
+    if line.length <= MAX_LINE as u64 {
+        let replaced = matches!(text, std::borrow::Cow::Owned(_));
+        return (text.into_owned(), replaced);
+    }
+    let end = cut(&line.start);
+    let start = line.start.get(..end).unwrap_or_default();
+    let text = String::from_utf8_lossy(start);
+    let replaced = matches!(text, std::borrow::Cow::Owned(_));
+    (format!("{text}{CUT}"), replaced)
+}
+
+/// Returns where a long line is cut: within no character.
+fn cut(start: &[u8]) -> usize {
+    let is_boundary = |&end: &usize| start.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
+    // A character has four bytes at most; what has no boundary there is no text.
+    let first = MAX_LINE.saturating_sub(3);
+    (first..=MAX_LINE)
+        .rev()
+        .find(is_boundary)
+        .unwrap_or(MAX_LINE)
+}

@@ -1,0 +1,260 @@
+//! Pages of files in memory.
+
+use proptest::prelude::*;
+use toolhost_sdk::testing::{self, FakeFiles};
+
+use super::*;
+
+fn read(files: &FakeFiles, json: &str) -> Result<Page, Refusal> {
+    run(files, &testing::arguments(json).unwrap())
+}
+
+/// Reads a page of a file with this content.
+fn page(content: impl AsRef<[u8]>, offset: u64, limit: u64) -> Page {
+    let files = FakeFiles::new().with("f", content);
+    let json = format!(r#"{{"path": "f", "offset": {offset}, "limit": {limit}}}"#);
+    read(&files, &json).unwrap()
+}
+
+fn refused(files: &FakeFiles, json: &str) -> String {
+    match read(files, json).unwrap_err() {
+        Refusal::Report(text) => text,
+        Refusal::Error(error) => error.to_string(),
+    }
+}
+
+/// What the reference shows of a page: its text, how many lines it has, how many the file has.
+fn shown(page: &Page) -> (&str, u64, u64) {
+    let text = page.content.as_deref().unwrap();
+    (text, page.lines_read.unwrap(), page.total_lines.unwrap())
+}
+
+#[test]
+fn pages_of_lines() {
+    let content = "line1\nline2\nline3";
+    assert_eq!(
+        shown(&page(content, 1, 0)),
+        ("1\tline1\n2\tline2\n3\tline3", 3, 3)
+    );
+    assert_eq!(shown(&page(content, 2, 0)), ("2\tline2\n3\tline3", 2, 3));
+    assert_eq!(shown(&page(content, 1, 1)), ("1\tline1", 1, 3));
+    let one = page(content, 2, 1);
+    assert_eq!(shown(&one), ("2\tline2", 1, 3));
+    assert_eq!(
+        (one.next_offset, one.truncated_by),
+        (Some(3), Some(TruncatedBy::Lines))
+    );
+    let last = page(content, 3, 1);
+    assert_eq!((last.next_offset, last.truncated_by), (None, None));
+    assert_eq!(last.file_size, Some(17));
+    // A line feed at the end makes no further line, and a carriage return stays.
+    assert_eq!(shown(&page("a\r\nb\n", 1, 0)), ("1\ta\r\n2\tb", 2, 2));
+    assert_eq!(shown(&page("\n\n", 1, 0)), ("1\t\n2\t", 2, 2));
+    let empty = page("", 1, 0);
+    assert_eq!((shown(&empty), empty.file_size), (("", 0, 0), Some(0)));
+}
+
+#[test]
+fn offsets_behind_the_end() {
+    for (content, offset, lines) in [
+        ("a\nb\nc", 100, "3 lines"),
+        ("a\nb\nc\n", 4, "3 lines"),
+        ("a\nb\nc", 4, "3 lines"),
+        ("a", 2, "1 line"),
+        ("", 2, "0 lines"),
+    ] {
+        let files = FakeFiles::new().with("f", content);
+        let text = refused(&files, &format!(r#"{{"path": "f", "offset": {offset}}}"#));
+        assert_eq!(
+            text,
+            format!("offset {offset} is beyond the file length of {lines}")
+        );
+    }
+}
+
+#[test]
+fn long_lines_are_cut_within_no_character() {
+    let cut = |line: &str| {
+        let page = page(line, 1, 0);
+        page.content
+            .unwrap()
+            .strip_prefix("1\t")
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(cut(&"x".repeat(1024)), "x".repeat(1024));
+    assert_eq!(cut(&"x".repeat(1025)), "x".repeat(1024) + "... [truncated]");
+    assert_eq!(
+        cut(&format!("x{}", "ä".repeat(600))),
+        format!("x{}... [truncated]", "ä".repeat(511))
+    );
+    assert_eq!(cut(&"🦀".repeat(300)), "🦀".repeat(256) + "... [truncated]");
+    // The line behind one that is longer than what is read at once is found.
+    for length in [1_000_000, 100_000, 262_143, 262_144, 262_145] {
+        let page = page(format!("{}\nnext\n", "y".repeat(length)), 1, 0);
+        assert!(
+            page.content
+                .as_deref()
+                .unwrap()
+                .ends_with("[truncated]\n2\tnext"),
+            "{length}"
+        );
+        assert_eq!(page.total_lines, Some(2));
+    }
+}
+
+#[test]
+fn pages_end_where_they_are_full() {
+    let lines: String = (0..5_000).map(|_| "0123456789\n").collect();
+    let first = page(&lines, 1, 0);
+    assert_eq!(
+        (first.lines_read, first.next_offset),
+        (Some(2000), Some(2001))
+    );
+    assert_eq!(
+        (first.total_lines, first.truncated_by),
+        (Some(5000), Some(TruncatedBy::Lines))
+    );
+    assert_eq!(page(&lines, 1, 3000).lines_read, Some(2000));
+    let wide: String = (0..100).map(|_| "x".repeat(1000) + "\n").collect();
+    let first = page(&wide, 1, 0);
+    assert_eq!(first.truncated_by, Some(TruncatedBy::Bytes));
+    assert!(first.content.unwrap().len() <= 32 << 10);
+    assert_eq!((first.lines_read, first.next_offset), (Some(32), Some(33)));
+    // Exactly full is not too much.
+    let exact = "x".repeat(1022) + "\n";
+    let page = page(exact.repeat(40), 10, 0);
+    assert_eq!(page.lines_read, Some(31));
+    assert!(page.content.unwrap().len() <= 32 << 10);
+}
+
+#[test]
+fn what_is_no_text() {
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    let described = |content: &[u8]| {
+        let page = page(content, 1, 0);
+        assert_eq!((page.kind, page.content), (Some(Kind::Binary), None));
+        (page.media_type.unwrap(), page.file_size.unwrap())
+    };
+    assert_eq!(described(png), ("image/png".into(), 16));
+    assert_eq!(described(b"a\0"), ("application/octet-stream".into(), 2));
+    assert_eq!(
+        described(b"\xff\xfeh\0"),
+        ("text/plain; charset=utf-16le".into(), 4)
+    );
+    let invalid = page(b"ok\n\xff\xfe\n", 1, 0);
+    assert_eq!(shown(&invalid).0, "1\tok\n2\t\u{fffd}\u{fffd}");
+    assert!(invalid.note.unwrap().contains("not UTF-8"));
+    let mut late = vec![b'\n'; 10_000];
+    late.extend(b"a\0b");
+    let late = page(late, 10_001, 0);
+    assert_eq!(shown(&late).0, "10001\t[3 bytes that are not text]");
+}
+
+#[test]
+fn directories_are_listed() {
+    let files = FakeFiles::new().with("d/b", "").with("d/a/x", "");
+    let page = read(&files, r#"{"path": "d"}"#).unwrap();
+    assert_eq!(
+        (page.kind, page.more_entries),
+        (Some(Kind::Directory), false)
+    );
+    assert_eq!(page.entries.unwrap(), ["a/", "b"]);
+    let many = (0..201).fold(FakeFiles::new(), |files, n| {
+        files.with(&format!("f{n:03}"), "")
+    });
+    let page = read(&many, r#"{"path": "."}"#).unwrap();
+    assert_eq!(
+        (page.entries.unwrap().len(), page.more_entries),
+        (200, true)
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let files = FakeFiles::new()
+        .with("f", "x")
+        .fails("locked", Error::Denied("permission denied".into()))
+        .fails("pipe", Error::NotAFile);
+    for (json, text) in [
+        ("{}", "path is required"),
+        (r#"{"path": "x"}"#, "file does not exist: x"),
+        (r#"{"path": "locked"}"#, "permission denied: locked"),
+        (r#"{"path": "pipe"}"#, "not a file: pipe"),
+        (
+            r#"{"path": "f", "offset": -1}"#,
+            "offset must not be negative, and is -1",
+        ),
+        (
+            r#"{"path": "f", "limit": -5}"#,
+            "limit must not be negative, and is -5",
+        ),
+        (
+            r#"{"path": "../secret"}"#,
+            "../secret is outside of the workspace; use paths in /workspace",
+        ),
+    ] {
+        assert_eq!(refused(&files, json), text);
+    }
+    let zero = read(&files, r#"{"path": " f ", "offset": 0}"#).unwrap();
+    assert_eq!(zero.lines_read, Some(1));
+}
+
+#[test]
+fn the_schema() {
+    let schema = Schema::of_arguments::<Arguments>();
+    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."}},"required":["path"]}"#);
+    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory, those of directories with a `/` behind them."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
+}
+
+proptest! {
+    /// Page by page, the lines are those of the file, each once, and every page keeps to its limits.
+    #[test]
+    fn pages_make_the_file(
+        lines in prop::collection::vec("[a-zä]{0,40}|[x]{900,1100}", 0..120),
+        last in any::<bool>(),
+        limit in 1_u64..50,
+    ) {
+        let mut content = lines.join("\n");
+        if last && !lines.is_empty() {
+            content.push('\n');
+        }
+        let expected: Vec<&str> = content.lines().collect();
+        let files = FakeFiles::new().with("f", &content);
+        let mut seen: Vec<String> = Vec::new();
+        let mut offset = 1;
+        loop {
+            let page = read(&files, &format!(r#"{{"path": "f", "offset": {offset}, "limit": {limit}}}"#)).unwrap();
+            let text = page.content.unwrap();
+            prop_assert!(text.len() <= 32 << 10);
+            prop_assert!(page.lines_read.unwrap() <= limit);
+            prop_assert_eq!(page.total_lines, Some(expected.len() as u64));
+            if page.lines_read != Some(0) {
+                seen.extend(text.split('\n').map(str::to_owned));
+            }
+            match page.next_offset {
+                Some(next) => {
+                    prop_assert!(next > offset);
+                    offset = next;
+                }
+                None => break,
+            }
+        }
+        prop_assert_eq!(seen.len(), expected.len());
+        for (index, (seen, expected)) in seen.iter().zip(&expected).enumerate() {
+            let (number, line) = seen.split_once('\t').unwrap();
+            prop_assert_eq!(number, (index + 1).to_string());
+            match line.strip_suffix("... [truncated]") {
+                Some(start) => prop_assert!(expected.len() > 1024 && expected.starts_with(start)),
+                None => prop_assert_eq!(line, *expected),
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_read(content in prop::collection::vec(any::<u8>(), 0..3000), offset in 0_u64..20) {
+        let files = FakeFiles::new().with("f", &content);
+        // A page or an error, and never a panic.
+        _ = read(&files, &format!(r#"{{"path": "f", "offset": {offset}}}"#));
+    }
+}

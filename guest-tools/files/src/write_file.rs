@@ -1,0 +1,95 @@
+//! `write_file`: a whole file.
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolhost_sdk::files::{Files, Host, Precondition, Write};
+use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
+
+use crate::refusal::Refusal;
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct WriteFile;
+
+/// What the model says.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The file to write: absolute, or relative to the workspace directory. Directories that are missing above it are made.
+    #[serde(default, alias = "file_path")]
+    #[schemars(!default)]
+    path: String,
+    /// The whole new content of the file.
+    #[serde(default)]
+    #[schemars(!default, required)]
+    content: Option<String>,
+    /// The version that read_file replied with. If the file has another one by now, nothing is written.
+    if_unmodified_since: Option<String>,
+}
+
+/// The reply.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Written {
+    /// Always true: a failure is an error.
+    ok: bool,
+    /// The version of the file that was written, for the next if_unmodified_since.
+    version: String,
+}
+
+impl Tool for WriteFile {
+    const NAME: &'static str = "write_file";
+    const TITLE: Option<&'static str> = Some("Write a file");
+    const DESCRIPTION: &'static str = "Write a whole file, which replaces it if it exists. The file is replaced at once or \
+        not at all, and keeps its mode; a symbolic link stays, and its target is replaced. To change parts of a file use \
+        edit_files.";
+    const HINTS: Hints = Hints {
+        idempotent: true,
+        closed_world: true,
+        ..Hints::NONE
+    };
+    const EXAMPLES: &'static [Example] = &[Example {
+        name: "a new file",
+        arguments: r#"{"path": "notes/today.md", "content": "Buy milk.\n"}"#,
+        is_error: false,
+    }];
+    type Arguments = Arguments;
+
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_reply::<Written>())
+    }
+
+    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        match run(&Host, arguments) {
+            Ok(written) => Reply::json(&written),
+            Err(refusal) => refusal.into_reply(),
+        }
+    }
+}
+
+fn run(files: &dyn Files, arguments: Arguments) -> Result<Written, Refusal> {
+    let path = arguments.path.trim();
+    if path.is_empty() {
+        return Err(Refusal::invalid("path is required"));
+    }
+    let content = arguments
+        .content
+        .ok_or_else(|| Refusal::invalid("content is required; to make an empty file, pass \"\""))?;
+    let version = arguments.if_unmodified_since;
+    let write = Write {
+        path: path.to_owned(),
+        data: content.into_bytes(),
+        when: version
+            .filter(|version| !version.is_empty())
+            .map_or(Precondition::Any, Precondition::Version),
+    };
+    let written = files.write_all(&[write]);
+    let written = written.map_err(|(_, error)| Refusal::of(path, error))?;
+    let version = written.into_iter().next().map(|file| file.version);
+    Ok(Written {
+        ok: true,
+        version: version.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,105 @@
+//! Files of the workspace.
+//!
+//! Write the logic of a tool against `&dyn` [`Files`]: give it [`Host`] when it runs, and [`FakeFiles`](crate::testing::FakeFiles)
+//! in tests. A plugin that never names [`Host`] does not import `files`, and needs no grant for it.
+//!
+//! Paths are absolute, or relative to the workspace directory. The host resolves them, and nothing outside can be reached.
+
+mod host;
+
+use std::fmt;
+
+pub use crate::bindings::toolhost::plugin::files::{
+    Chunk, Entry, Kind, Metadata, Precondition, Skipped, Write,
+};
+pub use host::Host;
+
+/// The files of the workspace.
+pub trait Files: fmt::Debug {
+    /// Returns facts about what a path names, following links.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn metadata(&self, path: &str) -> Result<Metadata, Error>;
+
+    /// Returns at most `max` bytes of a file, from the byte `offset` on; never more than 4 MiB.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn read(&self, path: &str, offset: u64, max: u32) -> Result<Chunk, Error>;
+
+    /// Goes over at most `lines` lines of a file, from the byte `offset` on, without reading them into the plugin.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn skip_lines(&self, path: &str, offset: u64, lines: u64) -> Result<Skipped, Error>;
+
+    /// Writes all of the files or none, and returns facts about each in the same order. All of them together may have up to
+    /// the host's limit for the data of one call (8 MiB by default).
+    ///
+    /// # Errors
+    ///
+    /// The index of the file that failed, and why.
+    fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)>;
+
+    /// Returns at most `max` names of a directory, in order, from the first one after `after` on, and whether more follow.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn read_directory(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        max: u32,
+    ) -> Result<(Vec<Entry>, bool), Error>;
+}
+
+/// Why an operation failed. The texts are for the model to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The plugin was not granted this, or the operating system refused it.
+    Denied(String),
+    /// There is nothing at the path.
+    NotFound,
+    /// The path names something that is not a regular file.
+    NotAFile,
+    /// The path names something that is not a directory.
+    NotADirectory,
+    /// The path, which this holds, leads out of the workspace.
+    OutsideWorkspace(String),
+    /// It is larger than the host allows, which is this many bytes.
+    TooLarge(u64),
+    /// A precondition did not hold.
+    Changed(String),
+    /// The workspace cannot be reached. Nothing was done.
+    Unavailable(String),
+    /// The workspace stopped answering. It may have been done.
+    UnknownOutcome(String),
+    /// It failed in another way.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("no such file or directory"),
+            Self::NotAFile => f.write_str("not a file"),
+            Self::NotADirectory => f.write_str("not a directory"),
+            Self::OutsideWorkspace(path) => write!(f, "{path} is outside of the workspace"),
+            Self::TooLarge(most) => {
+                write!(f, "larger than {most} bytes, the most that is possible")
+            }
+            Self::Denied(text)
+            | Self::Changed(text)
+            | Self::Unavailable(text)
+            | Self::UnknownOutcome(text)
+            | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

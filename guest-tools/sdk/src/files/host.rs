@@ -1,0 +1,67 @@
+//! The files that the host reads and writes.
+
+use super::{Chunk, Entry, Error, Files, Metadata, Skipped, Write};
+use crate::bindings::toolhost::plugin::files as wit;
+
+/// The files that the host reads and writes. Off WebAssembly there is no host, and everything is denied.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Host;
+
+impl Files for Host {
+    fn metadata(&self, path: &str) -> Result<Metadata, Error> {
+        present()?;
+        Ok(wit::metadata_of(path)?)
+    }
+
+    fn read(&self, path: &str, offset: u64, max: u32) -> Result<Chunk, Error> {
+        present()?;
+        Ok(wit::read(path, offset, max)?)
+    }
+
+    fn skip_lines(&self, path: &str, offset: u64, lines: u64) -> Result<Skipped, Error> {
+        present()?;
+        Ok(wit::skip_lines(path, offset, lines)?)
+    }
+
+    fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
+        present().map_err(|error| (0, error))?;
+        wit::write_all(writes).map_err(|(index, error)| (index as usize, error.into()))
+    }
+
+    fn read_directory(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        max: u32,
+    ) -> Result<(Vec<Entry>, bool), Error> {
+        present()?;
+        Ok(wit::read_directory(path, after, max)?)
+    }
+}
+
+/// Off WebAssembly the generated functions would panic.
+fn present() -> Result<(), Error> {
+    if cfg!(target_family = "wasm") {
+        Ok(())
+    } else {
+        let text = "there is no host here: write tests against `testing::FakeFiles`";
+        Err(Error::Denied(text.to_owned()))
+    }
+}
+
+impl From<wit::Error> for Error {
+    fn from(error: wit::Error) -> Self {
+        match error {
+            wit::Error::Denied(text) => Self::Denied(text),
+            wit::Error::NotFound => Self::NotFound,
+            wit::Error::NotAFile => Self::NotAFile,
+            wit::Error::NotADirectory => Self::NotADirectory,
+            wit::Error::OutsideWorkspace(path) => Self::OutsideWorkspace(path),
+            wit::Error::TooLarge(most) => Self::TooLarge(most),
+            wit::Error::Changed(text) => Self::Changed(text),
+            wit::Error::Unavailable(text) => Self::Unavailable(text),
+            wit::Error::UnknownOutcome(text) => Self::UnknownOutcome(text),
+            wit::Error::Failed(text) => Self::Failed(text),
+        }
+    }
+}
