@@ -1,5 +1,6 @@
 //! The agent API over real sockets and real processes. Tests that are named after a row of the reference's own tests
-//! (`spec/process-api.md`, 1.9) expect what that row expects; the others are about what is ours.
+//! (`spec/process-api.md`, 1.9, and `spec/file-tools.md`, 4.2 to 4.4) expect what that row expects; the others are about
+//! what is ours.
 //!
 //! Rows without a test here, because what they are about is not: the hook `updateEnv` (replaced by `--env`, see
 //! `program`), the git watcher, the programs `agentexec`, and the home directory as a default (replaced by the workspace,
@@ -7,6 +8,7 @@
 
 mod access;
 mod events;
+mod files;
 mod lifecycle;
 mod list;
 mod output;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use toolhost::files::{Config as Roots, Files, Pool};
 use toolhost::process::{Config, Registry, Signal};
 use toolhost::server::Surfaces;
 
@@ -48,7 +51,8 @@ impl Agent {
         let workspace = tempfile::tempdir().unwrap();
         let root = workspace.path().canonicalize().unwrap();
         let registry = Registry::open(change(Config::new(root))).unwrap();
-        let server = Server::start(Surfaces::agent(Arc::clone(&registry))).await;
+        let files = Pool::new(Files::open(&Roots::new(workspace.path())).unwrap());
+        let server = Server::start(Surfaces::agent(Arc::clone(&registry), files)).await;
         Self {
             registry,
             server,

@@ -100,7 +100,10 @@ async fn the_embedded_tools_are_what_providers_take() {
             "execute",
             "process_output",
             "process_list",
-            "process_signal"
+            "process_signal",
+            "read_file",
+            "write_file",
+            "edit_files"
         ]
     );
     for tool in setup.host.tools() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolhost::plugin::Limits;
-use toolhost::{Grants, Options};
+use toolhost::{FilesGrant, Grants, Options};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -47,7 +47,10 @@ pub(crate) fn guest(name: &str) -> Vec<u8> {
 /// Options for a guest of this name, with every capability granted.
 pub(crate) fn options(name: &str) -> Options {
     Options {
-        grants: Grants { processes: true },
+        grants: Grants {
+            processes: true,
+            files: FilesGrant::Write,
+        },
         ..Options::new(name)
     }
 }

@@ -28,6 +28,19 @@ pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_toolhost"))
 }
 
+/// Copies the program to where every user can run it.
+pub(crate) fn copy_for_others(directory: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let copy = directory.join("toolhost");
+    std::fs::copy(program(), &copy).unwrap();
+    mode(directory, 0o755);
+    mode(&copy, 0o755);
+    copy
+}
+
 /// A spawner for all tests of this process. Without cgroups, as most machines delegate none: whoever tests with them has a
 /// spawner of its own.
 pub(crate) fn spawner() -> Spawner {
@@ -53,7 +66,7 @@ impl Setup {
     pub(crate) async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let builder = Host::builder(workspace.path())
-            .code_cache(state_dir().join("state"))
+            .state_dir(state_dir().join("state"))
             .spawner(spawner());
         let host = change(builder).start().await.unwrap();
         Self { host, workspace }

@@ -18,6 +18,9 @@ mod harness;
 /// The four tools through their component.
 mod execute;
 
+/// The file tools through their component, on real files.
+mod files;
+
 /// The process domain on real processes.
 mod processes;
 

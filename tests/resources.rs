@@ -72,6 +72,17 @@ impl Measured {
         structured.clone()
     }
 
+    /// Calls a tool of a host that may be killed meanwhile. Returns whether it replied.
+    pub(crate) async fn try_call(&self, tool: &str, arguments: Value) -> bool {
+        let path = format!("{}/v1/chats/measured/calls/{}", self.url, CallId::random());
+        let body = json!({ "tool": tool, "arguments": arguments });
+        let request = self.client.put(path).bearer_auth(TOKEN).json(&body);
+        match request.send().await {
+            Ok(response) => response.json::<Value>().await.is_ok(),
+            Err(_) => false,
+        }
+    }
+
     /// Starts a command in the background and waits for its end.
     async fn run_in_background(&self, command: &str) -> Value {
         let started = self

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost::tool::{ErrorKind, ToolError};
-use toolhost::{Host, StartError};
+use toolhost::{FilesGrant, Host, StartError};
 
 use crate::guest::{guest, limited, options};
 use crate::harness::{self, Setup, call, request};
@@ -13,7 +13,7 @@ use crate::harness::{self, Setup, call, request};
 /// A host with these guests, and nothing else. The tool of the guest `x` is `x__t`, unless it is the only one.
 async fn host_of(guests: &[&str], limits: Limits) -> Setup {
     Setup::with(|mut builder| {
-        builder = builder.without_shell();
+        builder = builder.without_shell().files(FilesGrant::None);
         for name in guests {
             builder = builder.plugin(guest(name), limited(name, limits.clone()));
         }
@@ -71,6 +71,20 @@ async fn host_call_loop() {
         &error_of("host_call_loop").await,
         "guest time limit of 2000 ms reached",
     );
+}
+
+/// The host does the work on threads of its own, and the guest is charged for it.
+#[tokio::test]
+async fn file_search_loop() {
+    let setup = host_of(&["file_search_loop"], Limits::default()).await;
+    let line = "x".repeat(63) + "\n";
+    std::fs::write(setup.root().join("hello"), line.repeat(1 << 18)).unwrap();
+    let outcome = call(&setup.host, request("chat", "t", &json!({})))
+        .await
+        .unwrap();
+    let error = outcome.result.as_ref().unwrap_err();
+    assert_limit(error, "guest time limit of 2000 ms reached");
+    setup.host.shutdown().await;
 }
 
 /// The loop runs beside ten calls at a time. What those take is measured by `cargo bench`, not asserted: here they must all

@@ -84,6 +84,9 @@ fn dependencies_point_one_way() {
         "crate::cli",
     ];
     absent("host/src/process", &[], &above_process);
+    absent("host/src/process", &[], &["crate::files"]);
+    absent("host/src/files", &[], &above_process);
+    absent("host/src/files", &[], &["crate::process"]);
     absent("host/src/workspace", &[], &above_process[1..]);
     absent("host/src/capability", &[], &above_process[2..]);
     absent("host/src/plugin", &[], &above_process[3..]);
@@ -96,7 +99,15 @@ fn dependencies_point_one_way() {
 
 #[test]
 fn the_domain_knows_no_wit_and_no_http() {
-    for domain in ["process", "workspace", "call", "tool", "id", "state_dir"] {
+    for domain in [
+        "process",
+        "files",
+        "workspace",
+        "call",
+        "tool",
+        "id",
+        "state_dir",
+    ] {
         absent(
             &format!("host/src/{domain}"),
             &[],
@@ -177,13 +188,16 @@ fn guests_know_the_contract_and_no_host() {
     }
     let manifest =
         |krate: &str| std::fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap();
-    for guest in ["guest-tools/sdk", "guest-tools/shell", "guest-tools/view"] {
-        assert!(!manifest(guest).contains("wasmtime"), "{guest}");
+    for guest in ["edit", "files", "sdk", "shell", "view"] {
+        let manifest = manifest(&format!("guest-tools/{guest}"));
+        assert!(!manifest.contains("wasmtime"), "{guest}");
     }
-    assert!(
-        !manifest("host").contains("toolhost-shell"),
-        "the host has the bytes of a guest, not its code"
-    );
+    for guest in ["toolhost-files", "toolhost-shell"] {
+        assert!(
+            !manifest("host").contains(guest),
+            "the host has the bytes of a guest, not its code"
+        );
+    }
 }
 
 #[test]

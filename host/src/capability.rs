@@ -5,6 +5,7 @@
 
 pub(crate) mod bindings;
 mod context;
+mod files;
 mod log;
 mod processes;
 mod progress;
@@ -22,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
 use crate::call::Request;
+use crate::files::Work;
 use crate::workspace::Workspace;
 use bindings::toolhost::plugin as wit;
 
@@ -32,6 +34,20 @@ pub(crate) use log::LineLog;
 pub struct Grants {
     /// Whether the plugin may run commands in the workspace of the calling chat.
     pub processes: bool,
+    /// What the plugin may do with the files of the workspace.
+    pub files: FilesGrant,
+}
+
+/// What a plugin may do with the files of the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FilesGrant {
+    /// Nothing: one that imports them does not load.
+    #[default]
+    None,
+    /// Read them, and list directories.
+    Read,
+    /// Read and write them.
+    Write,
 }
 
 /// Settings and secrets that the operator gave a plugin.
@@ -61,6 +77,9 @@ pub(crate) struct Scope {
     pub(crate) call: Option<Call>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) log: LineLog,
+    pub(crate) files: FilesGrant,
+    /// What operations on files cost, which the guest is charged for.
+    pub(crate) work: Arc<Work>,
 }
 
 /// The call in whose scope a plugin runs.
@@ -151,6 +170,9 @@ pub(crate) fn add_to_linker<T: ScopeView + 'static>(
     wit::progress::add_to_linker::<T, Capabilities>(linker, T::view)?;
     if grants.processes {
         wit::processes::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    }
+    if grants.files != FilesGrant::None {
+        wit::files::add_to_linker::<T, Capabilities>(linker, T::view)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod agent;
 mod call;
 mod doctor;
+mod files;
 mod list;
 mod listening;
 mod logging;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
+use crate::files::Temporaries;
 use crate::host::{Builder, Host, StartError};
 use crate::process::{Records, SPAWNER, run_spawner};
 use crate::state_dir::StateDir;
@@ -204,6 +206,20 @@ impl Common {
         }
     }
 
+    /// Returns where the names of temporary files are kept. A directory that the user named must work.
+    fn temporaries(&self) -> anyhow::Result<Temporaries> {
+        let Some(path) = self.state_dir() else {
+            return Ok(Temporaries::Forgotten);
+        };
+        match StateDir::open(&path) {
+            Ok(state) if self.state_dir.is_some() => Ok(Temporaries::Kept(state)),
+            Ok(state) => Ok(Temporaries::KeptIfPossible(state)),
+            Err(error) if self.state_dir.is_some() => Err(error.into()),
+            // That there is none was said when the records were looked for.
+            Err(_) => Ok(Temporaries::Forgotten),
+        }
+    }
+
     /// Starts a host in the workspace, with the code cache of the state directory.
     ///
     /// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
@@ -220,10 +236,8 @@ impl Common {
             );
             return Ok(builder()?.start().await?);
         };
-        match builder()?.code_cache(path).start().await {
-            Err(error @ (StartError::StateDir(_) | StartError::Cache(_)))
-                if self.state_dir.is_none() =>
-            {
+        match builder()?.state_dir(path).start().await {
+            Err(error) if self.state_dir.is_none() && is_about_state(&error) => {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 tracing::warn!(error, "no code cache: code is compiled each time");
                 Ok(builder()?.start().await?)
@@ -231,6 +245,16 @@ impl Common {
             started => Ok(started?),
         }
     }
+}
+
+/// Returns whether a host can be started without its state directory.
+fn is_about_state(error: &StartError) -> bool {
+    use crate::files::OpenError::Journal;
+    use crate::workspace::OpenError::Files;
+    matches!(
+        error,
+        StartError::StateDir(_) | StartError::Cache(_) | StartError::Workspace(Files(Journal(_)))
+    )
 }
 
 /// Writes one line to standard output. That nobody reads it is no failure.

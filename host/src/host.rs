@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{Ledger, Outcome, Refused, Request};
+use crate::files::Pool;
 use crate::id::ChatId;
 use crate::plugin::{Context, Plugin};
 use crate::process::{self, Info, Registry};
@@ -32,6 +33,7 @@ struct Inner {
     elsewhere: bool,
     /// Those of the workspace on this machine.
     processes: Arc<Registry>,
+    files: Pool,
     ledger: Ledger,
     max_wait: Option<Duration>,
     /// Tools as callers see them, and behind each name the plugin that offers it under a name of its own.
@@ -82,6 +84,11 @@ impl Host {
     /// Returns the processes of all chats, for those who may see them.
     pub fn processes(&self) -> &Arc<Registry> {
         &self.inner.processes
+    }
+
+    /// Returns the files of the workspace on this machine, for those who may see them.
+    pub fn files(&self) -> &Pool {
+        &self.inner.files
     }
 
     /// Returns the one outcome of a call. Repeats of it, at any time, get the same.

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Dependencies point one way: [`server`] and the command line use [`Host`], which puts together [`plugin`], `capability`,
-//! [`workspace`] and [`process`]. ARCHITECTURE.md has the map.
+//! [`workspace`], [`files`] and [`process`]. ARCHITECTURE.md has the map.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
@@ -37,6 +37,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 pub mod call;
 mod capability;
 pub mod cli;
+pub mod files;
 mod host;
 pub mod id;
 pub mod plugin;
@@ -47,7 +48,7 @@ pub mod tool;
 pub mod workspace;
 
 pub use call::{Arguments, Outcome, Request};
-pub use capability::{Grants, Settings};
+pub use capability::{FilesGrant, Grants, Settings};
 pub use host::{Builder, CallError, Host, StartError};
 pub use id::{CallId, ChatId};
 pub use plugin::Options;

@@ -1,5 +1,5 @@
-//! The HTTP server: tools and calls for chat servers, and the agent API. Knows [`Host`](crate::Host) and the processes,
-//! and no wasmtime type.
+//! The HTTP server: tools and calls for chat servers, and the agent API. Knows [`Host`](crate::Host), the processes and
+//! the files, and no wasmtime type.
 
 mod accept_errors;
 mod access;
@@ -49,7 +49,8 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .merge(api(&surfaces, &access));
     if surfaces.agent {
         let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
-        routes = routes.merge(agent::router(surfaces.processes).layer(token));
+        let agent = agent::router(surfaces.processes, surfaces.files);
+        routes = routes.merge(agent.layer(token));
     }
     routes
         .layer(from_fn(problem::in_a_body))

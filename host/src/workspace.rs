@@ -6,18 +6,21 @@
 mod local;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use crate::files::{self, Entry, Metadata, Work, Write};
 use crate::id::ChatId;
 use crate::process::{Chunk, Command, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
 
 pub use local::Local;
 
-/// A place where commands run. Every operation is in the scope of one chat, and names a process by its id.
+/// A place where commands run, and where files are. Every operation on processes is in the scope of one chat, and names a
+/// process by its id.
 ///
-/// Any operation may answer [`Error::Unavailable`] or [`Error::UnknownOutcome`] where the workspace is another machine.
+/// Any operation may answer that the workspace cannot be reached, or no longer, where it is another machine.
 pub trait Workspace: std::fmt::Debug + Send + Sync {
     /// Returns the absolute path of the workspace directory, as a command sees it.
     fn root(&self) -> &Path;
@@ -74,6 +77,58 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         max: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>>;
 
+    /// Returns facts about what a path names. As for all operations on files, relative paths begin at [`Workspace::root`], and
+    /// what it costs is added to the work; a workspace that does not have them is unavailable for them.
+    fn metadata(
+        &self,
+        _path: String,
+        _work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<Metadata, files::Error>> {
+        no_files()
+    }
+
+    /// Returns at most `max` bytes of a file from the byte `offset` on.
+    fn read_file(
+        &self,
+        _path: String,
+        _offset: u64,
+        _max: usize,
+        _work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<files::Chunk, files::Error>> {
+        no_files()
+    }
+
+    /// Goes over at most `lines` lines of a file from the byte `offset` on.
+    fn skip_lines(
+        &self,
+        _path: String,
+        _offset: u64,
+        _lines: u64,
+        _work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<files::Skipped, files::Error>> {
+        no_files()
+    }
+
+    /// Writes all files or none. The error names the index of the one that failed.
+    fn write_files(
+        &self,
+        _writes: Vec<Write>,
+        _work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
+        Box::pin(async { no_files().await.map_err(|error| (0, error)) })
+    }
+
+    /// Returns at most `max` names of a directory after one of them, and whether more follow.
+    fn read_directory(
+        &self,
+        _path: String,
+        _after: Option<String>,
+        _max: usize,
+        _work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
+        no_files()
+    }
+
     /// Ends every process of a chat and returns those that were live.
     fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>>;
 
@@ -82,6 +137,11 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
 
     /// Kills what is being ended at once, without the rest of its grace.
     fn hurry(&self);
+}
+
+fn no_files<'a, T>() -> BoxFuture<'a, Result<T, files::Error>> {
+    let error = files::Error::Unavailable("this workspace offers no files".into());
+    Box::pin(async { Err(error) })
 }
 
 /// A directory that cannot be a workspace.
@@ -101,4 +161,7 @@ pub enum OpenError {
     /// The records of its processes cannot be used.
     #[error(transparent)]
     Records(#[from] crate::process::OpenError),
+    /// Its files cannot be offered.
+    #[error(transparent)]
+    Files(#[from] files::OpenError),
 }

@@ -8,9 +8,9 @@ use nix::sys::signal::Signal;
 
 use super::commands::python;
 use super::escapes::{Marked, go};
-use super::program::{Program, Start, copy_for_others};
+use super::program::{Program, Start};
 use super::survivors::{kill_one, pids, skip, unique};
-use crate::harness::{file, is_alive, until, until_dead};
+use crate::harness::{copy_for_others, file, is_alive, until, until_dead};
 
 /// Users that nobody is, one for each test: what one does to its user must not meet another.
 const KILLER: u32 = 64_321;

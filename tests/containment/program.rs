@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
@@ -185,17 +185,4 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(1)?.parse().ok()
-}
-
-/// Copies the program to where every user can run it.
-pub(super) fn copy_for_others(directory: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    let copy = directory.join("toolhost");
-    std::fs::copy(program(), &copy).unwrap();
-    mode(directory, 0o755);
-    mode(&copy, 0o755);
-    copy
 }

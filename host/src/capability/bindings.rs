@@ -13,7 +13,7 @@
 mod generated {
     wasmtime::component::bindgen!({
         path: "../wit",
-        world: "process-plugin",
+        world: "full-plugin",
         imports: { default: async | trappable },
         exports: { default: async },
         with: { "toolhost:plugin/processes.process": crate::capability::processes::Process },

@@ -1,4 +1,4 @@
-//! `toolhost agent`: the processes of a workspace over HTTP, without any tool.
+//! `toolhost agent`: the processes and files of a workspace over HTTP, without any tool.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::Common;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
+use super::{Common, files as options_of_files};
+use crate::files;
 use crate::server::Surfaces;
 use crate::workspace::Local;
 
@@ -25,6 +26,8 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
+    roots: options_of_files::Roots,
+    #[command(flatten)]
     pub(super) processes: processes::Options,
 }
 
@@ -34,8 +37,18 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let start = async || {
-        let workspace = Local::open(options.processes.kept(common, prepared)?)?;
-        Ok(Surfaces::agent(Arc::clone(workspace.processes())))
+        let processes = options.processes.kept(common, prepared)?;
+        let files = files::Config {
+            roots: options.roots.files_root.clone(),
+            hidden: common.state_dir().into_iter().collect(),
+            temporaries: common.temporaries()?,
+            ..files::Config::new(&processes.workspace)
+        };
+        let workspace = Local::open(processes, files)?;
+        Ok(Surfaces::agent(
+            Arc::clone(workspace.processes()),
+            workspace.files().clone(),
+        ))
     };
     listening::run(common, options.listen, &options.clients, start).await
 }

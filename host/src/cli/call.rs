@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::processes::{self, Prepared};
-use super::{Common, listening, print, remote, stderr};
+use super::{Common, files, listening, print, remote, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
@@ -31,6 +31,8 @@ pub(super) struct Options {
     call: Option<CallId>,
     #[command(flatten)]
     remote: remote::Remote,
+    #[command(flatten)]
+    files: files::Options,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -61,7 +63,16 @@ pub(super) async fn run(
     };
     let (outcome, ended) = match options.remote.server()? {
         Some(server) => (server.call(&request).await?, Vec::new()),
-        None => here(common, request, &options.processes, prepared).await?,
+        None => {
+            here(
+                common,
+                request,
+                &options.files,
+                &options.processes,
+                prepared,
+            )
+            .await?
+        }
     };
     // A cancelled call has a reply, but not the one that was asked for.
     let is_error = outcome.get("state") == Some(&json!("cancelled"))
@@ -81,12 +92,13 @@ pub(super) async fn run(
 async fn here(
     common: &Common,
     request: Request,
+    files: &files::Options,
     processes: &processes::Options,
     prepared: Prepared,
 ) -> anyhow::Result<(Value, Vec<Info>)> {
     let start = common.start(|builder| {
         let config = processes.temporary(common, prepared.clone())?;
-        Ok(builder.processes(config))
+        Ok(files.configure(builder.processes(config)))
     });
     let host = start.await?;
     let called = tokio::select! {

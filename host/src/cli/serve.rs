@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::Common;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
+use super::{Common, files};
 use crate::server::Surfaces;
 
 #[derive(Debug, Args)]
@@ -23,9 +23,12 @@ pub(super) struct Options {
     listen: SocketAddr,
     #[command(flatten)]
     clients: Clients,
-    /// Offer the agent API as well, with which the token reaches the processes of all chats
+    /// Offer the agent API as well, with which the token reaches the processes of all chats, and
+    /// the files of the workspace
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
+    #[command(flatten)]
+    files: files::Options,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -38,7 +41,7 @@ pub(super) async fn run(
     let start = async || {
         let host = common.start(|builder| {
             let config = options.processes.kept(common, prepared.clone())?;
-            Ok(builder.processes(config))
+            Ok(options.files.configure(builder.processes(config)))
         });
         let surfaces = Surfaces::from(host.await?);
         Ok(if options.agent_api {

@@ -10,7 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::{Host, Inner, Route};
 use crate::call::{self, Ledger};
-use crate::capability::Grants;
+use crate::capability::{FilesGrant, Grants};
+use crate::files::{self, Temporaries};
 use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Options, Plugin};
 use crate::process;
 use crate::state_dir::{StateDir, StateDirError};
@@ -22,7 +23,9 @@ use crate::workspace::{Local, OpenError, Workspace};
 pub struct Builder {
     processes: process::Config,
     workspace: Option<Arc<dyn Workspace>>,
-    code_cache: Option<PathBuf>,
+    state_dir: Option<PathBuf>,
+    file_roots: Vec<PathBuf>,
+    files: FilesGrant,
     max_wait: Option<Duration>,
     ledger_limits: call::Limits,
     shell: bool,
@@ -62,7 +65,9 @@ impl Builder {
         Self {
             processes: process::Config::new(workspace),
             workspace: None,
-            code_cache: None,
+            state_dir: None,
+            file_roots: Vec::new(),
+            files: FilesGrant::Write,
             max_wait: None,
             ledger_limits: call::Limits::default(),
             shell: true,
@@ -70,9 +75,23 @@ impl Builder {
         }
     }
 
-    /// Keeps compiled code in this state directory, which any number of hosts may share. Without one, every start compiles.
-    pub fn code_cache(mut self, path: impl Into<PathBuf>) -> Self {
-        self.code_cache = Some(path.into());
+    /// Keeps in this state directory what any number of hosts may share: compiled code, and which temporary files there are.
+    /// Without one, every start compiles, and a host that is killed while it writes a file may leave a temporary one.
+    pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.state_dir = Some(path.into());
+        self
+    }
+
+    /// Lets the tools reach the files of further directories, by absolute paths.
+    pub fn file_roots(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.file_roots = paths.into_iter().collect();
+        self
+    }
+
+    /// Says what the embedded plugin `files` may do; without it: everything in the workspace. With [`FilesGrant::None`] it is
+    /// left out.
+    pub fn files(mut self, grant: FilesGrant) -> Self {
+        self.files = grant;
         self
     }
 
@@ -136,24 +155,28 @@ impl Builder {
     ///
     /// Outside of a tokio runtime with I/O and time.
     pub async fn start(self) -> Result<Host, StartError> {
-        let local = Local::open(self.processes)?;
+        let state = self.state_dir.as_deref().map(StateDir::open).transpose()?;
+        let cache = state.as_ref().map(CodeCache::open).transpose()?;
+        let hidden = [state.as_ref(), self.processes.records.state_dir()];
+        let files = files::Config {
+            roots: self.file_roots,
+            hidden: hidden
+                .into_iter()
+                .flatten()
+                .map(|state| state.path().into())
+                .collect(),
+            temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
+            ..files::Config::new(self.processes.workspace.clone())
+        };
+        let local = Local::open(self.processes, files)?;
         let processes = Arc::clone(local.processes());
+        let files = local.files().clone();
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
-        let cache = match &self.code_cache {
-            Some(path) => Some(CodeCache::open(&StateDir::open(path)?)?),
-            None => None,
-        };
         let engine = Engine::new(cache)?;
         let mut loaded: Vec<Arc<Plugin>> = Vec::new();
-        let shell = Options {
-            grants: Grants { processes: true },
-            ..Options::new("shell")
-        };
-        let embedded = self
-            .shell
-            .then(|| (toolhost_artifacts::SHELL.to_vec(), shell));
-        for (component, options) in embedded.into_iter().chain(self.plugins) {
+        let embedded = embedded(self.shell, self.files);
+        for (component, options) in embedded.chain(self.plugins) {
             let name = options.name.clone();
             if loaded.iter().any(|plugin| plugin.name() == name) {
                 return Err(StartError::Duplicate(name));
@@ -166,6 +189,7 @@ impl Builder {
             workspace,
             elsewhere,
             processes,
+            files,
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,
             tools,
@@ -177,6 +201,26 @@ impl Builder {
             inner: Arc::new(inner),
         })
     }
+}
+
+/// Returns the plugins that are part of the program, with what they are granted.
+fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Options)> {
+    let with = |name, grants| Options {
+        grants,
+        ..Options::new(name)
+    };
+    let grants = Grants {
+        processes: true,
+        ..Grants::default()
+    };
+    let shell = shell.then(|| (toolhost_artifacts::SHELL.to_vec(), with("shell", grants)));
+    let grants = Grants {
+        files,
+        ..Grants::default()
+    };
+    let offered = files != FilesGrant::None;
+    let files = offered.then(|| (toolhost_artifacts::FILES.to_vec(), with("files", grants)));
+    shell.into_iter().chain(files)
 }
 
 /// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`.

@@ -1,7 +1,7 @@
 //! What a component may import, judged by name before the linker looks, whose error would not say what to do.
 
 use super::LoadError;
-use crate::capability::Grants;
+use crate::capability::{FilesGrant, Grants};
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "toolhost:plugin/";
@@ -45,7 +45,11 @@ pub(super) fn check_import(import: &str, grants: &Grants) -> Result<(), LoadErro
             import: import.to_owned(),
             grant: "processes",
         }),
-        "files" => Err(LoadError::NotOffered(import.to_owned())),
+        "files" if grants.files != FilesGrant::None => Ok(()),
+        "files" => Err(LoadError::NotGranted {
+            import: import.to_owned(),
+            grant: "files",
+        }),
         _ => Err(LoadError::UnknownImport(import.to_owned())),
     }
 }
@@ -64,8 +68,16 @@ mod tests {
 
     #[test]
     fn imports_are_judged_by_name_and_version() {
-        let judge = |import: &str, processes: bool| {
-            check_import(import, &Grants { processes })
+        let judge = |import: &str, granted: bool| {
+            let grants = Grants {
+                processes: granted,
+                files: if granted {
+                    FilesGrant::Read
+                } else {
+                    FilesGrant::None
+                },
+            };
+            check_import(import, &grants)
                 .err()
                 .map(|error| error.to_string())
                 .unwrap_or_default()
@@ -75,7 +87,8 @@ mod tests {
         assert_eq!(judge("toolhost:plugin/processes@0.1.0", true), "");
         assert_eq!(judge("wasi:sockets/tcp@0.2.12", false), "");
         insta::assert_snapshot!(judge("toolhost:plugin/processes@0.1.0", false), @"the plugin imports toolhost:plugin/processes@0.1.0, which it was not granted: add `grants = { processes = … }` to its configuration");
-        insta::assert_snapshot!(judge("toolhost:plugin/files@0.1.0", true), @"the plugin imports toolhost:plugin/files@0.1.0, which this version of Toolhost does not offer yet");
+        assert_eq!(judge("toolhost:plugin/files@0.1.0", true), "");
+        insta::assert_snapshot!(judge("toolhost:plugin/files@0.1.0", false), @"the plugin imports toolhost:plugin/files@0.1.0, which it was not granted: add `grants = { files = … }` to its configuration");
         insta::assert_snapshot!(judge("toolhost:plugin/log@0.2.0", false), @"the plugin names toolhost:plugin/log@0.2.0, but this host speaks version 0.1 of the contract: build it against that");
         for unknown in [
             "toolhost:plugin/magic@0.1.0",

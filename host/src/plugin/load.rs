@@ -11,8 +11,8 @@ use super::engine::Engine;
 use super::imports::{PACKAGE, check_import, is_contract};
 use super::store::State;
 use super::{CodeCache, Limits, LoadError};
-use crate::capability::bindings::ProcessPluginPre;
-use crate::capability::{self, Grants, Settings};
+use crate::capability::bindings::FullPluginPre;
+use crate::capability::{self, FilesGrant, Grants, Settings};
 use crate::tool::Definition;
 
 /// How a plugin is loaded.
@@ -48,7 +48,8 @@ pub struct Plugin {
     pub(super) engine: Engine,
     pub(super) limits: Limits,
     pub(super) settings: Arc<Settings>,
-    pub(super) pre: ProcessPluginPre<State>,
+    pub(super) files: FilesGrant,
+    pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     tools: Vec<Definition>,
 }
@@ -90,6 +91,7 @@ impl Plugin {
             permits: Arc::new(Semaphore::new(limits.concurrent_calls)),
             limits,
             settings: Arc::new(settings),
+            files: grants.files,
             pre,
             tools: Vec::new(),
         };
@@ -177,7 +179,7 @@ fn link(
     engine: &Engine,
     component: &Component,
     grants: &Grants,
-) -> Result<ProcessPluginPre<State>, LoadError> {
+) -> Result<FullPluginPre<State>, LoadError> {
     let wasm = &engine.inner.wasm;
     let types = component.component_type();
     for (import, _) in types.imports(wasm) {
@@ -200,5 +202,5 @@ fn link(
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(mismatch)?;
     capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
-    ProcessPluginPre::new(pre).map_err(mismatch)
+    FullPluginPre::new(pre).map_err(mismatch)
 }

@@ -38,9 +38,6 @@ pub enum LoadError {
         /// The name of the grant.
         grant: &'static str,
     },
-    /// It imports a capability of the contract that this host cannot offer.
-    #[error("the plugin imports {0}, which this version of Toolhost does not offer yet")]
-    NotOffered(String),
     /// It speaks another version of the contract.
     #[error(
         "the plugin names {0}, but this host speaks version {CONTRACT} of the contract: build it against that"

@@ -2,7 +2,8 @@
 //!
 //! A guest and the host calls that it makes run only while somebody polls the future of its call. So the CPU time that the
 //! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and
-//! a thread that the kernel stops for others is not charged for that. The design's `call_hook` sees only the borders
+//! a thread that the kernel stops for others is not charged for that. Operations on files run on threads that may block, and
+//! add what they cost. The design's `call_hook` sees only the borders
 //! between guest and host, and not that a fiber was suspended between two of them.
 
 use std::future::Future;
@@ -16,6 +17,7 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ticker::Ticker;
+use crate::files::Work;
 
 /// The guest time that a call gets before it has to share. Nearly every call stays below.
 const LIGHT: Duration = Duration::from_millis(10);
@@ -27,6 +29,8 @@ pub(super) struct Meter {
     used: AtomicU64,
     /// The CPU time of the polling thread when the poll under way began, in nanoseconds.
     began: AtomicU64,
+    /// What operations on files cost, which run on other threads.
+    work: Arc<Work>,
     budget: Duration,
 }
 
@@ -36,17 +40,18 @@ pub(super) struct Meter {
 pub(super) struct GuestTimeExceeded(pub(super) Duration);
 
 impl Meter {
-    pub(super) fn new(budget: Duration) -> Arc<Self> {
+    pub(super) fn new(budget: Duration, work: Arc<Work>) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicU64::new(0),
             began: AtomicU64::new(0),
+            work,
             budget,
         })
     }
 
     /// Returns the guest time up to the last end of a poll.
     pub(super) fn used(&self) -> Duration {
-        Duration::from_nanos(self.used.load(Ordering::Relaxed))
+        Duration::from_nanos(self.used.load(Ordering::Relaxed)) + self.work.cpu()
     }
 
     /// Fails if the budget is used up. Called from within the poll, on its thread.
@@ -136,7 +141,8 @@ mod tests {
 
     #[test]
     fn only_polls_are_charged() {
-        let meter = Meter::new(Duration::from_millis(20));
+        let work = Arc::new(Work::default());
+        let meter = Meter::new(Duration::from_millis(20), Arc::clone(&work));
         meter.begin();
         while meter.check().is_ok() {
             std::hint::spin_loop();
@@ -147,5 +153,17 @@ mod tests {
             meter.check().unwrap_err().to_string(),
             "guest time limit of 20 ms reached"
         );
+    }
+
+    #[test]
+    fn operations_on_files_are_charged() {
+        let work = Arc::new(Work::default());
+        let meter = Meter::new(Duration::from_millis(5), Arc::clone(&work));
+        meter.begin();
+        meter.end();
+        while work.cpu() < Duration::from_millis(6) {
+            work.charge(std::hint::spin_loop);
+        }
+        assert!(meter.check().is_err());
     }
 }

@@ -16,9 +16,10 @@ use super::reply;
 use super::store::{self, State};
 use super::{Limits, LoadError, Plugin};
 use crate::call::{Outcome, Request};
-use crate::capability::bindings::ProcessPlugin;
+use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Call, LineLog, Scope, Started};
+use crate::files::Work;
 use crate::process::Signal;
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
@@ -169,7 +170,7 @@ impl Plugin {
     where
         T: Send + 'static,
         U: for<'a> FnOnce(
-                &'a ProcessPlugin,
+                &'a FullPlugin,
                 &'a mut Store<State>,
             ) -> BoxFuture<'a, wasmtime::Result<T>>
             + Send
@@ -181,12 +182,15 @@ impl Plugin {
             .map_or("", |call| call.request.id.as_str())
             .into();
         let log = LineLog::new(Arc::clone(&self.name), name, self.limits.log);
+        let work = Arc::new(Work::default());
         let scope = Scope {
             call,
             settings: Arc::clone(&self.settings),
             log,
+            files: self.files,
+            work: Arc::clone(&work),
         };
-        let meter = Meter::new(self.limits.guest_time);
+        let meter = Meter::new(self.limits.guest_time, work);
         let mut store = store::make(&self.engine, &self.limits, scope, Arc::clone(&meter));
         let (pre, limits, plugin) = (
             self.pre.clone(),

@@ -1,12 +1,14 @@
-//! The agent API, `/api/v0/processes`: processes for a chat server that keeps its chats elsewhere.
+//! The agent API, `/api/v0`: processes and files for a chat server that keeps its chats elsewhere.
 //!
 //! It is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
-//! those of its API, and what is ours is added beside them. It knows the process registry, and no plugin.
+//! those of its API, and what is ours is added beside them. It knows the process registry and the files of the workspace,
+//! and no plugin.
 
 mod body;
 mod chat;
 mod error;
 mod events;
+mod files;
 mod list;
 mod log;
 mod output;
@@ -26,11 +28,12 @@ use axum::http::HeaderName;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
+use crate::files::Pool;
 use crate::process::Registry;
 
 pub(super) use error::{in_its_form, require_token};
 
-/// The largest body in bytes: the longest command, of which JSON escapes many characters, and its variables.
+/// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 const BODY_BYTES: usize = 4 << 20;
 
 /// The headers by which clients say more than a request needs: whom it is for, and from where on.
@@ -41,18 +44,19 @@ pub(super) const HEADERS: [HeaderName; 4] = [
     HeaderName::from_static(events::LAST_EVENT),
 ];
 
-/// Returns the routes of the agent API, all below `/api/v0/processes`.
+/// Returns the routes of the agent API, all below `/api/v0`.
 ///
 /// Nobody is asked for a token here, and the chat is whatever a header says: `server::router` puts the checks around it.
-pub fn router(registry: Arc<Registry>) -> Router {
+pub fn router(registry: Arc<Registry>, files: Pool) -> Router {
     Router::new()
         .route("/api/v0/processes/start", post(start::start))
         .route("/api/v0/processes/list", get(list::list))
         .route("/api/v0/processes/{id}/output", get(output::output))
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
+        .with_state(registry)
+        .merge(files::router(files))
         .method_not_allowed_fallback(error::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(from_fn(log::requests))
-        .with_state(registry)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::files::Pool;
 use crate::host::Host;
 use crate::process::{Info, Registry};
 
@@ -10,21 +11,24 @@ use crate::process::{Info, Registry};
 pub struct Surfaces {
     pub(super) host: Option<Host>,
     pub(super) processes: Arc<Registry>,
+    pub(super) files: Pool,
     /// Whether the agent API is among them.
     pub(super) agent: bool,
 }
 
 impl Surfaces {
-    /// Offers the agent API over these processes, and nothing else.
-    pub fn agent(processes: Arc<Registry>) -> Self {
+    /// Offers the agent API over these processes and files, and nothing else.
+    pub fn agent(processes: Arc<Registry>, files: Pool) -> Self {
         Self {
             host: None,
             processes,
+            files,
             agent: true,
         }
     }
 
-    /// Offers the agent API as well. Whoever has the token can then reach the processes of all chats.
+    /// Offers the agent API as well. Whoever has the token can then reach the processes of all chats, and
+    /// the files of the workspace.
     #[must_use]
     pub fn with_agent(self) -> Self {
         Self {
@@ -52,6 +56,7 @@ impl From<Host> for Surfaces {
     fn from(host: Host) -> Self {
         Self {
             processes: Arc::clone(host.processes()),
+            files: host.files().clone(),
             host: Some(host),
             agent: false,
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use super::{OpenError, Workspace};
+use crate::files::{self, Entry, Files, Metadata, Pool, Work, Write};
 use crate::id::ChatId;
 use crate::process::{
     Chunk, Command, Config, Error, Info, Registry, Signal, Snapshot, State, WaitOptions, Waited,
@@ -16,23 +17,25 @@ use crate::process::{
 #[derive(Debug)]
 pub struct Local {
     processes: Arc<Registry>,
+    files: Pool,
 }
 
 impl Local {
-    /// Opens a directory as a workspace. The directory of the configuration becomes absolute.
+    /// Opens a directory as a workspace. That of the configuration of processes counts, which becomes absolute.
     ///
     /// # Errors
     ///
-    /// If it cannot be resolved to a directory, or the records of processes cannot be used.
+    /// If it cannot be resolved to a directory, or the records of processes or the journal of files cannot be used.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
-    pub fn open(config: Config) -> Result<Self, OpenError> {
+    pub fn open(config: Config, files: files::Config) -> Result<Self, OpenError> {
         let path = config.workspace.clone();
-        let workspace = path
-            .canonicalize()
-            .map_err(|source| OpenError::Unusable { path, source })?;
+        let workspace = path.canonicalize().map_err(|source| OpenError::Unusable {
+            path: path.clone(),
+            source,
+        })?;
         if !workspace.is_dir() {
             return Err(OpenError::NotADirectory(workspace));
         }
@@ -40,7 +43,13 @@ impl Local {
             workspace,
             ..config
         };
+        // As the operator wrote it: a model may use that path as well.
+        let files = files::Config {
+            workspace: path,
+            ..files
+        };
         Ok(Self {
+            files: Pool::new(Files::open(&files)?),
             processes: Registry::open(config)?,
         })
     }
@@ -48,6 +57,11 @@ impl Local {
     /// Returns the processes, of all chats.
     pub fn processes(&self) -> &Arc<Registry> {
         &self.processes
+    }
+
+    /// Returns the files.
+    pub fn files(&self) -> &Pool {
+        &self.files
     }
 }
 
@@ -112,6 +126,60 @@ impl Workspace for Local {
         max: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
         Box::pin(async move { Ok(self.processes.list(chat, running_only, max)) })
+    }
+
+    fn metadata(
+        &self,
+        path: String,
+        work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<Metadata, files::Error>> {
+        let run = move |files: &Files, _: &Work| files.metadata(&path);
+        Box::pin(async move { self.files.run(work, run).await.flatten() })
+    }
+
+    fn read_file(
+        &self,
+        path: String,
+        offset: u64,
+        max: usize,
+        work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<files::Chunk, files::Error>> {
+        let run = move |files: &Files, _: &Work| files.read(&path, offset, max);
+        Box::pin(async move { self.files.run(work, run).await.flatten() })
+    }
+
+    fn skip_lines(
+        &self,
+        path: String,
+        offset: u64,
+        lines: u64,
+        work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<files::Skipped, files::Error>> {
+        let run = move |files: &Files, work: &Work| files.skip_lines(&path, offset, lines, work);
+        Box::pin(async move { self.files.run(work, run).await.flatten() })
+    }
+
+    fn write_files(
+        &self,
+        writes: Vec<Write>,
+        work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
+        let run = move |files: &Files, _: &Work| files.write_all(writes);
+        Box::pin(async move {
+            let ran = self.files.run(work, run).await;
+            ran.map_err(|error| (0, error)).flatten()
+        })
+    }
+
+    fn read_directory(
+        &self,
+        path: String,
+        after: Option<String>,
+        max: usize,
+        work: Arc<Work>,
+    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
+        let run = move |files: &Files, _: &Work| files.read_directory(&path, after.as_deref(), max);
+        Box::pin(async move { self.files.run(work, run).await.flatten() })
     }
 
     fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {

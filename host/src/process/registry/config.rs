@@ -37,6 +37,16 @@ pub enum Records {
     KeptIfSpace(StateDir, PathBuf),
 }
 
+impl Records {
+    /// Returns the state directory that they are kept in.
+    pub(crate) fn state_dir(&self) -> Option<&StateDir> {
+        match self {
+            Self::Temporary(_) => None,
+            Self::Kept(state) | Self::KeptIfSpace(state, _) => Some(state),
+        }
+    }
+}
+
 /// Why a registry cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

@@ -1,5 +1,6 @@
 //! Errors in the form of the reference, which is not that of the rest of the server.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -39,7 +40,7 @@ pub(super) struct ApiError {
 /// What is wrong with one field of a request.
 #[derive(Debug, Serialize)]
 struct Validation {
-    field: &'static str,
+    field: Cow<'static, str>,
     detail: String,
 }
 
@@ -59,7 +60,7 @@ impl ApiError {
     }
 
     /// A query parameter, or another field of its kind, that cannot be used.
-    pub(super) fn invalid(field: &'static str, detail: impl Into<String>) -> Self {
+    pub(super) fn invalid(field: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
         Self::bad_request("Query parameters have invalid values.").validation(field, detail)
     }
 
@@ -85,8 +86,12 @@ impl ApiError {
         self
     }
 
-    pub(super) fn validation(mut self, field: &'static str, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
+    pub(super) fn validation(
+        mut self,
+        field: impl Into<Cow<'static, str>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let (field, detail) = (field.into(), detail.into());
         self.validations.push(Validation { field, detail });
         self
     }

@@ -1,4 +1,5 @@
-//! Query parameters. As in the reference, those that are not known are ignored, and the first of several counts.
+//! Query parameters. As in the reference, the endpoints of processes ignore those that they do not know, and the first of
+//! several counts.
 
 use std::convert::Infallible;
 
@@ -17,6 +18,11 @@ impl Parameters {
         let mut all = self.0.iter();
         let (_, value) = all.find(|(key, _)| key == name)?;
         Some(value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the names of all parameters, each as often as it occurs.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Returns the number that a parameter is.

@@ -1,0 +1,75 @@
+//! Files for callers that must not block.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::{Error, Files, Work};
+
+/// How many operations run at once: each may hold some megabytes, and a thread for as long as a disk hangs.
+const OPERATIONS: usize = 32;
+
+/// Runs operations on files on threads that may block. Cheap to clone: clones share everything.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    files: Arc<Files>,
+    places: Arc<Semaphore>,
+}
+
+impl Pool {
+    /// Takes the files.
+    pub fn new(files: Files) -> Self {
+        Self {
+            files: Arc::new(files),
+            places: Arc::new(Semaphore::new(OPERATIONS)),
+        }
+    }
+
+    /// Returns the files, for what does not block.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Runs an operation, and adds what it costs to the work. Dropping the future stops the work: a search ends early, a write
+    /// that has begun does not.
+    ///
+    /// # Errors
+    ///
+    /// If the operation panics.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: Arc<Work>,
+        run: impl FnOnce(&Files, &Work) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let failed =
+            |error: &dyn std::fmt::Display| Error::Failed(format!("the host failed: {error}"));
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.map_err(|error| failed(&error))?;
+        let files = Arc::clone(&self.files);
+        let waiting = Waiting(Some(Arc::clone(&work)));
+        let task = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work.charge(|| run(&files, &work))
+        });
+        let ran = task.await;
+        waiting.ended();
+        ran.map_err(|error| failed(&error))
+    }
+}
+
+/// Stops the work when it is dropped before the work has ended.
+struct Waiting(Option<Arc<Work>>);
+
+impl Waiting {
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(work) = &self.0 {
+            work.stop();
+        }
+    }
+}

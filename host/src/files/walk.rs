@@ -1,0 +1,215 @@
+//! From a path to a place: one name at a time, through links that lead to where one may go.
+//!
+//! cap-std would resolve whole paths as safely, but refuses absolute links even where they lead back inside, and does not
+//! say where a path has led.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+
+use super::place::Place;
+use super::roots::{Root, names};
+use super::{Error, Files, Kind};
+
+/// The most links on the way, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// How often a name may turn out to be something else than a moment before.
+const MAX_SURPRISES: usize = 40;
+
+/// The most bytes of a path.
+const MAX_PATH: usize = 4096;
+
+/// A walk under way.
+struct Walk<'a> {
+    files: &'a Files,
+    root: &'a Root,
+    /// The names of the directories below the root that the walk went through. They are not kept open: a path can have
+    /// thousands.
+    below: Vec<OsString>,
+    /// The directory that the walk has come to.
+    here: Dir,
+    /// The names that are left, in reverse.
+    left: Vec<OsString>,
+    links: usize,
+    surprises: usize,
+}
+
+impl Files {
+    /// Walks to what a path names. Relative paths begin at the workspace.
+    pub(super) fn walk(&self, path: &str) -> Result<Place, Error> {
+        let outside = || Error::OutsideWorkspace {
+            path: path.to_owned(),
+            workspace: self.workspace().to_path_buf(),
+        };
+        if path.is_empty() {
+            return Err(Error::Failed("the path is empty".into()));
+        }
+        if path.contains('\0') {
+            return Err(Error::Failed("a path cannot contain NUL".into()));
+        }
+        if path.len() > MAX_PATH {
+            return Err(Error::Failed("file name too long".into()));
+        }
+        let (mut left, directory) = names(Path::new(path));
+        let root = if path.starts_with('/') {
+            self.roots.enter(&mut left).ok_or_else(outside)?
+        } else {
+            self.roots.first()
+        };
+        let walk = Walk {
+            files: self,
+            root,
+            below: Vec::new(),
+            here: root.directory.try_clone()?,
+            left,
+            links: 0,
+            surprises: 0,
+        };
+        let place = walk.run()?.ok_or_else(outside)?;
+        match place {
+            Place::Entry { .. } if directory => Err(Error::NotADirectory),
+            Place::Missing { .. } if directory => Err(Error::NotFound),
+            place => Ok(place),
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Returns where the walk ends; `None` if that is outside.
+    fn run(mut self) -> Result<Option<Place>, Error> {
+        while let Some(name) = self.left.pop() {
+            if name == ".." {
+                if !self.up()? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let found = match self.here.symlink_metadata(&name) {
+                Ok(found) => found,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return self.missing(name).map(Some);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match Kind::of(&found) {
+                Kind::Symlink => match self.here.read_link_contents(&name) {
+                    Ok(target) => {
+                        if !self.follow(&target)? {
+                            return Ok(None);
+                        }
+                    }
+                    Err(_) => self.surprise(name)?,
+                },
+                Kind::Directory => match open_directory(&self.here, &name) {
+                    Ok(directory) if self.files.roots.is_hidden(&directory)? => {
+                        let text = "this directory belongs to Toolhost itself";
+                        return Err(Error::Denied(text.into()));
+                    }
+                    Ok(directory) => {
+                        self.here = directory;
+                        self.below.push(name);
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                        return Err(error.into());
+                    }
+                    Err(_) => self.surprise(name)?,
+                },
+                Kind::File | Kind::Other if self.left.is_empty() => {
+                    let path = self.path().join(&name);
+                    return Ok(Some(Place::Entry {
+                        parent: self.here,
+                        name,
+                        found,
+                        path,
+                    }));
+                }
+                Kind::File | Kind::Other => return Err(Error::NotADirectory),
+            }
+        }
+        Ok(Some(Place::Directory {
+            path: self.path(),
+            directory: self.here,
+        }))
+    }
+
+    fn path(&self) -> PathBuf {
+        let root = std::iter::once(self.root.path.as_os_str());
+        root.chain(self.below.iter().map(OsString::as_os_str))
+            .collect()
+    }
+
+    /// Goes to the directory above. Returns whether that can be reached.
+    fn up(&mut self) -> Result<bool, Error> {
+        if self.below.pop().is_some() {
+            self.here = self.root.directory.try_clone()?;
+            for name in &self.below {
+                self.here = open_directory(&self.here, name)?;
+            }
+            return Ok(true);
+        }
+        // Above the root: as if the path had been written out.
+        let (above, _) = names(self.root.path.parent().unwrap_or(&self.root.path));
+        self.left.extend(above);
+        self.enter()
+    }
+
+    /// Goes on at a link's target. Returns whether that can be reached.
+    fn follow(&mut self, target: &Path) -> Result<bool, Error> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(Error::Failed("too many symbolic links".into()));
+        }
+        self.left.extend(names(target).0);
+        Ok(!target.is_absolute() || self.enter()?)
+    }
+
+    /// Begins anew with what is left as an absolute path.
+    fn enter(&mut self) -> Result<bool, Error> {
+        let Some(root) = self.files.roots.enter(&mut self.left) else {
+            return Ok(false);
+        };
+        self.root = root;
+        self.below.clear();
+        self.here = root.directory.try_clone()?;
+        Ok(true)
+    }
+
+    /// Looks at a name again that is no longer what it was: somebody changes the tree.
+    fn surprise(&mut self, name: OsString) -> Result<(), Error> {
+        self.surprises += 1;
+        if self.surprises > MAX_SURPRISES {
+            let text = "the path changes too often to be resolved";
+            return Err(Error::Failed(text.into()));
+        }
+        self.left.push(name);
+        Ok(())
+    }
+
+    fn missing(mut self, name: OsString) -> Result<Place, Error> {
+        // Where nothing is, nothing is above it either.
+        if self.left.iter().any(|name| name == "..") {
+            return Err(Error::NotFound);
+        }
+        let mut path = self.path();
+        let mut missing = vec![name];
+        missing.extend(self.left.drain(..).rev());
+        path.extend(&missing);
+        Ok(Place::Missing {
+            parent: self.here,
+            missing,
+            path,
+        })
+    }
+}
+
+/// Opens a directory by its name alone, and only if it is one.
+pub(super) fn open_directory(parent: &Dir, name: &OsStr) -> std::io::Result<Dir> {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::PATH;
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let opened = parent.open_with(name, &options)?;
+    Ok(Dir::from_std_file(opened.into_std()))
+}

@@ -1,0 +1,84 @@
+//! Renaming files into place, and back if one of them fails.
+
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::prepare::Prepared;
+use super::temporary::Temporary;
+use crate::files::{Error, Metadata};
+
+/// Replaces all of the files, or none.
+pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize, Error)> {
+    let several = prepared.len() > 1;
+    let mut done: Vec<(&mut Prepared<'_>, Option<Temporary<'_>>)> = Vec::new();
+    let mut failed = None;
+    for (index, file) in prepared.iter_mut().enumerate() {
+        match one(file, several) {
+            Ok(backup) => done.push((file, backup)),
+            Err(error) => {
+                failed = Some((index, error));
+                break;
+            }
+        }
+    }
+    let Some((index, error)) = failed else {
+        let written = done.iter().map(|(file, _)| file.written()).collect();
+        for (file, _) in &mut done {
+            file.made.kept = true;
+        }
+        return Ok(written);
+    };
+    let mut outcome = error;
+    while let Some((file, backup)) = done.pop() {
+        if let Err(error) = undo(file, backup) {
+            let text = format!(
+                "{outcome}, and {} could not be put back: {error}",
+                file.path().display()
+            );
+            outcome = Error::UnknownOutcome(text);
+        }
+    }
+    Err((index, outcome))
+}
+
+/// Renames one file into place. Returns what it replaces under another name, if that may be needed again.
+fn one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
+    let backup = if several && file.replaces {
+        Some(file.back_up()?)
+    } else {
+        None
+    };
+    rename(file)?;
+    file.temporary.is_gone();
+    Ok(backup)
+}
+
+fn rename(file: &Prepared<'_>) -> Result<(), Error> {
+    let (directory, from, to) = (&file.directory, &file.temporary.name, &file.name);
+    if !file.is_only_if_absent() {
+        return Ok(directory.rename(from, directory, to)?);
+    }
+    match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(Error::Changed("file exists".into())),
+        // The file system cannot: that there is none was checked a moment ago.
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(directory.rename(from, directory, to)?),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Brings back what was replaced, unless somebody has replaced that in turn.
+fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<()> {
+    if !file.is_in_place() {
+        return Ok(());
+    }
+    match backup {
+        Some(mut backup) => {
+            let directory = &file.directory;
+            directory.rename(&backup.name, directory, &file.name)?;
+            backup.is_gone();
+            Ok(())
+        }
+        None => file.directory.remove_file(&file.name),
+    }
+}

@@ -1,0 +1,149 @@
+//! A file that is not there yet for anyone else: it has a name that nobody asks for.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use cap_std::fs::PermissionsExt;
+use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions};
+
+use crate::files::journal::{Journal, MARK};
+
+/// The mode of a new file, of which the umask takes its part.
+const NEW: u32 = 0o666;
+
+/// The longest name of a file, in bytes.
+const MAX_NAME: usize = 255;
+
+/// A temporary name in a directory. Whatever has it when it is dropped is removed.
+#[derive(Debug)]
+pub(super) struct Temporary<'a> {
+    directory: Dir,
+    pub(super) name: OsString,
+    pub(super) journal: Option<&'a Journal>,
+    /// Whether something has the name.
+    there: bool,
+}
+
+impl<'a> Temporary<'a> {
+    /// Takes a name for something that belongs to `name`, and writes it down.
+    pub(super) fn new(
+        directory: &Dir,
+        path: &Path,
+        journal: Option<&'a Journal>,
+    ) -> io::Result<Self> {
+        let base = path.file_name().unwrap_or_default();
+        let name = temporary_name(base);
+        let directory = directory.try_clone()?;
+        if let Some(journal) = journal {
+            journal.add(&path.with_file_name(&name))?;
+        }
+        Ok(Self {
+            directory,
+            name,
+            journal,
+            there: false,
+        })
+    }
+
+    /// Makes the file: with this content, and the mode and owner of the one that it will replace.
+    pub(super) fn write(&mut self, data: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
+        let mut options = OpenOptions::new();
+        // Nobody may read meanwhile who may not read the old one.
+        let mode = old.map_or(NEW, |old| old.mode() & 0o777);
+        options.write(true).create_new(true).mode(mode);
+        let opened = self.directory.open_with(&self.name, &options)?;
+        self.there = true;
+        let mut file = opened.into_std();
+        file.write_all(data)?;
+        if let Some(old) = old {
+            keep(&file, old)?;
+        }
+        file.sync_all()?;
+        Metadata::from_file(&file)
+    }
+
+    /// Gives a file this name as well; where the file system has one name for each file, makes a copy.
+    pub(super) fn link(&mut self, from: &OsStr) -> io::Result<()> {
+        let linked = self.directory.hard_link(from, &self.directory, &self.name);
+        if linked.is_err() {
+            self.there = true;
+            self.directory.copy(from, &self.directory, &self.name)?;
+        }
+        self.there = true;
+        Ok(())
+    }
+
+    /// Takes note that the file has another name now.
+    pub(super) fn is_gone(&mut self) {
+        self.there = false;
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if self.there
+            && let Err(error) = self.directory.remove_file(&self.name)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "a temporary file cannot be removed");
+            // It stays in the journal, for the next start.
+            return;
+        }
+        if let Some(journal) = self.journal {
+            journal.remove();
+        }
+    }
+}
+
+/// Gives a file the owner of another one where that is possible, and then its mode, which a change of owner can narrow.
+///
+/// As when a file is written to, what is run as its owner no longer is: it has become something else.
+fn keep(file: &File, old: &Metadata) -> io::Result<()> {
+    let now = Metadata::from_file(file)?;
+    if (now.uid(), now.gid()) != (old.uid(), old.gid())
+        && std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())).is_err()
+    {
+        // The group alone can often be kept.
+        _ = std::os::unix::fs::fchown(file, None, Some(old.gid()));
+    }
+    let mode = old.mode() & 0o1777;
+    file.set_permissions(Permissions::from_mode(mode).into_std(file)?)
+}
+
+/// Returns `.<base>.tmp.<16 hexadecimal digits>`, with as much of the base as there is room for.
+fn temporary_name(base: &OsStr) -> OsString {
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    let random = random.get(..16).unwrap_or_default();
+    let base = base.to_string_lossy();
+    let room = MAX_NAME - 1 - MARK.len() - 16;
+    let base = base
+        .get(..base.floor_char_boundary(room))
+        .unwrap_or_default();
+    format!(".{base}{MARK}{random}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_however_long_the_base() {
+        for base in [
+            "a",
+            "x.rs",
+            &"n".repeat(255),
+            &"ä".repeat(127),
+            &"日".repeat(85),
+        ] {
+            let name = temporary_name(OsStr::new(base));
+            let name = name.to_str().unwrap();
+            assert!(name.len() <= MAX_NAME, "{name}");
+            let (start, random) = name.split_once(MARK).unwrap();
+            assert!(base.starts_with(&start[1..]), "{name}");
+            assert_eq!(random.len(), 16);
+        }
+        assert!(temporary_name(OsStr::new("a")) != temporary_name(OsStr::new("a")));
+    }
+}

@@ -1,0 +1,161 @@
+//! `POST /edit-files`: replacements in several files, all made or none.
+
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use toolhost_edit::matcher::Edit;
+use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
+
+use super::error::{not_run, refused, status, text};
+use super::query::Query;
+use crate::files::{Error, Files, MAX_WRITES, Pool, Precondition, Work, Write};
+use crate::server::agent::error::ApiError;
+use crate::server::agent::query::Parameters;
+use crate::server::agent::{body, reply};
+use source::Workspace;
+
+/// What a client sends.
+#[derive(Debug, Default, Deserialize)]
+struct Body {
+    #[serde(default, deserialize_with = "body::nullable")]
+    files: Vec<File>,
+    #[serde(default, deserialize_with = "body::nullable")]
+    include_diff: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct File {
+    #[serde(default, deserialize_with = "body::nullable")]
+    path: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    edits: Vec<Replacement>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Replacement {
+    #[serde(default, deserialize_with = "body::nullable")]
+    search: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    replace: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    replace_all: bool,
+}
+
+/// What it gets.
+#[derive(Debug, Serialize)]
+struct Edited {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<EditedFile>>,
+}
+
+#[derive(Debug, Serialize)]
+struct EditedFile {
+    /// The path, as the client wrote it.
+    path: String,
+    /// What changed, as a unified diff; empty if nothing did.
+    diff: String,
+}
+
+pub(super) async fn edit(
+    State(files): State<Pool>,
+    parameters: Parameters,
+    request: Request,
+) -> Result<Response, ApiError> {
+    Query::new(&parameters).finish()?;
+    let body: Body = body::read(request).await?;
+    let edited = files
+        .run(Arc::new(Work::default()), move |files, _| body.run(files))
+        .await
+        .map_err(|error| not_run(&error))??;
+    Ok(reply::json(StatusCode::OK, &edited))
+}
+
+impl Body {
+    fn run(&self, files: &Files) -> Result<Edited, ApiError> {
+        let planned = self.plan(files)?;
+        let edited = self.include_diff.then(|| shown(&planned));
+        write(files, planned)?;
+        Ok(Edited { files: edited })
+    }
+
+    /// Makes all edits in memory.
+    fn plan(&self, files: &Files) -> Result<Vec<Planned>, ApiError> {
+        // More could not be written; they need not be read to know.
+        if self.files.len() > MAX_WRITES {
+            let message = format!("must specify at most {MAX_WRITES} files");
+            return Err(ApiError::bad_request(message));
+        }
+        let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
+        let mut workspace = Workspace::new(files, entries.len() > 1);
+        plan(&entries, None, &mut workspace).map_err(|problems| together(&problems))
+    }
+}
+
+impl File {
+    fn edits(&self) -> FileEdits<'_> {
+        let edits = self.edits.iter().map(|edit| Edit {
+            search: &edit.search,
+            replace: &edit.replace,
+            replace_all: edit.replace_all,
+        });
+        FileEdits {
+            path: &self.path,
+            edits: edits.collect(),
+        }
+    }
+}
+
+/// Says everything that is wrong, with the status of what is worst.
+fn together(problems: &[Problem]) -> ApiError {
+    let worst = problems.iter().map(|problem| problem.kind).max();
+    let status = match worst {
+        Some(Kind::Failed) => StatusCode::INTERNAL_SERVER_ERROR,
+        Some(Kind::NotFound) => StatusCode::NOT_FOUND,
+        Some(Kind::Denied) => StatusCode::FORBIDDEN,
+        Some(Kind::Invalid) | None => StatusCode::BAD_REQUEST,
+    };
+    let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    ApiError::new(status, texts.join("\n"))
+}
+
+fn shown(planned: &[Planned]) -> Vec<EditedFile> {
+    let files = planned.iter().map(|file| EditedFile {
+        path: file.path.clone(),
+        diff: diff(&file.path, &file.old.data, &file.new, Bounds::NONE),
+    });
+    files.collect()
+}
+
+/// Writes what changed, if everything is still as it was read.
+fn write(files: &Files, planned: Vec<Planned>) -> Result<(), ApiError> {
+    let changed = planned.into_iter().filter(|file| file.new != file.old.data);
+    let (paths, writes): (Vec<_>, Vec<_>) = changed
+        .map(|file| {
+            let write = Write {
+                path: file.path.clone(),
+                data: file.new,
+                when: Precondition::Version(file.old.version),
+            };
+            (file.path, write)
+        })
+        .unzip();
+    if writes.is_empty() {
+        return Ok(());
+    }
+    files.write_all(writes).map(drop).map_err(|(index, error)| {
+        let path = paths.get(index).map_or("", String::as_str);
+        match error {
+            Error::Changed(_) | Error::Failed(_) | Error::UnknownOutcome(_) => {
+                ApiError::new(status(&error), format!("edit {path}: {}", text(&error)))
+            }
+            error => refused(path, &error),
+        }
+    })
+}

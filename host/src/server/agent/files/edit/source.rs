@@ -1,0 +1,77 @@
+//! The workspace as where edits read files from.
+
+use toolhost_edit::{Content, Kind, Problem, Source};
+
+use crate::files::{Error, Files, MAX_READ, MAX_WRITE};
+use crate::server::agent::files::error::text;
+
+/// Files of the workspace, as far as one request may hold them in memory.
+#[derive(Debug)]
+pub(super) struct Workspace<'a> {
+    files: &'a Files,
+    /// Whether two paths could lead to one file.
+    several: bool,
+    /// How many bytes were read.
+    total: usize,
+}
+
+impl<'a> Workspace<'a> {
+    pub(super) fn new(files: &'a Files, several: bool) -> Self {
+        Self {
+            files,
+            several,
+            total: 0,
+        }
+    }
+}
+
+impl Source for Workspace<'_> {
+    fn read(&mut self, path: &str) -> Result<Content, Problem> {
+        if path.contains('\0') {
+            return Err(Problem::new(Kind::Invalid, "a path cannot contain NUL"));
+        }
+        let chunk = self
+            .files
+            .read(path, 0, MAX_READ)
+            .map_err(|error| problem(&error))?;
+        // What is larger has no version by which a change is told for certain, and is not read as a whole.
+        if chunk.size > MAX_READ as u64 {
+            let size = chunk.size;
+            let text =
+                format!("file is {size} bytes, and the largest that can be edited has {MAX_READ}");
+            return Err(Problem::new(Kind::Invalid, text));
+        }
+        self.total += chunk.data.len();
+        if self.total > MAX_WRITE {
+            let text =
+                format!("the files of one request together have more than {MAX_WRITE} bytes");
+            return Err(Problem::new(Kind::Invalid, text));
+        }
+        // It costs another look at the file, and tells nothing where there is only one.
+        let identity = if self.several {
+            self.files
+                .metadata(path)
+                .map_err(|error| problem(&error))?
+                .identity
+        } else {
+            String::new()
+        };
+        Ok(Content {
+            data: chunk.data,
+            version: chunk.version,
+            identity,
+        })
+    }
+}
+
+fn problem(error: &Error) -> Problem {
+    let kind = match error {
+        Error::Denied(_) | Error::OutsideWorkspace { .. } => Kind::Denied,
+        Error::NotFound => Kind::NotFound,
+        Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => Kind::Invalid,
+        Error::Changed(_) | Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Failed(_) => {
+            Kind::Failed
+        }
+    };
+    Problem::new(kind, text(error))
+}

@@ -1,0 +1,123 @@
+//! `POST /list-directory`: what is in a directory, directories first.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::error::{not_run, refused, status};
+use super::path::{self, joined, names};
+use super::query::Query;
+use crate::files::{Entry, Error, Files, Kind, MAX_ENTRIES, Pool, Work};
+use crate::server::agent::error::{ApiError, quote};
+use crate::server::agent::query::Parameters;
+use crate::server::agent::{body, reply};
+
+/// How many names are listed at most: what a page of a browser can still show, and a host can still hold.
+const MAX_NAMES: usize = 100_000;
+
+/// What a client sends that names the directory by its parts.
+#[derive(Debug, Default, Deserialize)]
+struct Body {
+    #[serde(default, deserialize_with = "body::nullable")]
+    path: Vec<String>,
+    #[serde(default, deserialize_with = "body::nullable")]
+    relativity: String,
+}
+
+/// What it gets.
+#[derive(Debug, Serialize)]
+struct Listing {
+    absolute_path: Vec<String>,
+    absolute_path_string: String,
+    contents: Vec<Listed>,
+    /// Set if there are more names than are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    absolute_path_string: String,
+    is_dir: bool,
+}
+
+pub(super) async fn list(
+    State(files): State<Pool>,
+    parameters: Parameters,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let mut query = Query::new(&parameters);
+    let path = query.text("path");
+    query.finish()?;
+    let directory = if path.is_empty() {
+        in_body(&body::read(request).await?, files.files())?
+    } else {
+        path::check(path).map_err(ApiError::bad_request)?;
+        names([path])
+    };
+    // By name, as in the reference: what is listed is what is shown.
+    let absolute = joined(&directory);
+    path::check(&absolute).map_err(ApiError::bad_request)?;
+    let asked = absolute.clone();
+    let (entries, truncated) = files
+        .run(Arc::new(Work::default()), move |files, work| {
+            entries(files, &asked, work)
+        })
+        .await
+        .map_err(|error| not_run(&error))?
+        .map_err(|error| match error {
+            Error::NotADirectory => {
+                let message = format!("open {absolute}: is not a directory");
+                ApiError::new(status(&error), message)
+            }
+            error => refused(&absolute, &error),
+        })?;
+    let contents = entries.into_iter().map(|entry| Listed {
+        absolute_path_string: format!("{}/{}", absolute.trim_end_matches('/'), entry.name),
+        is_dir: entry.kind == Kind::Directory,
+        name: entry.name,
+    });
+    let listing = Listing {
+        contents: contents.collect(),
+        absolute_path: directory,
+        absolute_path_string: absolute,
+        truncated,
+    };
+    Ok(reply::json(StatusCode::OK, &listing))
+}
+
+/// Returns the names of the path that a body stands for. What the reference calls home is the workspace here.
+fn in_body(body: &Body, files: &Files) -> Result<Vec<String>, ApiError> {
+    let parts = body.path.iter().map(String::as_str);
+    match body.relativity.as_str() {
+        "root" => Ok(names(parts)),
+        "home" => {
+            let home = files.workspace().to_string_lossy();
+            Ok(names([home.as_ref()].into_iter().chain(parts)))
+        }
+        other => {
+            let other = quote(other);
+            let message = format!(r#"Unsupported relativity {other}. Use "root" or "home"."#);
+            Err(ApiError::bad_request(message))
+        }
+    }
+}
+
+/// Returns what is in a directory, directories first, and whether there is more.
+fn entries(files: &Files, path: &str, work: &Work) -> Result<(Vec<Entry>, bool), Error> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut more = true;
+    while more && entries.len() < MAX_NAMES && !work.is_stopped() {
+        let after = entries.last().map(|entry| entry.name.as_str());
+        let (page, follows) = files.read_directory(path, after, MAX_ENTRIES)?;
+        // A page without names must not be asked for for ever.
+        more = follows && !page.is_empty();
+        entries.extend(page);
+    }
+    entries.sort_by_key(|entry| entry.kind != Kind::Directory);
+    Ok((entries, more))
+}

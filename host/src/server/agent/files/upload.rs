@@ -1,0 +1,51 @@
+//! The body of a write: bytes as they are, bounded in size, and in the time for which nothing of it comes.
+
+use std::time::Duration;
+
+use axum::body::HttpBody;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use futures_util::StreamExt;
+
+use crate::files::MAX_WRITE;
+use crate::server::agent::error::ApiError;
+
+/// How long a client may send nothing. All of a large file may take longer.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The most memory that is taken before anything came.
+const AT_ONCE: usize = 1 << 20;
+
+/// Reads all of a body.
+pub(super) async fn read(request: Request) -> Result<Vec<u8>, ApiError> {
+    let body = request.into_body();
+    // What says that it is too large is refused before it is sent.
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > MAX_WRITE {
+        return Err(too_large());
+    }
+    // Memory is taken for what came, not for what was announced.
+    let mut data = Vec::with_capacity(announced.min(AT_ONCE));
+    let mut pieces = body.into_data_stream();
+    loop {
+        let Ok(piece) = tokio::time::timeout(SILENCE, pieces.next()).await else {
+            let message = "Request body took too long.";
+            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
+        };
+        match piece {
+            None => return Ok(data),
+            Some(Ok(piece)) if piece.len() > MAX_WRITE - data.len() => return Err(too_large()),
+            Some(Ok(piece)) => data.extend_from_slice(&piece),
+            Some(Err(error)) => {
+                let message = "Request body broke off.";
+                let refused = ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, message);
+                return Err(refused.detail(error.to_string()));
+            }
+        }
+    }
+}
+
+fn too_large() -> ApiError {
+    let message = format!("Request body must have at most {MAX_WRITE} bytes.");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+}

@@ -1,0 +1,81 @@
+//! Whatever a file is like, an edit changes what it names and no other byte.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+/// How many files are edited.
+const CASES: usize = 150;
+
+/// Pieces of which files are made: line ends of all kinds, bytes that are no text, and lines of a megabyte.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => "[a-z ]{0,20}".prop_map(String::into_bytes),
+        2 => Just(b"\n".to_vec()),
+        2 => Just(b"\r\n".to_vec()),
+        1 => Just(b"\t".to_vec()),
+        1 => Just(b"\r".to_vec()),
+        1 => prop::collection::vec(128_u8.., 1..8),
+        1 => Just(b"\0".to_vec()),
+        1 => Just("\u{feff}".into()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_else_is_changed() {
+    let setup = Setup::new().await;
+    let mut runner = TestRunner::default();
+    let side = || prop::collection::vec(piece(), 0..30).prop_map(|pieces| pieces.concat());
+    let ends = (side(), side(), any::<bool>(), any::<bool>());
+    for case in 0..CASES {
+        let (mut before, after, bom, long) = ends.new_tree(&mut runner).unwrap().current();
+        if bom {
+            before.splice(..0, *b"\xef\xbb\xbf");
+        }
+        if long && case % 10 == 0 {
+            before.extend(vec![b'y'; 1_000_000]);
+        }
+        let file = [before.as_slice(), b"NEEDLE", &after].concat();
+        setup.make("file", &file);
+        setup.edit("file", "NEEDLE", "THREAD").await.unwrap();
+        let expected = [before.as_slice(), b"THREAD", &after].concat();
+        assert_eq!(
+            setup.content("file"),
+            expected,
+            "{:?}",
+            String::from_utf8_lossy(&file)
+        );
+        // There and back.
+        setup.edit("file", "THREAD", "NEEDLE").await.unwrap();
+        assert!(setup.content("file") == file, "{}", shown(&before));
+    }
+    // What is text comes back as it was written.
+    for text in [
+        "",
+        "\n",
+        "a",
+        "a\r\nb\r\n",
+        "a\r\nb",
+        "\u{feff}a\n",
+        "\r",
+        "ä\u{2028}\n",
+        &"z".repeat(900_000),
+    ] {
+        setup.write("text", text).await.unwrap();
+        assert_eq!(setup.content("text"), text.as_bytes());
+    }
+    setup.host.shutdown().await;
+}
+
+/// The start of a file, as it is written in a test.
+fn shown(content: &[u8]) -> String {
+    content
+        .iter()
+        .take(1000)
+        .copied()
+        .collect::<Vec<_>>()
+        .escape_ascii()
+        .to_string()
+}
