@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use toolhost::FilesGrant;
 use toolhost::files::{Config as Roots, Files, Pool};
 use toolhost::process::{Config, Registry, Signal};
 use toolhost::server::Surfaces;
@@ -52,7 +53,12 @@ impl Agent {
         let root = workspace.path().canonicalize().unwrap();
         let registry = Registry::open(change(Config::new(root))).unwrap();
         let files = Pool::new(Files::open(&Roots::new(workspace.path())).unwrap());
-        let server = Server::start(Surfaces::agent(Arc::clone(&registry), files)).await;
+        let server = Server::start(Surfaces::agent(
+            Arc::clone(&registry),
+            files,
+            FilesGrant::Write,
+        ))
+        .await;
         Self {
             registry,
             server,

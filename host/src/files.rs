@@ -27,7 +27,7 @@ pub use directory::Entry;
 pub use error::{Error, OpenError};
 pub use metadata::{Kind, Metadata};
 pub use pool::Pool;
-pub use read::{Chunk, Skipped};
+pub use read::{Chunk, Reader, Skipped};
 pub use work::Work;
 pub use write::{Precondition, Write};
 

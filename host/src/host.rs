@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{Ledger, Outcome, Refused, Request};
+use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::id::ChatId;
 use crate::plugin::{Context, Plugin};
@@ -34,6 +35,7 @@ struct Inner {
     /// Those of the workspace on this machine.
     processes: Arc<Registry>,
     files: Pool,
+    files_grant: FilesGrant,
     ledger: Ledger,
     max_wait: Option<Duration>,
     /// Tools as callers see them, and behind each name the plugin that offers it under a name of its own.
@@ -89,6 +91,11 @@ impl Host {
     /// Returns the files of the workspace on this machine, for those who may see them.
     pub fn files(&self) -> &Pool {
         &self.inner.files
+    }
+
+    /// Returns what the embedded plugin may do with files, which holds for the agent API as well.
+    pub fn files_grant(&self) -> FilesGrant {
+        self.inner.files_grant
     }
 
     /// Returns the one outcome of a call. Repeats of it, at any time, get the same.

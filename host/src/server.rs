@@ -49,7 +49,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .merge(api(&surfaces, &access));
     if surfaces.agent {
         let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
-        let agent = agent::router(surfaces.processes, surfaces.files);
+        let agent = agent::router(surfaces.processes, surfaces.files, surfaces.grant);
         routes = routes.merge(agent.layer(token));
     }
     routes

@@ -98,7 +98,7 @@ async fn names_that_cannot_be() {
 /// Somebody swaps directories and files for links that lead out while tools read, write and edit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_race_leads_nowhere() {
-    const OPERATIONS: usize = 10_000;
+    const OPERATIONS: usize = 2_000;
     let beside = Beside::new().await;
     let setup = &beside.setup;
     let root = setup.root();

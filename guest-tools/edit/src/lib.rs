@@ -8,4 +8,4 @@ mod path;
 mod plan;
 
 pub use diff::{Bounds, diff};
-pub use plan::{Content, FileEdits, Kind, Planned, Problem, Source, plan};
+pub use plan::{Content, FileEdits, Kind, MAX_EDITS, Planned, Problem, Source, plan};

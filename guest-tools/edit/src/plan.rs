@@ -87,7 +87,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Makes all edits in memory. Relative paths begin at `base`; without one they are refused.
+/// The most edits of one plan: each goes over its whole file.
+pub const MAX_EDITS: usize = 1_000;
+
+/// Makes all edits in memory, at most [`MAX_EDITS`]. Relative paths begin at `base`; without one they are refused.
 ///
 /// Two entries for one file are one if their paths mean the same by name, and are refused if a link is in the way: which of
 /// the two orders was meant?
@@ -102,6 +105,11 @@ pub fn plan(
 ) -> Result<Vec<Planned>, Vec<Problem>> {
     if files.is_empty() {
         return Err(vec![Problem::invalid("must specify at least one file")]);
+    }
+    let edits: usize = files.iter().map(|file| file.edits.len()).sum();
+    if edits > MAX_EDITS {
+        let text = format!("{edits} edits are too many for one call, which takes {MAX_EDITS}");
+        return Err(vec![Problem::invalid(text)]);
     }
     let mut plan = Plan::default();
     for file in files {
@@ -285,6 +293,14 @@ mod tests {
             edits: vec![],
         };
         assert_eq!(problems(&[none]), ["must specify at least one edit"]);
+        let many = FileEdits {
+            path: "/w/a",
+            edits: vec![edit("one", "1"); MAX_EDITS + 1],
+        };
+        assert_eq!(
+            problems(&[many]),
+            ["1001 edits are too many for one call, which takes 1000"]
+        );
         let relative = plan(&[one("./a", "a", "b")], None, &mut source()).unwrap_err();
         assert_eq!(relative[0].text, "file path must be absolute: \"./a\"");
         let files = [

@@ -88,7 +88,6 @@ fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
     let entries: Vec<FileEdits<'_>> = arguments.files.iter().map(Into::into).collect();
     let mut workspace = Workspace {
         files,
-        several: entries.len() > 1,
         error: None,
         total: 0,
     };
@@ -112,7 +111,6 @@ fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
 /// Files of the host as a source of edits.
 struct Workspace<'a> {
     files: &'a dyn Files,
-    several: bool,
     /// What is not about a path, such as a grant that is missing.
     error: Option<Error>,
     total: usize,
@@ -137,19 +135,10 @@ impl Source for Workspace<'_> {
         if self.total > MAX_TOTAL {
             return Err(Problem::new(Kind::Invalid, TOO_MUCH));
         }
-        // Whether two paths lead to one file is asked only where there are two.
-        let identity = if self.several {
-            match self.files.metadata(path) {
-                Ok(found) => found.identity,
-                Err(error) => return Err(problem(path, error, &mut self.error)),
-            }
-        } else {
-            String::new()
-        };
         Ok(Content {
             data: chunk.data,
             version: chunk.version,
-            identity,
+            identity: chunk.identity,
         })
     }
 }
@@ -164,7 +153,9 @@ fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
     let kind = match &error {
         Error::NotFound => Kind::NotFound,
         Error::Denied(_) | Error::OutsideWorkspace(_) => Kind::Denied,
-        Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => Kind::Invalid,
+        Error::Invalid(_) | Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => {
+            Kind::Invalid
+        }
         _ => Kind::Failed,
     };
     match Refusal::of(path, error.clone()) {

@@ -61,6 +61,8 @@ pub trait Files: fmt::Debug {
 /// Why an operation failed. The texts are for the model to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
+    /// The path, or what else was asked for, cannot be.
+    Invalid(String),
     /// The plugin was not granted this, or the operating system refused it.
     Denied(String),
     /// There is nothing at the path.
@@ -77,7 +79,7 @@ pub enum Error {
     Changed(String),
     /// The workspace cannot be reached. Nothing was done.
     Unavailable(String),
-    /// The workspace stopped answering. It may have been done.
+    /// It may have been done, or be done in part.
     UnknownOutcome(String),
     /// It failed in another way.
     Failed(String),
@@ -93,7 +95,8 @@ impl fmt::Display for Error {
             Self::TooLarge(most) => {
                 write!(f, "larger than {most} bytes, the most that is possible")
             }
-            Self::Denied(text)
+            Self::Invalid(text)
+            | Self::Denied(text)
             | Self::Changed(text)
             | Self::Unavailable(text)
             | Self::UnknownOutcome(text)

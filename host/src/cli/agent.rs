@@ -26,7 +26,7 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
-    roots: options_of_files::Roots,
+    files: options_of_files::Options,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -39,7 +39,7 @@ pub(super) async fn run(
     let start = async || {
         let processes = options.processes.kept(common, prepared)?;
         let files = files::Config {
-            roots: options.roots.files_root.clone(),
+            roots: options.files.files_root.clone(),
             hidden: common.state_dir().into_iter().collect(),
             temporaries: common.temporaries()?,
             ..files::Config::new(&processes.workspace)
@@ -48,6 +48,7 @@ pub(super) async fn run(
         Ok(Surfaces::agent(
             Arc::clone(workspace.processes()),
             workspace.files().clone(),
+            options.files.grant(),
         ))
     };
     listening::run(common, options.listen, &options.clients, start).await

@@ -7,25 +7,11 @@ use clap::{Args, ValueEnum};
 use crate::capability::FilesGrant;
 use crate::host::Builder;
 
-/// Which directories can be reached.
-#[derive(Clone, Debug, Default, Args)]
-#[group(skip)]
-pub(super) struct Roots {
-    /// A further directory whose files may be used, by absolute paths; can be repeated, or several joined by `:`
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "TOOLHOST_FILES_ROOT",
-        value_delimiter = ':'
-    )]
-    pub(super) files_root: Vec<PathBuf>,
-}
-
-/// What the file tools may do.
+/// What may be done with files, and with which.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(super) struct Options {
-    /// What the file tools may do in the workspace
+    /// What may be done with the files of the workspace, by tools and over the agent API
     #[arg(
         long,
         value_name = "GRANT",
@@ -34,8 +20,14 @@ pub(super) struct Options {
         default_value_t = Files::Write
     )]
     files: Files,
-    #[command(flatten)]
-    roots: Roots,
+    /// A further directory whose files may be used, by absolute paths; can be repeated, or several joined by `:`
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "TOOLHOST_FILES_ROOT",
+        value_delimiter = ':'
+    )]
+    pub(super) files_root: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,12 +42,15 @@ enum Files {
 
 impl Options {
     pub(super) fn configure(&self, builder: Builder) -> Builder {
-        let grant = match self.files {
+        let roots = self.files_root.iter().cloned();
+        builder.files(self.grant()).file_roots(roots)
+    }
+
+    pub(super) fn grant(&self) -> FilesGrant {
+        match self.files {
             Files::None => FilesGrant::None,
             Files::Read => FilesGrant::Read,
             Files::Write => FilesGrant::Write,
-        };
-        let roots = self.roots.files_root.iter().cloned();
-        builder.files(grant).file_roots(roots)
+        }
     }
 }

@@ -8,6 +8,9 @@ use rustix::io::Errno;
 /// Why an operation on files failed. The texts are for whoever asked, which is often a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// The path, or what else was asked for, cannot be.
+    #[error("{0}")]
+    Invalid(String),
     /// It was not granted, or the operating system refused.
     #[error("{0}")]
     Denied(String),
@@ -37,8 +40,8 @@ pub enum Error {
     /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),
-    /// The workspace stopped answering. It may have been done. The local workspace never answers this.
-    #[error("the workspace stopped answering, and it is not known whether this was done: {0}")]
+    /// It may have been done, or be done in part.
+    #[error("it is not known what was done: {0}")]
     UnknownOutcome(String),
     /// It failed in another way.
     #[error("{0}")]
@@ -76,8 +79,8 @@ impl From<io::Error> for Error {
             Errno::ISDIR => Self::NotAFile,
             Errno::ACCESS | Errno::PERM => Self::Denied("permission denied".into()),
             Errno::ROFS => Self::Denied("read-only file system".into()),
-            Errno::NAMETOOLONG => Self::Failed("file name too long".into()),
-            Errno::LOOP => Self::Failed("too many symbolic links".into()),
+            Errno::NAMETOOLONG => Self::Invalid("file name too long".into()),
+            Errno::LOOP => Self::Invalid("too many symbolic links".into()),
             Errno::NOSPC | Errno::DQUOT => Self::Failed("no space left on device".into()),
             _ => {
                 let text = error.to_string();

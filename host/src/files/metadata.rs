@@ -67,8 +67,13 @@ impl Metadata {
             },
             modified: modified.unwrap_or(SystemTime::UNIX_EPOCH),
             version,
-            identity: format!("{:x}-{:x}", found.dev(), found.ino()),
+            identity: identity(found),
             path,
         }
     }
+}
+
+/// Returns a text that is equal for two paths of one file.
+pub(super) fn identity(found: &Found) -> String {
+    format!("{:x}-{:x}", found.dev(), found.ino())
 }

@@ -8,6 +8,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
+use super::metadata::identity;
 use super::place::Place;
 use super::{Error, Files, Kind, MAX_READ, Work, version};
 
@@ -23,6 +24,31 @@ pub struct Chunk {
     pub size: u64,
     /// The version of the file that the bytes are from.
     pub version: String,
+    /// Its identity: equal for two paths of one file.
+    pub identity: String,
+}
+
+/// A file that is open: what it is replaced by does not change what is read of it.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+    size: u64,
+}
+
+impl Reader {
+    /// Returns the size that the file had when it was opened, in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns at most `max` bytes from the byte `offset` on, never more than [`MAX_READ`]; fewer only at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn read(&self, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
+        read_at(&self.file, offset, max.min(MAX_READ))
+    }
 }
 
 /// Where a number of lines ends.
@@ -47,13 +73,11 @@ impl Files {
         let max = max.min(MAX_READ);
         let (content, found) = version::whole(&file)?;
         let Some(content) = content else {
-            let version = version::of_stat(&found);
-            let size = found.len();
-            let data = read_at(&file, offset, max)?;
             return Ok(Chunk {
-                data,
-                size,
-                version,
+                data: read_at(&file, offset, max)?,
+                size: found.len(),
+                version: version::of_stat(&found),
+                identity: identity(&found),
             });
         };
         let version = version::of_content(&content);
@@ -66,7 +90,19 @@ impl Files {
             data,
             size,
             version,
+            identity: identity(&found),
         })
+    }
+
+    /// Opens a file, for who reads it piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn reader(&self, path: &str) -> Result<Reader, Error> {
+        let file = self.open_file(path)?;
+        let size = Metadata::from_file(&file)?.len();
+        Ok(Reader { file, size })
     }
 
     /// Goes over at most `lines` lines of a file from the byte `offset` on, without returning them. Holes of a sparse file
@@ -161,6 +197,10 @@ pub(super) fn open(parent: &Dir, name: &OsStr) -> Result<File, Error> {
 }
 
 fn read_at(file: &File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
+    // The kernel refuses what ends where it cannot count to.
+    if offset > i64::MAX.unsigned_abs() - MAX_READ as u64 {
+        return Ok(Vec::new());
+    }
     let mut data = vec![0; max];
     let mut filled = 0;
     while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {

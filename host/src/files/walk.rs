@@ -45,13 +45,13 @@ impl Files {
             workspace: self.workspace().to_path_buf(),
         };
         if path.is_empty() {
-            return Err(Error::Failed("the path is empty".into()));
+            return Err(Error::Invalid("the path is empty".into()));
         }
         if path.contains('\0') {
-            return Err(Error::Failed("a path cannot contain NUL".into()));
+            return Err(Error::Invalid("a path cannot contain NUL".into()));
         }
         if path.len() > MAX_PATH {
-            return Err(Error::Failed("file name too long".into()));
+            return Err(Error::Invalid("file name too long".into()));
         }
         let (mut left, directory) = names(Path::new(path));
         let root = if path.starts_with('/') {
@@ -160,7 +160,7 @@ impl Walk<'_> {
     fn follow(&mut self, target: &Path) -> Result<bool, Error> {
         self.links += 1;
         if self.links > MAX_LINKS {
-            return Err(Error::Failed("too many symbolic links".into()));
+            return Err(Error::Invalid("too many symbolic links".into()));
         }
         self.left.extend(names(target).0);
         Ok(!target.is_absolute() || self.enter()?)

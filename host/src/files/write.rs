@@ -56,7 +56,7 @@ impl Files {
             let next = self.prepare(write).map_err(|error| (index, error))?;
             if prepared.iter().any(|other| other.is_same(&next)) {
                 let text = "the same file is to be written twice";
-                return Err((index, Error::Failed(text.into())));
+                return Err((index, Error::Invalid(text.into())));
             }
             prepared.push(next);
         }
@@ -87,7 +87,7 @@ fn bounded(writes: &[Write]) -> Result<(), (usize, Error)> {
         }
         if index >= MAX_WRITES {
             let text = format!("more than {MAX_WRITES} files at once");
-            return Err((index, Error::Failed(text)));
+            return Err((index, Error::Invalid(text)));
         }
     }
     Ok(())

@@ -88,8 +88,8 @@ impl Builder {
         self
     }
 
-    /// Says what the embedded plugin `files` may do; without it: everything in the workspace. With [`FilesGrant::None`] it is
-    /// left out.
+    /// Says what the embedded plugin `files` may do, and the agent API if it is offered; without it: everything in the
+    /// workspace. With [`FilesGrant::None`] both are left out.
     pub fn files(mut self, grant: FilesGrant) -> Self {
         self.files = grant;
         self
@@ -190,6 +190,7 @@ impl Builder {
             elsewhere,
             processes,
             files,
+            files_grant: self.files,
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,
             tools,

@@ -28,6 +28,7 @@ use axum::http::HeaderName;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
+use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::process::Registry;
 
@@ -47,7 +48,7 @@ pub(super) const HEADERS: [HeaderName; 4] = [
 /// Returns the routes of the agent API, all below `/api/v0`.
 ///
 /// Nobody is asked for a token here, and the chat is whatever a header says: `server::router` puts the checks around it.
-pub fn router(registry: Arc<Registry>, files: Pool) -> Router {
+pub fn router(registry: Arc<Registry>, files: Pool, grant: FilesGrant) -> Router {
     Router::new()
         .route("/api/v0/processes/start", post(start::start))
         .route("/api/v0/processes/list", get(list::list))
@@ -55,7 +56,7 @@ pub fn router(registry: Arc<Registry>, files: Pool) -> Router {
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
         .with_state(registry)
-        .merge(files::router(files))
+        .merge(files::router(files, grant))
         .method_not_allowed_fallback(error::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(from_fn(log::requests))

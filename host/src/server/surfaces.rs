@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::host::Host;
 use crate::process::{Info, Registry};
@@ -12,17 +13,20 @@ pub struct Surfaces {
     pub(super) host: Option<Host>,
     pub(super) processes: Arc<Registry>,
     pub(super) files: Pool,
+    /// What the agent API may do with them.
+    pub(super) grant: FilesGrant,
     /// Whether the agent API is among them.
     pub(super) agent: bool,
 }
 
 impl Surfaces {
     /// Offers the agent API over these processes and files, and nothing else.
-    pub fn agent(processes: Arc<Registry>, files: Pool) -> Self {
+    pub fn agent(processes: Arc<Registry>, files: Pool, grant: FilesGrant) -> Self {
         Self {
             host: None,
             processes,
             files,
+            grant,
             agent: true,
         }
     }
@@ -57,6 +61,7 @@ impl From<Host> for Surfaces {
         Self {
             processes: Arc::clone(host.processes()),
             files: host.files().clone(),
+            grant: host.files_grant(),
             host: Some(host),
             agent: false,
         }

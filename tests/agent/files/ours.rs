@@ -1,6 +1,10 @@
 //! What is not the reference's: who gets in, what is outside of the workspace, and what is no file.
 
+use toolhost::FilesGrant;
+use toolhost::server::Surfaces;
+
 use super::*;
+use crate::harness::{Server, Setup};
 
 /// A request of each endpoint about one path.
 fn each(agent: &Agent, path: &str) -> Vec<(&'static str, RequestBuilder)> {
@@ -184,4 +188,32 @@ async fn a_host_offers_its_files() {
         let response = server.request(Method::GET, &target).send().await.unwrap();
         assert_eq!(response.status(), status);
     }
+}
+
+/// What tools may not do, nobody may over HTTP.
+#[tokio::test]
+async fn an_operator_says_what_may_be_done() {
+    let setup = Setup::with(|builder| builder.files(FilesGrant::Read)).await;
+    let path = setup.root().join("file").to_str().unwrap().to_owned();
+    std::fs::write(&path, "content").unwrap();
+    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    let request = |method, endpoint, body: &str| {
+        let target = target(endpoint, &[("path", path.as_str())]);
+        server.request(method, &target).body(body.to_owned())
+    };
+    let (status, body) = reply(request(Method::GET, "read-file-lines", "")).await;
+    assert_eq!((status, &body["content"]), (200, &json!("1\tcontent")));
+    for endpoint in ["write-file", "edit-files"] {
+        let (status, body) = reply(request(Method::POST, endpoint, "{}")).await;
+        assert_eq!(status, 403);
+        assert_eq!(
+            body["message"],
+            "Files may be read here, not written: the server was started with --files read."
+        );
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), b"content");
+    let setup = Setup::with(|builder| builder.files(FilesGrant::None)).await;
+    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    let request = server.request(Method::GET, "/api/v0/read-file?path=/etc/passwd");
+    assert_eq!(request.send().await.unwrap().status(), 404);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use toolhost::FilesGrant;
 use toolhost::files::{Config, Files, Pool};
 use toolhost::server::{Access, LocalAddress, Surfaces, Token, router};
 use tower::ServiceExt;
@@ -80,7 +81,7 @@ async fn send(agent: &Agent, path: &str, body: Body) -> (u16, Value) {
         hosts: Vec::new(),
         origins: Vec::new(),
     };
-    let surfaces = Surfaces::agent(Arc::clone(&agent.registry), files);
+    let surfaces = Surfaces::agent(Arc::clone(&agent.registry), files, FilesGrant::Write);
     let local = LocalAddress("127.0.0.1:1".parse().unwrap());
     let request = axum::http::Request::post(target("write-file", &[("path", path)]))
         .header("host", "localhost")

@@ -52,6 +52,7 @@ fn present() -> Result<(), Error> {
 impl From<wit::Error> for Error {
     fn from(error: wit::Error) -> Self {
         match error {
+            wit::Error::Invalid(text) => Self::Invalid(text),
             wit::Error::Denied(text) => Self::Denied(text),
             wit::Error::NotFound => Self::NotFound,
             wit::Error::NotAFile => Self::NotAFile,

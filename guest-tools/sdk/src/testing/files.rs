@@ -144,6 +144,7 @@ impl Files for FakeFiles {
             data: content.iter().copied().skip(offset).take(max).collect(),
             size: content.len() as u64,
             version: version(&content),
+            identity: self.resolve(path)?,
         })
     }
 
@@ -172,7 +173,7 @@ impl Files for FakeFiles {
             let path = self.check(write).map_err(|error| (index, error))?;
             if !paths.insert(path) {
                 let text = "the same file is to be written twice";
-                return Err((index, Error::Failed(text.to_owned())));
+                return Err((index, Error::Invalid(text.to_owned())));
             }
         }
         let mut written = Vec::new();

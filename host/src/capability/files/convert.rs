@@ -37,6 +37,7 @@ impl From<Chunk> for wit::Chunk {
             data: chunk.data,
             size: chunk.size,
             version: chunk.version,
+            identity: chunk.identity,
         }
     }
 }
@@ -77,6 +78,7 @@ impl From<wit::Write> for Write {
 impl From<Error> for wit::Error {
     fn from(error: Error) -> Self {
         match error {
+            Error::Invalid(text) => Self::Invalid(text),
             Error::Denied(text) => Self::Denied(text),
             Error::NotFound => Self::NotFound,
             Error::NotAFile => Self::NotAFile,

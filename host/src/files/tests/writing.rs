@@ -113,7 +113,7 @@ fn all_are_written_or_none() {
         ),
         (
             write("sub/../a", "x", Precondition::Any),
-            Error::Failed("the same file is to be written twice".into()),
+            Error::Invalid("the same file is to be written twice".into()),
         ),
         (write("a/x", "x", Precondition::Any), Error::NotADirectory),
     ];

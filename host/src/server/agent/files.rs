@@ -15,18 +15,33 @@ mod upload;
 mod write;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 
+use super::error::ApiError;
+use crate::capability::FilesGrant;
 use crate::files::Pool;
 
-/// Returns the routes of files.
-pub(super) fn router(files: Pool) -> Router {
-    Router::new()
+/// Returns the routes of files, as far as an operator lets anyone use them.
+pub(super) fn router(files: Pool, grant: FilesGrant) -> Router {
+    let reading = Router::new()
         .route("/api/v0/list-directory", post(list::list))
         .route("/api/v0/resolve-path", get(resolve::resolve))
         .route("/api/v0/read-file", get(read::read))
-        .route("/api/v0/read-file-lines", get(lines::read_lines))
-        .route("/api/v0/write-file", post(write::write))
-        .route("/api/v0/edit-files", post(edit::edit))
-        .with_state(files)
+        .route("/api/v0/read-file-lines", get(lines::read_lines));
+    let routes = match grant {
+        FilesGrant::None => return Router::new(),
+        FilesGrant::Read => reading
+            .route("/api/v0/write-file", post(read_only))
+            .route("/api/v0/edit-files", post(read_only)),
+        FilesGrant::Write => reading
+            .route("/api/v0/write-file", post(write::write))
+            .route("/api/v0/edit-files", post(edit::edit)),
+    };
+    routes.with_state(files)
+}
+
+async fn read_only() -> ApiError {
+    let message = "Files may be read here, not written: the server was started with --files read.";
+    ApiError::new(StatusCode::FORBIDDEN, message)
 }

@@ -93,7 +93,7 @@ impl Body {
             return Err(ApiError::bad_request(message));
         }
         let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
-        let mut workspace = Workspace::new(files, entries.len() > 1);
+        let mut workspace = Workspace::new(files);
         plan(&entries, None, &mut workspace).map_err(|problems| together(&problems))
     }
 }

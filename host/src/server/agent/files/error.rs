@@ -34,7 +34,7 @@ pub(super) fn status(error: &Error) -> StatusCode {
     match error {
         Error::Denied(_) | Error::OutsideWorkspace { .. } => StatusCode::FORBIDDEN,
         Error::NotFound => StatusCode::NOT_FOUND,
-        Error::NotAFile | Error::NotADirectory => StatusCode::BAD_REQUEST,
+        Error::Invalid(_) | Error::NotAFile | Error::NotADirectory => StatusCode::BAD_REQUEST,
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Changed(_) => StatusCode::CONFLICT,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,

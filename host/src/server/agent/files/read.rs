@@ -13,15 +13,12 @@ use futures_util::stream;
 use super::error::{not_run, refused};
 use super::path;
 use super::query::Query;
-use crate::files::{Chunk, Error, Pool, Work};
+use crate::files::{Pool, Reader};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
 
 /// How much is read at once.
 const PIECE: u64 = 1 << 20;
-
-/// The last offset at which a piece can be read: the kernel refuses one that ends where it cannot count to.
-const LAST_OFFSET: u64 = i64::MAX.unsigned_abs() - PIECE;
 
 pub(super) async fn read(
     State(files): State<Pool>,
@@ -51,14 +48,10 @@ pub(super) async fn read(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// A stretch of a file that is sent.
+/// A stretch of a file that is sent. The file stays open, so that all pieces are of the one that was asked for.
 struct Pieces {
     files: Pool,
-    path: String,
-    /// The version of which all pieces are.
-    version: String,
-    /// The first piece, which was read to know the rest.
-    first: Option<Vec<u8>>,
+    reader: Arc<Reader>,
     offset: u64,
     /// How many bytes are to be sent.
     left: u64,
@@ -66,62 +59,37 @@ struct Pieces {
 
 impl Pieces {
     async fn open(files: Pool, path: &str, offset: u64, limit: u64) -> Result<Self, ApiError> {
-        let first = piece(&files, path, offset, limit)
-            .await
-            .map_err(|error| not_run(&error))?
-            .map_err(|error| refused(path, &error))?;
+        let asked = path.to_owned();
+        let opened = files.run(Arc::default(), move |files, _| files.reader(&asked));
+        let reader = opened.await.map_err(|error| not_run(&error))?;
+        let reader = Arc::new(reader.map_err(|error| refused(path, &error))?);
         Ok(Self {
             files,
-            path: path.to_owned(),
-            version: first.version,
-            first: Some(first.data),
             offset,
-            left: first.size.saturating_sub(offset).min(limit),
+            left: reader.size().saturating_sub(offset).min(limit),
+            reader,
         })
     }
 
-    /// Returns the next piece; `None` after the last. Where the file is no longer the one that was promised, it fails, which
-    /// breaks the reply off: half of one file and half of another would be neither.
+    /// Returns the next piece; `None` after the last. Where the file became shorter than was promised, it fails, which breaks
+    /// the reply off.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.left == 0 {
             return Ok(None);
         }
-        let data = match self.first.take() {
-            Some(data) => data,
-            None => {
-                let next = piece(&self.files, &self.path, self.offset, self.left).await;
-                let next = next.and_then(|read| read).map_err(io::Error::other)?;
-                if next.version != self.version {
-                    return Err(io::Error::other("the file changed while it was read"));
-                }
-                next.data
-            }
-        };
+        let (reader, offset) = (Arc::clone(&self.reader), self.offset);
+        let max = usize::try_from(self.left.min(PIECE)).unwrap_or(usize::MAX);
+        let read = self
+            .files
+            .run(Arc::default(), move |_, _| reader.read(offset, max));
+        let data = read.await.flatten().map_err(io::Error::other)?;
         if data.is_empty() {
-            return Err(io::Error::other(
-                "the file became shorter while it was read",
-            ));
+            let text = "the file became shorter while it was read";
+            return Err(io::Error::other(text));
         }
         let length = data.len() as u64;
         self.offset += length;
         self.left = self.left.saturating_sub(length);
         Ok(Some(data.into()))
     }
-}
-
-/// Reads at most one piece. The outer error is one of the host.
-async fn piece(
-    files: &Pool,
-    path: &str,
-    offset: u64,
-    limit: u64,
-) -> Result<Result<Chunk, Error>, Error> {
-    let path = path.to_owned();
-    let offset = offset.min(LAST_OFFSET);
-    let max = usize::try_from(limit.min(PIECE)).unwrap_or(usize::MAX);
-    files
-        .run(Arc::new(Work::default()), move |files, _| {
-            files.read(&path, offset, max)
-        })
-        .await
 }

@@ -24,11 +24,13 @@ pub(super) async fn write(
     let path = query.required("path");
     query.finish()?;
     path::check(path).map_err(ApiError::bad_request)?;
+    let upload = upload::read(request).await?;
     let write = Write {
         path: path.to_owned(),
-        data: upload::read(request).await?,
+        data: upload.data,
         when: Precondition::Any,
     };
+    let _place = upload.place;
     files
         .run(Arc::new(Work::default()), move |files, _| one(files, write))
         .await

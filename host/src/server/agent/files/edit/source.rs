@@ -9,27 +9,18 @@ use crate::server::agent::files::error::text;
 #[derive(Debug)]
 pub(super) struct Workspace<'a> {
     files: &'a Files,
-    /// Whether two paths could lead to one file.
-    several: bool,
     /// How many bytes were read.
     total: usize,
 }
 
 impl<'a> Workspace<'a> {
-    pub(super) fn new(files: &'a Files, several: bool) -> Self {
-        Self {
-            files,
-            several,
-            total: 0,
-        }
+    pub(super) fn new(files: &'a Files) -> Self {
+        Self { files, total: 0 }
     }
 }
 
 impl Source for Workspace<'_> {
     fn read(&mut self, path: &str) -> Result<Content, Problem> {
-        if path.contains('\0') {
-            return Err(Problem::new(Kind::Invalid, "a path cannot contain NUL"));
-        }
         let chunk = self
             .files
             .read(path, 0, MAX_READ)
@@ -47,19 +38,10 @@ impl Source for Workspace<'_> {
                 format!("the files of one request together have more than {MAX_WRITE} bytes");
             return Err(Problem::new(Kind::Invalid, text));
         }
-        // It costs another look at the file, and tells nothing where there is only one.
-        let identity = if self.several {
-            self.files
-                .metadata(path)
-                .map_err(|error| problem(&error))?
-                .identity
-        } else {
-            String::new()
-        };
         Ok(Content {
             data: chunk.data,
             version: chunk.version,
-            identity,
+            identity: chunk.identity,
         })
     }
 }
@@ -68,7 +50,9 @@ fn problem(error: &Error) -> Problem {
     let kind = match error {
         Error::Denied(_) | Error::OutsideWorkspace { .. } => Kind::Denied,
         Error::NotFound => Kind::NotFound,
-        Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => Kind::Invalid,
+        Error::Invalid(_) | Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => {
+            Kind::Invalid
+        }
         Error::Changed(_) | Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Failed(_) => {
             Kind::Failed
         }
