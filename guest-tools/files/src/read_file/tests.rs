@@ -208,6 +208,8 @@ fn the_schema() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// Page by page, the lines are those of the file, each once, and every page keeps to its limits.
     #[test]
     fn pages_make_the_file(

@@ -138,10 +138,10 @@ impl Files for FakeFiles {
     fn read(&self, path: &str, offset: u64, max: u32) -> Result<Chunk, Error> {
         const MOST: u32 = 4 << 20;
         let content = self.content(path)?;
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let max = usize::try_from(max.min(MOST)).unwrap_or(usize::MAX);
+        let rest = from(&content, offset);
         Ok(Chunk {
-            data: content.iter().copied().skip(offset).take(max).collect(),
+            data: rest.get(..max).unwrap_or(rest).to_vec(),
             size: content.len() as u64,
             version: version(&content),
             identity: self.resolve(path)?,
@@ -156,13 +156,12 @@ impl Files for FakeFiles {
             lines: 0,
             size,
         };
-        let from = usize::try_from(offset).unwrap_or(usize::MAX);
-        for byte in content.iter().skip(from) {
-            if skipped.lines == lines {
-                break;
-            }
-            skipped.offset += 1;
-            skipped.lines += u64::from(*byte == b'\n');
+        let mut ends = from(&content, offset).split_inclusive(|byte| *byte == b'\n');
+        while skipped.lines < lines
+            && let Some(line) = ends.next()
+        {
+            skipped.offset += line.len() as u64;
+            skipped.lines += u64::from(line.ends_with(b"\n"));
         }
         Ok(skipped)
     }
@@ -215,6 +214,12 @@ impl Files for FakeFiles {
         let entries = entries.map(|(name, kind)| Entry { name, kind });
         Ok((entries.collect(), more))
     }
+}
+
+/// Returns what a content has from an offset on.
+fn from(content: &[u8], offset: u64) -> &[u8] {
+    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+    content.get(offset..).unwrap_or_default()
 }
 
 fn root() -> String {
