@@ -123,8 +123,10 @@ impl Files {
         let size = found.len();
         // Blocks of 512 bytes, whatever the file system's are.
         let sparse = found.blocks().saturating_mul(512) < size;
+        // What says that it is empty need not be.
+        let begin = if size == 0 { offset } else { offset.min(size) };
         let mut at = Skipped {
-            offset: offset.min(size),
+            offset: begin,
             lines: 0,
             size,
         };
@@ -136,11 +138,17 @@ impl Files {
             if sparse {
                 at.offset = next_data(&file, at.offset, size);
             }
-            let read = file.read_at(&mut buffer, at.offset)?;
+            // What is appended meanwhile is not gone over, or there would be no end.
+            let left = size.saturating_sub(at.offset);
+            let step = match usize::try_from(left) {
+                _ if size == 0 => STEP,
+                Ok(left) => left.min(STEP),
+                Err(_) => STEP,
+            };
+            let room = buffer.get_mut(..step).unwrap_or_default();
+            let read = file.read_at(room, at.offset)?;
             let data = buffer.get(..read).unwrap_or_default();
             if data.is_empty() {
-                // It may have become shorter meanwhile, or longer.
-                at.size = at.size.max(at.offset);
                 break;
             }
             let wanted = usize::try_from(lines - at.lines).unwrap_or(usize::MAX);
@@ -219,7 +227,7 @@ fn read_at(file: &File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
 fn next_data(file: &File, offset: u64, size: u64) -> u64 {
     match seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data,
-        Err(Errno::NXIO) => size,
+        Err(Errno::NXIO) => size.max(offset),
         // The file system does not know.
         Err(_) => offset,
     }

@@ -113,6 +113,53 @@ fn lines_are_counted_as_they_are_in_large_files() {
     }
 }
 
+/// A log that grows while it is searched has the end that it had: what is appended is not waited for.
+#[test]
+fn a_sparse_file_that_grows_has_an_end() {
+    let tree = Tree::new();
+    let file = fs::File::create(tree.path("log")).unwrap();
+    file.write_all_at("line\n".repeat(2_000_000).as_bytes(), 1 << 30)
+        .unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            let mut log = fs::OpenOptions::new()
+                .append(true)
+                .open(tree.path("log"))
+                .unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                log.write_all(b"more\n").unwrap();
+            }
+        });
+        for _ in 0..5 {
+            let all = tree
+                .files
+                .skip_lines("log", 0, u64::MAX, &Work::default())
+                .unwrap();
+            assert_eq!(all.offset, all.size);
+            assert!(all.lines >= 2_000_000);
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+/// Files of the kernel say that they are empty.
+#[test]
+fn files_that_say_that_they_are_empty() {
+    let tree = Tree::with(|config| config.roots.push("/proc/sys/kernel".into()));
+    let path = "/proc/sys/kernel/ostype";
+    let text = tree.read(path).unwrap();
+    assert_eq!(text, "Linux\n");
+    let skip = |offset| {
+        tree.files
+            .skip_lines(path, offset, 9, &Work::default())
+            .unwrap()
+    };
+    assert_eq!((skip(0).offset, skip(0).lines), (6, 1));
+    assert_eq!((skip(6).offset, skip(6).lines), (6, 0));
+}
+
 /// Five gigabytes of nothing take no time: a hole holds no line.
 #[test]
 fn holes_are_skipped() {
