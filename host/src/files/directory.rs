@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use cap_std::fs::DirEntry;
 
 use super::place::Place;
-use super::{Error, Files, Kind, MAX_ENTRIES};
+use super::{Error, Files, Kind, MAX_ENTRIES, Work};
 
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,7 @@ impl Files {
         path: &str,
         after: Option<&str>,
         max: usize,
+        work: &Work,
     ) -> Result<(Vec<Entry>, bool), Error> {
         let directory = match self.walk(path)? {
             Place::Directory { directory, .. } => directory,
@@ -37,7 +38,10 @@ impl Files {
         let max = max.min(MAX_ENTRIES);
         let mut first = BinaryHeap::new();
         let mut more = false;
-        for entry in directory.entries()? {
+        for (index, entry) in directory.entries()?.enumerate() {
+            if index % 1024 == 0 {
+                work.check()?;
+            }
             let entry = Named::of(&entry?);
             if after.is_some_and(|after| entry.name.as_str() <= after) {
                 continue;

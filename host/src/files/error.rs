@@ -37,7 +37,7 @@ pub enum Error {
     /// A precondition does not hold.
     #[error("{0}")]
     Changed(String),
-    /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
+    /// The workspace cannot be reached. Nothing was done.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),
     /// It may have been done, or be done in part.
@@ -59,6 +59,9 @@ pub enum OpenError {
         /// Why not.
         source: io::Error,
     },
+    /// A directory is where Toolhost keeps what is its own.
+    #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
+    Hidden(PathBuf),
     /// Temporary files could not be remembered.
     #[error("the journal of temporary files cannot be used")]
     Journal(#[source] io::Error),

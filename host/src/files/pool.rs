@@ -35,7 +35,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// If the operation panics.
+    /// If the operation panics, or the work was stopped before it began.
     pub async fn run<T: Send + 'static>(
         &self,
         work: Arc<Work>,
@@ -49,11 +49,13 @@ impl Pool {
         let waiting = Waiting(Some(Arc::clone(&work)));
         let task = tokio::task::spawn_blocking(move || {
             let _place = place;
-            work.charge(|| run(&files, &work))
+            // Whoever asked may have gone while it was queued: nothing is done then.
+            work.check()?;
+            Ok(work.charge(|| run(&files, &work)))
         });
         let ran = task.await;
         waiting.ended();
-        ran.map_err(|error| failed(&error))
+        ran.map_err(|error| failed(&error))?
     }
 }
 

@@ -132,9 +132,7 @@ impl Files {
         };
         let mut buffer = vec![0; STEP];
         while at.lines < lines {
-            if work.is_stopped() {
-                return Err(Error::Failed("nobody waits for it any more".into()));
-            }
+            work.check()?;
             if sparse {
                 at.offset = next_data(&file, at.offset, size);
             }

@@ -3,16 +3,21 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt};
 
-use super::{Config, OpenError};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use super::{Config, Error, OpenError};
 
 /// One directory, and what it is called.
 #[derive(Debug)]
 pub(super) struct Root {
-    pub(super) directory: Dir,
+    /// Opened again when something else has its path: a directory that was removed and made anew is the workspace, too.
+    directory: Mutex<Dir>,
     /// Absolute and without links.
     pub(super) path: PathBuf,
     /// As the operator wrote it, made absolute: a model may have read that somewhere.
@@ -24,24 +29,51 @@ pub(super) struct Root {
 pub(super) struct Roots {
     workspace: Root,
     further: Vec<Root>,
-    /// Device and inode of the directories that may not be entered.
-    hidden: Vec<(u64, u64)>,
+    hidden: Vec<Hidden>,
+}
+
+/// A directory that may not be entered, by its path and by what was there: it may be moved, and made anew.
+#[derive(Debug)]
+struct Hidden {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+}
+
+impl Hidden {
+    fn new(path: &Path) -> Self {
+        let identity = std::fs::metadata(path).ok().map(|found| {
+            use std::os::unix::fs::MetadataExt as _;
+            (found.dev(), found.ino())
+        });
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        Self { path, identity }
+    }
+
+    fn own_process() -> Self {
+        // Its environment has the token, if that was given by a variable. What the directory is changes with each look.
+        Self {
+            path: format!("/proc/{}", std::process::id()).into(),
+            identity: None,
+        }
+    }
 }
 
 impl Roots {
     pub(super) fn open(config: &Config) -> Result<Self, OpenError> {
-        let further: Result<_, _> = config.roots.iter().map(|path| Root::open(path)).collect();
-        let hidden = config.hidden.iter().filter_map(|path| {
-            // One that is not there cannot be read either.
-            let metadata = std::fs::metadata(path).ok()?;
-            use std::os::unix::fs::MetadataExt as _;
-            Some((metadata.dev(), metadata.ino()))
-        });
-        Ok(Self {
-            workspace: Root::open(&config.workspace)?,
+        let further: Result<_, _> = config.roots.iter().map(|path| Root::new(path)).collect();
+        let hidden = config.hidden.iter().map(|path| Hidden::new(path));
+        let roots = Self {
+            workspace: Root::new(&config.workspace)?,
             further: further?,
-            hidden: hidden.collect(),
-        })
+            hidden: hidden.chain([Hidden::own_process()]).collect(),
+        };
+        for root in std::iter::once(&roots.workspace).chain(&roots.further) {
+            let within = |hidden: &Hidden| root.path.starts_with(&hidden.path);
+            if roots.hidden.iter().any(within) {
+                return Err(OpenError::Hidden(root.path.clone()));
+            }
+        }
+        Ok(roots)
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -72,23 +104,22 @@ impl Roots {
         }
     }
 
-    pub(super) fn is_hidden(&self, directory: &Dir) -> std::io::Result<bool> {
-        if self.hidden.is_empty() {
-            return Ok(false);
-        }
-        let metadata = directory.dir_metadata()?;
-        Ok(self.hidden.contains(&(metadata.dev(), metadata.ino())))
+    pub(super) fn is_hidden(&self, directory: &Dir, path: &Path) -> std::io::Result<bool> {
+        let found = directory.dir_metadata()?;
+        let identity = Some((found.dev(), found.ino()));
+        let is = |hidden: &Hidden| hidden.path == path || hidden.identity == identity;
+        Ok(self.hidden.iter().any(is))
     }
 }
 
 impl Root {
-    fn open(path: &Path) -> Result<Self, OpenError> {
+    fn new(path: &Path) -> Result<Self, OpenError> {
         let open = || {
             let alias = normal(&std::path::absolute(path)?);
             let real = path.canonicalize()?;
             let directory = Dir::open_ambient_dir(&real, ambient_authority())?;
             Ok(Self {
-                directory,
+                directory: Mutex::new(directory),
                 path: real,
                 alias,
             })
@@ -97,6 +128,36 @@ impl Root {
             path: path.to_path_buf(),
             source,
         })
+    }
+}
+
+impl Root {
+    /// Returns the directory that has the path now. Nothing is followed: a link in its place is no root.
+    pub(super) fn open(&self) -> Result<Dir, Error> {
+        let mut directory = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let now = match openat2(CWD, &self.path, flags, Mode::empty(), resolve) {
+            Ok(now) => Dir::from_std_file(now.into()),
+            // The system cannot tell: the directory that there was at the start is the root.
+            Err(Errno::NOSYS | Errno::PERM) => return Ok(directory.try_clone()?),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                let text = format!("the directory {} is not there", self.path.display());
+                return Err(Error::Unavailable(text));
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        let identity = |directory: &Dir| {
+            let found = directory.dir_metadata()?;
+            std::io::Result::Ok((found.dev(), found.ino()))
+        };
+        if identity(&now)? != identity(&directory)? {
+            *directory = now.try_clone()?;
+        }
+        Ok(now)
     }
 }
 

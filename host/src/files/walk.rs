@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::place::Place;
 use super::roots::{Root, names};
@@ -18,6 +19,9 @@ const MAX_LINKS: usize = 40;
 
 /// How often a name may turn out to be something else than a moment before.
 const MAX_SURPRISES: usize = 40;
+
+/// How many directories a walk may open: `..` and links can make it long.
+const MAX_STEPS: usize = 10_000;
 
 /// The most bytes of a path.
 const MAX_PATH: usize = 4096;
@@ -33,8 +37,11 @@ struct Walk<'a> {
     here: Dir,
     /// The names that are left, in reverse.
     left: Vec<OsString>,
+    /// Whether what it ends at has to be a directory.
+    directory: bool,
     links: usize,
     surprises: usize,
+    steps: usize,
 }
 
 impl Files {
@@ -63,24 +70,37 @@ impl Files {
             files: self,
             root,
             below: Vec::new(),
-            here: root.directory.try_clone()?,
+            here: root.open()?,
             left,
+            directory,
             links: 0,
             surprises: 0,
+            steps: 0,
         };
-        let place = walk.run()?.ok_or_else(outside)?;
-        match place {
-            Place::Entry { .. } if directory => Err(Error::NotADirectory),
-            Place::Missing { .. } if directory => Err(Error::NotFound),
-            place => Ok(place),
-        }
+        walk.run()?.ok_or_else(outside)
     }
 }
 
 impl Walk<'_> {
     /// Returns where the walk ends; `None` if that is outside.
     fn run(mut self) -> Result<Option<Place>, Error> {
+        let place = self.walk()?;
+        match place {
+            Some(Place::Entry { .. }) if self.directory => Err(Error::NotADirectory),
+            Some(Place::Missing { .. }) if self.directory => Err(Error::NotFound),
+            place => Ok(place),
+        }
+    }
+
+    fn walk(&mut self) -> Result<Option<Place>, Error> {
         while let Some(name) = self.left.pop() {
+            if self.steps > MAX_STEPS {
+                let text = "the path leads through too many directories";
+                return Err(Error::Invalid(text.into()));
+            }
+            if self.files.roots.is_hidden(&self.here, &self.path())? {
+                return Err(hidden());
+            }
             if name == ".." {
                 if !self.up()? {
                     return Ok(None);
@@ -101,26 +121,16 @@ impl Walk<'_> {
                             return Ok(None);
                         }
                     }
-                    Err(_) => self.surprise(name)?,
+                    Err(error) => self.surprise(name, error)?,
                 },
-                Kind::Directory => match open_directory(&self.here, &name) {
-                    Ok(directory) if self.files.roots.is_hidden(&directory)? => {
-                        let text = "this directory belongs to Toolhost itself";
-                        return Err(Error::Denied(text.into()));
-                    }
-                    Ok(directory) => {
-                        self.here = directory;
-                        self.below.push(name);
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                        return Err(error.into());
-                    }
-                    Err(_) => self.surprise(name)?,
+                Kind::Directory => match self.open(&name) {
+                    Ok(()) => self.below.push(name),
+                    Err(error) => self.surprise(name, error)?,
                 },
                 Kind::File | Kind::Other if self.left.is_empty() => {
                     let path = self.path().join(&name);
                     return Ok(Some(Place::Entry {
-                        parent: self.here,
+                        parent: self.here.try_clone()?,
                         name,
                         found,
                         path,
@@ -129,9 +139,13 @@ impl Walk<'_> {
                 Kind::File | Kind::Other => return Err(Error::NotADirectory),
             }
         }
+        let path = self.path();
+        if self.files.roots.is_hidden(&self.here, &path)? {
+            return Err(hidden());
+        }
         Ok(Some(Place::Directory {
-            path: self.path(),
-            directory: self.here,
+            path,
+            directory: self.here.try_clone()?,
         }))
     }
 
@@ -144,9 +158,9 @@ impl Walk<'_> {
     /// Goes to the directory above. Returns whether that can be reached.
     fn up(&mut self) -> Result<bool, Error> {
         if self.below.pop().is_some() {
-            self.here = self.root.directory.try_clone()?;
-            for name in &self.below {
-                self.here = open_directory(&self.here, name)?;
+            self.here = self.root.open()?;
+            for name in self.below.clone() {
+                self.open(&name)?;
             }
             return Ok(true);
         }
@@ -162,7 +176,10 @@ impl Walk<'_> {
         if self.links > MAX_LINKS {
             return Err(Error::Invalid("too many symbolic links".into()));
         }
-        self.left.extend(names(target).0);
+        let (names, directory) = names(target);
+        // What stands behind the link has to be a directory anyway.
+        self.directory |= directory && self.left.is_empty();
+        self.left.extend(names);
         Ok(!target.is_absolute() || self.enter()?)
     }
 
@@ -173,12 +190,23 @@ impl Walk<'_> {
         };
         self.root = root;
         self.below.clear();
-        self.here = root.directory.try_clone()?;
+        self.here = root.open()?;
         Ok(true)
     }
 
-    /// Looks at a name again that is no longer what it was: somebody changes the tree.
-    fn surprise(&mut self, name: OsString) -> Result<(), Error> {
+    /// Goes into a directory.
+    fn open(&mut self, name: &OsStr) -> std::io::Result<()> {
+        self.steps += 1;
+        self.here = open_directory(&self.here, name)?;
+        Ok(())
+    }
+
+    /// Looks at a name again if it is no longer what it was: somebody changes the tree.
+    fn surprise(&mut self, name: OsString, error: std::io::Error) -> Result<(), Error> {
+        let changed = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::INVAL];
+        if !Errno::from_io_error(&error).is_some_and(|errno| changed.contains(&errno)) {
+            return Err(error.into());
+        }
         self.surprises += 1;
         if self.surprises > MAX_SURPRISES {
             let text = "the path changes too often to be resolved";
@@ -188,7 +216,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn missing(mut self, name: OsString) -> Result<Place, Error> {
+    fn missing(&mut self, name: OsString) -> Result<Place, Error> {
         // Where nothing is, nothing is above it either.
         if self.left.iter().any(|name| name == "..") {
             return Err(Error::NotFound);
@@ -198,11 +226,15 @@ impl Walk<'_> {
         missing.extend(self.left.drain(..).rev());
         path.extend(&missing);
         Ok(Place::Missing {
-            parent: self.here,
+            parent: self.here.try_clone()?,
             missing,
             path,
         })
     }
+}
+
+fn hidden() -> Error {
+    Error::Denied("this directory belongs to Toolhost itself".into())
 }
 
 /// Opens a directory by its name alone, and only if it is one.

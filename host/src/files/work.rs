@@ -5,15 +5,29 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
+use super::Error;
+
 /// The account of whoever has operations run, which may be many one after the other.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// CPU time in nanoseconds.
+    /// CPU time in nanoseconds, without the operation under way.
     cpu: AtomicU64,
+    /// The CPU time of its thread when the operation under way began, in nanoseconds.
+    began: AtomicU64,
+    /// The most CPU time in nanoseconds; 0: any.
+    limit: u64,
     stopped: AtomicBool,
 }
 
 impl Work {
+    /// Makes an account for so much CPU time. An operation that uses it up ends early.
+    pub fn limited(limit: Duration) -> Self {
+        Self {
+            limit: nanoseconds(limit),
+            ..Self::default()
+        }
+    }
+
     /// Returns the CPU time of all operations that have ended.
     pub fn cpu(&self) -> Duration {
         Duration::from_nanos(self.cpu.load(Ordering::Relaxed))
@@ -24,19 +38,39 @@ impl Work {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Returns whether the operation under way should end: nobody waits for it, or it used up what it had. Called on its
+    /// thread.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        if self.stopped.load(Ordering::Relaxed) {
+            return true;
+        }
+        let now = nanoseconds(thread_time()).saturating_sub(self.began.load(Ordering::Relaxed));
+        let used = self.cpu.load(Ordering::Relaxed).saturating_add(now);
+        self.limit > 0 && used > self.limit
+    }
+
+    /// Fails if the operation under way should end.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.is_stopped() {
+            let text = "it took too long, or nobody waits for it any more";
+            return Err(Error::Failed(text.into()));
+        }
+        Ok(())
     }
 
     /// Runs an operation on this thread, and adds its CPU time.
     pub(crate) fn charge<T>(&self, run: impl FnOnce() -> T) -> T {
         let began = thread_time();
+        self.began.store(nanoseconds(began), Ordering::Relaxed);
         let result = run();
-        let time = thread_time().saturating_sub(began).as_nanos();
-        let time = u64::try_from(time).unwrap_or(u64::MAX);
+        let time = nanoseconds(thread_time().saturating_sub(began));
         self.cpu.fetch_add(time, Ordering::Relaxed);
         result
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns the CPU time of this thread.
@@ -65,5 +99,9 @@ mod tests {
         assert!(!work.is_stopped());
         work.stop();
         assert!(work.is_stopped());
+        let work = Work::limited(Duration::from_millis(1));
+        work.charge(|| while !work.is_stopped() {});
+        assert!(work.cpu() >= Duration::from_millis(1));
+        assert!(work.check().is_err());
     }
 }

@@ -182,7 +182,7 @@ impl Plugin {
             .map_or("", |call| call.request.id.as_str())
             .into();
         let log = LineLog::new(Arc::clone(&self.name), name, self.limits.log);
-        let work = Arc::new(Work::default());
+        let work = Arc::new(Work::limited(self.limits.guest_time));
         let scope = Scope {
             call,
             settings: Arc::clone(&self.settings),

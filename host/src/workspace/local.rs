@@ -178,7 +178,9 @@ impl Workspace for Local {
         max: usize,
         work: Arc<Work>,
     ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
-        let run = move |files: &Files, _: &Work| files.read_directory(&path, after.as_deref(), max);
+        let run = move |files: &Files, work: &Work| {
+            files.read_directory(&path, after.as_deref(), max, work)
+        };
         Box::pin(async move { self.files.run(work, run).await.flatten() })
     }
 

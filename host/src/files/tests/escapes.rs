@@ -49,7 +49,7 @@ fn paths_that_lead_out_are_refused() {
         assert!(is_outside(&tree.files.read(path, 0, 10)), "{path}");
         assert!(is_outside(&tree.files.metadata(path)), "{path}");
         assert!(
-            is_outside(&tree.files.read_directory(path, None, 10)),
+            is_outside(&tree.files.read_directory(path, None, 10, &Work::default())),
             "{path}"
         );
         assert!(
@@ -281,7 +281,7 @@ fn a_race_leads_nowhere() {
             }
             assert!(
                 tree.files
-                    .read_directory("real", None, 100)
+                    .read_directory("real", None, 100, &Work::default())
                     .map_or(true, |(entries, _)| {
                         entries.iter().all(|entry| entry.name != "secret")
                     })

@@ -113,7 +113,7 @@ fn entries(files: &Files, path: &str, work: &Work) -> Result<(Vec<Entry>, bool),
     let mut more = true;
     while more && entries.len() < MAX_NAMES && !work.is_stopped() {
         let after = entries.last().map(|entry| entry.name.as_str());
-        let (page, follows) = files.read_directory(path, after, MAX_ENTRIES)?;
+        let (page, follows) = files.read_directory(path, after, MAX_ENTRIES, work)?;
         // A page without names must not be asked for for ever.
         more = follows && !page.is_empty();
         entries.extend(page);
