@@ -5,6 +5,15 @@
 //! unique unless all of it is to be replaced. In the second and third pass what the file has stays where the edit does not
 //! change it: white space before and after a line, and its ending. In all of them the file keeps its kind of line endings.
 //!
+//! In one thing this departs from the matcher that it is modelled on. There the first pass decides whatever it finds, also if a
+//! search string that is indented less than the file is found halfway in the indentation of a line. But then the first line of
+//! the replacement becomes deeper than the edit has it and the others do not, or a removed line leaves a part of its indentation
+//! to the next one: code that is broken without a word, by the very mistake that the other passes are for. So if all matches
+//! begin there, the search string begins with a blank or a tab, and the edit is more than one line that becomes another, the
+//! other passes are asked first. Where they find nothing, or some matches begin elsewhere, the first pass decides as ever, and
+//! how many there are is not counted in another way; but those that begin there are replaced line by line from the beginning of
+//! their line, as in the other passes. An edit that changes the indentation of its first line is taken as it is.
+//!
 //! Everything here is pure, works on bytes of any kind, and takes time in proportion to the file and the edit.
 
 mod alignment;
@@ -12,6 +21,7 @@ mod change;
 mod endings;
 mod error;
 mod exact;
+mod halfway;
 mod hint;
 mod indent;
 mod lines;
@@ -105,6 +115,14 @@ fn replace(text: &[u8], edit: &Edit<'_>, output: &mut Output) -> Result<(), Reas
     let search = edit.search.as_bytes();
     let change = Change::new(text, edit);
     if exact::is_found(text, search) {
+        // What begins halfway in an indentation is a part of a line. Whole lines are more likely to be the ones that are meant.
+        if halfway::are_all(text, search, &change)
+            && !change.changes_endings()
+            && let Some(windows) = windows::find(text, search)
+        {
+            check_unique(edit, || windows.count())?;
+            return splice::replace(text, &windows, &change, output);
+        }
         check_unique(edit, || exact::count(text, search))?;
         return exact::replace(text, search, &change, output);
     }

@@ -1,7 +1,7 @@
 //! What an edit does to the lines that its search string matches.
 
 use super::Edit;
-use super::alignment::{self, NewLine};
+use super::alignment::{self, Lead, NewLine, Origin};
 use super::endings::{self, Endings};
 use super::lines::{Ending, Line, Lines};
 
@@ -61,6 +61,30 @@ impl<'a> Change<'a> {
     /// Returns the lines of the replacement.
     pub(super) fn replace(&self) -> &[NewLine<'a>] {
         &self.replace
+    }
+
+    /// Returns whether it is one of lines, so that what it does depends on where the first of them begins.
+    ///
+    /// A line that becomes another one is none, nor is an edit that changes the indentation of its first line, as it is taken to
+    /// know what is there. White space is not lines.
+    pub(super) fn is_of_lines(&self) -> bool {
+        let (Some(old), Some(new)) = (self.search.first(), self.replace.first()) else {
+            return false;
+        };
+        let becomes_other = self.search.len() == 1 && self.replace.len() == 1;
+        let moves = match new.origin {
+            Origin::Changed { lead, .. } => lead != Lead::Files,
+            Origin::Kept(_) | Origin::Blank | Origin::Inserted => false,
+        };
+        matches!(old.text, [b' ' | b'\t', ..])
+            && (new.body.is_empty() || !becomes_other)
+            && (old.is_blank() || !moves)
+            && !self.search.iter().all(|line| line.is_blank())
+    }
+
+    /// Returns whether nothing takes the place of the search string but, at most, a blank line.
+    pub(super) fn is_removal(&self) -> bool {
+        self.replace.len() == 1 && self.replace.iter().all(|new| new.body.is_empty())
     }
 
     /// Returns whether there are lines in the replacement that stand for none of the search string.

@@ -4,8 +4,10 @@ use memchr::memmem;
 
 use super::Reason;
 use super::change::Change;
+use super::halfway;
 use super::lines::Ending;
 use super::output::Output;
+use super::splice::Splicer;
 
 /// Returns whether a text has the search string.
 pub(super) fn is_found(text: &[u8], search: &[u8]) -> bool {
@@ -17,37 +19,37 @@ pub(super) fn count(text: &[u8], search: &[u8]) -> usize {
     memmem::find_iter(text, search).count()
 }
 
-/// Adds the text with all of them replaced to the output.
-pub(super) fn replace(
-    text: &[u8],
+/// Adds the text with all of them replaced to the output. Those that begin halfway in the indentation of a line are replaced
+/// from its beginning, line by line.
+pub(super) fn replace<'a>(
+    text: &'a [u8],
     search: &[u8],
-    change: &Change<'_>,
+    change: &Change<'a>,
     output: &mut Output,
 ) -> Result<(), Reason> {
     let new = replacement(change, Ending::Lf);
     let mut new_after_cr = None;
-    let mut rest = text;
+    let mut splicer = Splicer::new(text, change);
     let mut done = 0;
     for start in memmem::find_iter(text, search) {
-        let (before, from) = rest.split_at(start - done);
+        let end = start + search.len();
+        // A match that ends in this indentation has replaced the beginning of the line already.
+        let line = halfway::line(text, start, end, change).filter(|line| *line >= done);
+        let before = text.get(done..line.unwrap_or(start)).unwrap_or_default();
         // A line feed at the beginning can be half of an ending. The other half is no text that stays.
         let in_ending = before
             .strip_suffix(b"\r")
             .filter(|_| search.starts_with(b"\n"));
-        match in_ending {
-            Some(before) => {
-                output.push(before)?;
-                output
-                    .push(new_after_cr.get_or_insert_with(|| replacement(change, Ending::CrLf)))?;
-            }
-            None => {
-                output.push(before)?;
-                output.push(&new)?;
-            }
+        output.push(in_ending.unwrap_or(before))?;
+        match line {
+            Some(line) => splicer.splice(line, end, output)?,
+            None if in_ending.is_some() => output
+                .push(new_after_cr.get_or_insert_with(|| replacement(change, Ending::CrLf)))?,
+            None => output.push(&new)?,
         }
-        (_, rest) = from.split_at(search.len());
-        done = start + search.len();
+        done = end;
     }
+    let (_, rest) = text.split_at(done);
     output.push(rest)
 }
 

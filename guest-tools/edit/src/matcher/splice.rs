@@ -16,22 +16,51 @@ pub(super) fn replace<'a>(
     change: &Change<'a>,
     output: &mut Output,
 ) -> Result<(), Reason> {
-    let mut placement = Placement::new(text, change);
-    let mut matched = Vec::new();
+    let mut splicer = Splicer::new(text, change);
     let mut done = 0;
     for (start, end) in windows.disjoint() {
-        let (before, rest) = text.split_at(start);
-        let (window, _) = rest.split_at(end - start);
-        let (_, unchanged) = before.split_at(done);
-        output.push(unchanged)?;
-        matched.clear();
-        matched.extend(Lines(window));
-        placement.go_to(before, &matched, change);
-        splice(&matched, change, &mut placement, output)?;
+        output.push(text.get(done..start).unwrap_or_default())?;
+        splicer.splice(start, end, output)?;
         done = end;
     }
     let (_, rest) = text.split_at(done);
     output.push(rest)
+}
+
+/// Puts the lines of a replacement in the place of others, at one place of a text after the other.
+#[derive(Debug)]
+pub(super) struct Splicer<'c, 'a> {
+    text: &'a [u8],
+    change: &'c Change<'a>,
+    placement: Placement<'a>,
+    /// The lines that match at the place.
+    matched: Vec<Line<'a>>,
+}
+
+impl<'c, 'a> Splicer<'c, 'a> {
+    pub(super) fn new(text: &'a [u8], change: &'c Change<'a>) -> Self {
+        Self {
+            text,
+            change,
+            placement: Placement::new(text, change),
+            matched: Vec::new(),
+        }
+    }
+
+    /// Adds the lines that take the place of those from the beginning of a line to this end, which may be within a line.
+    pub(super) fn splice(
+        &mut self,
+        start: usize,
+        end: usize,
+        output: &mut Output,
+    ) -> Result<(), Reason> {
+        let (before, _) = self.text.split_at(start);
+        let window = self.text.get(start..end).unwrap_or_default();
+        self.matched.clear();
+        self.matched.extend(Lines(window));
+        self.placement.go_to(before, &self.matched, self.change);
+        splice(&self.matched, self.change, &mut self.placement, output)
+    }
 }
 
 /// Adds the lines that take the place of those that match.
