@@ -82,7 +82,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Returns whether the replacement has come to a line that is in the file, blank ones aside.
+    /// Returns whether the replacement has come to a line that is not blank: one that is in the file, or that was placed.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -96,6 +96,7 @@ impl<'a> Placement<'a> {
 
     /// Returns how the file would indent the next line of the replacement, which the edit indents in this way.
     pub(super) fn place(&mut self, edit: &'a [u8], matched: &[Line<'a>]) -> Indentation<'a> {
+        self.has_begun = true;
         let seen = self.enter(edit);
         if let Some(known) = self.known.iter().find(|known| known.edit == edit) {
             return Indentation::of(known.file);
