@@ -43,7 +43,7 @@ pub const MAX_READ: usize = 4 << 20;
 pub const MAX_WRITE: usize = 64 << 20;
 
 /// The most files of one [`Files::write_all`].
-pub const MAX_WRITES: usize = 1_000;
+pub const MAX_WRITES: usize = 200;
 
 /// The most entries of one [`Files::read_directory`].
 pub const MAX_ENTRIES: usize = 10_000;

@@ -79,7 +79,10 @@ async fn the_state_directory_is_closed() {
     let setup = Setup { host, workspace };
     for path in ["state/cache.key", "state", "state/cache"] {
         let text = setup.read(path).await.unwrap_err();
-        assert_eq!(text, "this directory belongs to Toolhost itself");
+        assert_eq!(
+            text,
+            format!("this directory belongs to Toolhost itself: {path}")
+        );
         setup.write(path, "x").await.unwrap_err();
     }
     setup.host.shutdown().await;

@@ -27,6 +27,9 @@ impl Bounds {
 /// How many lines are shown before and after what differs.
 const CONTEXT: usize = 3;
 
+/// With less room than this beside its header, a diff says nothing.
+const LEAST: usize = 64;
+
 /// What is put in the place of the rest of a line.
 const CUT: &str = "... [truncated]";
 
@@ -39,6 +42,9 @@ const CUT: &str = "... [truncated]";
 pub fn diff(path: &str, old: &[u8], new: &[u8], bounds: Bounds) -> String {
     if old == new {
         return String::new();
+    }
+    if bounds.bytes < path.len().saturating_mul(2) + LEAST {
+        return "... [the diff is left out]".to_owned();
     }
     let mut output = Output {
         text: format!("--- {path}\n+++ {path}\n"),
@@ -249,6 +255,10 @@ mod tests {
             bytes: 100,
             ..Bounds::NONE
         };
+        assert_eq!(
+            diff(&"p".repeat(50), b"a", b"b", bounds),
+            "... [the diff is left out]"
+        );
         let shown = diff("p", old.as_bytes(), b"", bounds);
         let (lines, end) = shown.rsplit_once('\n').unwrap();
         assert!(

@@ -90,7 +90,8 @@ impl fmt::Display for Problem {
 /// The most edits of one plan: each goes over its whole file.
 pub const MAX_EDITS: usize = 1_000;
 
-/// Makes all edits in memory, at most [`MAX_EDITS`]. Relative paths begin at `base`; without one they are refused.
+/// Makes all edits in memory, at most [`MAX_EDITS`]. Relative paths begin at `base`; without one they are refused. All files
+/// together may have `most` bytes, before and after.
 ///
 /// Two entries for one file are one if their paths mean the same by name, and are refused if a link is in the way: which of
 /// the two orders was meant?
@@ -101,6 +102,7 @@ pub const MAX_EDITS: usize = 1_000;
 pub fn plan(
     files: &[FileEdits<'_>],
     base: Option<&str>,
+    most: usize,
     source: &mut impl Source,
 ) -> Result<Vec<Planned>, Vec<Problem>> {
     if files.is_empty() {
@@ -115,6 +117,14 @@ pub fn plan(
     for file in files {
         if let Err(problem) = plan.add(file, base, source) {
             plan.problems.push(problem);
+        }
+        let sizes = plan
+            .planned
+            .iter()
+            .map(|(_, file)| file.old.data.len().max(file.new.len()));
+        if sizes.sum::<usize>() > most {
+            let text = "the files together are too large for one call; edit fewer at once";
+            return Err(vec![Problem::invalid(text)]);
         }
     }
     if plan.problems.is_empty() {
@@ -259,7 +269,7 @@ mod tests {
     }
 
     fn problems(files: &[FileEdits<'_>]) -> Vec<String> {
-        let problems = plan(files, Some("/w"), &mut source()).unwrap_err();
+        let problems = plan(files, Some("/w"), 1 << 20, &mut source()).unwrap_err();
         problems.iter().map(Problem::to_string).collect()
     }
 
@@ -270,7 +280,7 @@ mod tests {
             one("/w/b", "three", "3"),
             one("/w/./a", "1", "uno"),
         ];
-        let planned = plan(&files, Some("/w"), &mut source()).unwrap();
+        let planned = plan(&files, Some("/w"), 1 << 20, &mut source()).unwrap();
         let new: Vec<_> = planned
             .iter()
             .map(|file| (file.path.as_str(), file.new.as_slice()))
@@ -301,7 +311,7 @@ mod tests {
             problems(&[many]),
             ["1001 edits are too many for one call, which takes 1000"]
         );
-        let relative = plan(&[one("./a", "a", "b")], None, &mut source()).unwrap_err();
+        let relative = plan(&[one("./a", "a", "b")], None, 1 << 20, &mut source()).unwrap_err();
         assert_eq!(relative[0].text, "file path must be absolute: \"./a\"");
         let files = [
             one("/w/locked", "a", "b"),
@@ -316,7 +326,7 @@ mod tests {
                 "open /w/missing: no such file or directory"
             ]
         );
-        let worst = plan(&files, None, &mut source()).unwrap_err();
+        let worst = plan(&files, None, 1 << 20, &mut source()).unwrap_err();
         assert_eq!(
             worst.iter().map(|problem| problem.kind).max(),
             Some(Kind::NotFound)

@@ -25,9 +25,6 @@ const DIFFS: Bounds = Bounds {
     line: 1 << 10,
 };
 
-/// The least that is shown of each.
-const LEAST: usize = 1 << 10;
-
 /// The tool.
 #[derive(Debug)]
 pub(crate) struct EditFiles;
@@ -85,21 +82,17 @@ fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
     if arguments.files.is_empty() {
         return Err(Refusal::invalid("files is required"));
     }
+    if arguments.files.iter().any(arguments::File::lacks_new_text) {
+        let text = "new_text is required in each edit; to delete old_text, pass \"\"";
+        return Err(Refusal::invalid(text));
+    }
     let entries: Vec<FileEdits<'_>> = arguments.files.iter().map(Into::into).collect();
-    let mut workspace = Workspace {
-        files,
-        error: None,
-        total: 0,
-    };
+    let mut workspace = Workspace { files, error: None };
     let root = context::workspace_root();
-    let planned = plan(&entries, Some(&root), &mut workspace).map_err(|problems| {
+    let planned = plan(&entries, Some(&root), MAX_TOTAL, &mut workspace).map_err(|problems| {
         let error = workspace.error.take();
         error.map_or_else(|| together(&problems), |error| Refusal::Error(error.into()))
     })?;
-    let total: usize = planned.iter().map(|file| file.new.len()).sum();
-    if total > MAX_TOTAL {
-        return Err(too_much());
-    }
     let edited = shown(&planned);
     write(files, planned)?;
     Ok(Edited {
@@ -113,7 +106,6 @@ struct Workspace<'a> {
     files: &'a dyn Files,
     /// What is not about a path, such as a grant that is missing.
     error: Option<Error>,
-    total: usize,
 }
 
 impl Source for Workspace<'_> {
@@ -131,22 +123,12 @@ impl Source for Workspace<'_> {
                 ),
             ));
         }
-        self.total += chunk.data.len();
-        if self.total > MAX_TOTAL {
-            return Err(Problem::new(Kind::Invalid, TOO_MUCH));
-        }
         Ok(Content {
             data: chunk.data,
             version: chunk.version,
             identity: chunk.identity,
         })
     }
-}
-
-const TOO_MUCH: &str = "the files together are too large for one call; edit fewer at once";
-
-fn too_much() -> Refusal {
-    Refusal::report(TOO_MUCH)
 }
 
 fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
@@ -177,8 +159,14 @@ fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
     }
 }
 
+/// Says what is wrong, of which a model needs no hundred lines.
 fn together(problems: &[Problem]) -> Refusal {
-    let lines: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    const MOST: usize = 20;
+    let shown = problems.iter().take(MOST).map(Problem::to_string);
+    let mut lines: Vec<_> = shown.collect();
+    if let Some(more) = problems.len().checked_sub(MOST).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more problems"));
+    }
     Refusal::report(lines.join("\n"))
 }
 
@@ -189,7 +177,7 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
         // A small difference leaves its share to those behind it.
         let share = left / (planned.len() - index).max(1);
         let bounds = Bounds {
-            bytes: share.max(LEAST),
+            bytes: share,
             ..DIFFS
         };
         let diff = diff(&file.path, &file.old.data, &file.new, bounds);

@@ -40,10 +40,9 @@ impl Refusal {
     }
 }
 
-/// What the operating system refuses is about the path; what the operator did not grant is not.
+/// What the operating system refuses is about the path; what the operator did not grant is about the plugin, and says so.
 fn is_permission(error: &Error) -> bool {
-    let text = error.to_string();
-    ["permission denied", "read-only file system"].contains(&text.as_str())
+    !error.to_string().starts_with("this plugin")
 }
 
 /// Returns what is wrong with a path, in the words of the reference where it has some.

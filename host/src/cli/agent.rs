@@ -39,7 +39,7 @@ pub(super) async fn run(
     let start = async || {
         let processes = options.processes.kept(common, prepared)?;
         let files = files::Config {
-            roots: options.files.files_root.clone(),
+            roots: options.files.roots(),
             hidden: common.state_dir().into_iter().collect(),
             temporaries: common.temporaries()?,
             ..files::Config::new(&processes.workspace)

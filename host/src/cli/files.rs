@@ -27,7 +27,7 @@ pub(super) struct Options {
         env = "TOOLHOST_FILES_ROOT",
         value_delimiter = ':'
     )]
-    pub(super) files_root: Vec<PathBuf>,
+    files_root: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,8 +42,14 @@ enum Files {
 
 impl Options {
     pub(super) fn configure(&self, builder: Builder) -> Builder {
-        let roots = self.files_root.iter().cloned();
-        builder.files(self.grant()).file_roots(roots)
+        builder.files(self.grant()).file_roots(self.roots())
+    }
+
+    /// Returns the further directories. A variable that is set to nothing names none.
+    pub(super) fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = self.files_root.clone();
+        roots.retain(|root| !root.as_os_str().is_empty());
+        roots
     }
 
     pub(super) fn grant(&self) -> FilesGrant {

@@ -3,13 +3,15 @@
 //! Each host has a file of its own in a directory that they share, locked for as long as it lives. A name is written into it
 //! before the file of that name is made. Whoever opens a journal first removes what the files of the dead name.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 
@@ -24,63 +26,64 @@ const MAX_JOURNAL: u64 = 64 << 20;
 /// What is in the name of every temporary file, so that nothing else is ever removed.
 pub(super) const MARK: &str = ".tmp.";
 
+/// How large a journal becomes before those of its files that are still there are written into another one.
+const ROTATE: u64 = 64 << 10;
+
+/// What ends a path in a journal: no path has it.
+const END: u8 = 0;
+
 /// The journal of one host.
 #[derive(Debug)]
 pub(super) struct Journal {
     directory: StateDir,
-    name: String,
     open: Mutex<Open>,
 }
 
 #[derive(Debug)]
 struct Open {
+    name: String,
     file: Flock<File>,
-    /// How many files there are.
-    live: usize,
+    length: u64,
+    /// The files that may be there.
+    live: BTreeSet<PathBuf>,
 }
 
 impl Journal {
     /// Removes what other hosts left, and begins a journal.
     pub(super) fn open(state: &StateDir) -> io::Result<Self> {
         let directory = state.subdirectory(DIRECTORY).map_err(io::Error::other)?;
-        recover(&directory)?;
-        loop {
-            let name = format!("{}.journal", uuid::Uuid::new_v4().simple());
-            let file = directory.create_file(&name)?;
-            // Until it is locked, another start may take it for one of the dead.
-            let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
-                continue;
-            };
-            if file.metadata()?.nlink() == 0 {
-                continue;
-            }
-            let open = Mutex::new(Open { file, live: 0 });
-            return Ok(Self {
-                directory,
-                name,
-                open,
-            });
+        if let Err(error) = recover(&directory) {
+            tracing::warn!(%error, "temporary files of hosts that were killed may stay");
         }
+        let open = Mutex::new(begin(&directory)?);
+        Ok(Self { directory, open })
     }
 
     /// Writes down a file that will be made.
     pub(super) fn add(&self, path: &Path) -> io::Result<()> {
-        let mut line = serde_json::to_string(path)?;
-        line.push('\n');
         let mut open = self.lock();
-        open.file.write_all(line.as_bytes())?;
-        open.live += 1;
-        Ok(())
+        if open.length > ROTATE {
+            // Complete before the old one goes, so that no name is lost in between.
+            let mut next = begin(&self.directory)?;
+            for path in std::mem::take(&mut open.live) {
+                next.add(path)?;
+            }
+            let old = std::mem::replace(&mut *open, next);
+            self.directory.remove(&old.name)?;
+        }
+        open.add(path.to_path_buf())
     }
 
     /// Takes note that a file is there no longer. When none is left, the journal is emptied.
-    pub(super) fn remove(&self) {
+    pub(super) fn remove(&self, path: &Path) {
         let mut open = self.lock();
-        open.live = open.live.saturating_sub(1);
-        if open.live == 0 {
-            let emptied = open.file.set_len(0);
-            if let Err(error) = emptied.and_then(|()| io::Seek::rewind(&mut *open.file)) {
-                tracing::warn!(%error, "the journal of temporary files cannot be emptied");
+        open.live.remove(path);
+        if open.live.is_empty() {
+            match open.file.set_len(0) {
+                Ok(()) => open.length = 0,
+                Err(error) => {
+                    tracing::warn!(%error, "the journal of temporary files cannot be emptied");
+                }
             }
         }
     }
@@ -90,11 +93,47 @@ impl Journal {
     }
 }
 
+impl Open {
+    fn add(&mut self, path: PathBuf) -> io::Result<()> {
+        let mut record = path.as_os_str().as_bytes().to_vec();
+        record.push(END);
+        if let Err(error) = self.file.write_all_at(&record, self.length) {
+            // Half of a name would be the beginning of the next one.
+            _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        self.length += record.len() as u64;
+        self.live.insert(path);
+        Ok(())
+    }
+}
+
+/// Makes a journal that nobody takes for one of the dead.
+fn begin(directory: &StateDir) -> io::Result<Open> {
+    loop {
+        let name = format!("{}.journal", uuid::Uuid::new_v4().simple());
+        let file = directory.create_file(&name)?;
+        // Until it is locked, another start may do so, and remove it.
+        let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+            continue;
+        };
+        if file.metadata()?.nlink() > 0 {
+            let (length, live) = (0, BTreeSet::new());
+            return Ok(Open {
+                name,
+                file,
+                length,
+                live,
+            });
+        }
+    }
+}
+
 impl Drop for Journal {
     fn drop(&mut self) {
-        let left = self.lock().live;
-        if left == 0
-            && let Err(error) = self.directory.remove(&self.name)
+        let open = self.lock();
+        if open.live.is_empty()
+            && let Err(error) = self.directory.remove(&open.name)
         {
             tracing::debug!(%error, "an empty journal stays");
         }
@@ -107,23 +146,23 @@ fn recover(directory: &StateDir) -> io::Result<()> {
         let Ok(Some(file)) = directory.open_file(&name) else {
             continue;
         };
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(_locked) => {
-                let Some(text) = directory.read(&name, MAX_JOURNAL)? else {
-                    continue;
-                };
-                let text = String::from_utf8_lossy(&text);
-                // A line that was cut off named a file that was not made yet.
-                let paths = text
-                    .lines()
-                    .filter_map(|line| serde_json::from_str(line).ok());
-                let failed = paths.filter(|path: &PathBuf| !clean(path)).count();
-                if failed == 0 {
-                    directory.remove(&name)?;
-                }
+        // Held until it is removed, so that no other start does the same.
+        let Ok(_locked) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+            continue;
+        };
+        let text = match directory.read(&name, MAX_JOURNAL) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(name, %error, "a journal of temporary files is left as it is");
+                continue;
             }
-            Err((_, Errno::EWOULDBLOCK)) => {}
-            Err((_, errno)) => return Err(errno.into()),
+        };
+        // What has no end named a file that was not made yet.
+        let records = text.split_inclusive(|&byte| byte == END);
+        let paths = records.filter_map(|record| record.strip_suffix(&[END]));
+        let path = |path| Path::new(OsStr::from_bytes(path));
+        if paths.filter(|&name| !clean(path(name))).count() == 0 {
+            directory.remove(&name)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! and no other host, is at the same point, every precondition is checked and every file renamed into place. An editor that
 //! knows nothing of this could still come in between the check and the renaming, for microseconds.
 
+mod access;
 mod lock;
 mod prepare;
 mod replace;
@@ -15,7 +16,7 @@ use std::sync::PoisonError;
 
 use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata};
 use lock::Locks;
-use prepare::Prepared;
+use prepare::{Directories, Prepared};
 
 /// What must hold for a file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +52,12 @@ impl Files {
     /// The index of the file that failed, and why. Unless that is [`Error::UnknownOutcome`], every file is as it was.
     pub fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Metadata>, (usize, Error)> {
         bounded(&writes)?;
+        // Dropped after the files, because a directory can only be removed when it is empty.
+        let mut directories = Directories::default();
         let mut prepared: Vec<Prepared<'_>> = Vec::new();
         for (index, write) in writes.into_iter().enumerate() {
-            let next = self.prepare(write).map_err(|error| (index, error))?;
+            let next = self.prepare(write, &mut directories);
+            let next = next.map_err(|error| (index, error))?;
             if prepared.iter().any(|other| other.is_same(&next)) {
                 let text = "the same file is to be written twice";
                 return Err((index, Error::Invalid(text.into())));
@@ -61,7 +65,7 @@ impl Files {
             prepared.push(next);
         }
         // First what others may hold for long, so that nobody waits for that twice.
-        let locks = Locks::take(prepared.iter().map(Prepared::directory));
+        let locks = Locks::take(directories.iter());
         let one_at_a_time = self
             .replacing
             .lock()
@@ -71,9 +75,8 @@ impl Files {
         }
         let written = replace::all(&mut prepared)?;
         drop((one_at_a_time, locks));
-        for file in &prepared {
-            file.sync_directories();
-        }
+        directories.kept = true;
+        directories.sync();
         Ok(written)
     }
 }

@@ -294,11 +294,16 @@ async fn files_that_are_too_large() {
         })
         .collect();
     let request = agent.edit(&json!({ "files": files }));
-    refused(request, 400, "together have more than 67108864 bytes").await;
+    refused(
+        request,
+        400,
+        "the files together are too large for one call",
+    )
+    .await;
     assert!(agent.text("file-0").ends_with('y'));
     let file = json!({ "path": path, "edits": [replace("y", "z")] });
     let request = agent.edit(&json!({ "files": vec![file; 1001] }));
-    refused(request, 400, "must specify at most 1000 files").await;
+    refused(request, 400, "must specify at most 200 files").await;
 }
 
 /// Whoever comes second is told, and may try again; nobody's edit is lost.

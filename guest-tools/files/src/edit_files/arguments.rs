@@ -39,8 +39,8 @@ struct Replacement {
     old_text: String,
     /// The text to put in its place; empty to delete it.
     #[serde(default, alias = "new_string")]
-    #[schemars(!default)]
-    new_text: String,
+    #[schemars(!default, required)]
+    new_text: Option<String>,
     /// Replace every occurrence, instead of refusing where there are several.
     #[serde(default)]
     replace_all: bool,
@@ -51,7 +51,15 @@ struct Replacement {
     /// The name of `new_text` in older schemas.
     #[serde(default)]
     #[schemars(skip)]
-    replace: String,
+    replace: Option<String>,
+}
+
+impl File {
+    /// Returns whether an edit says nothing of what to put in the place of a text: that is no wish to delete it.
+    pub(super) fn lacks_new_text(&self) -> bool {
+        let lacks = |edit: &Replacement| edit.new_text.is_none() && edit.replace.is_none();
+        self.edits.iter().any(lacks)
+    }
 }
 
 impl<'a> From<&'a File> for FileEdits<'a> {
@@ -67,9 +75,10 @@ impl<'a> From<&'a Replacement> for Edit<'a> {
     fn from(edit: &'a Replacement) -> Self {
         // Each by itself, as in the reference.
         let or = |new: &'a str, old: &'a str| if new.is_empty() { old } else { new };
+        let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
         Self {
             search: or(&edit.old_text, &edit.search),
-            replace: or(&edit.new_text, &edit.replace),
+            replace: or(text(&edit.new_text), text(&edit.replace)),
             replace_all: edit.replace_all,
         }
     }

@@ -225,7 +225,25 @@ fn large_differences_are_cut_and_large_files_refused() {
         ));
     }
     let text = refused(&files, &format!(r#"{{"files": [{}]}}"#, entries.join(",")));
-    insta::assert_snapshot!(text, @"open c: the files together are too large for one call; edit fewer at once");
+    assert_eq!(
+        text,
+        "the files together are too large for one call; edit fewer at once"
+    );
+}
+
+/// What was forgotten is no wish to delete.
+#[test]
+fn a_new_text_is_needed() {
+    let files = FakeFiles::new().with("a", "one two");
+    let edit_with = |new: &str| {
+        format!(r#"{{"files": [{{"path": "a", "edits": [{{"old_text": "one "{new}}}]}}]}}"#)
+    };
+    assert_eq!(
+        refused(&files, &edit_with("")),
+        "new_text is required in each edit; to delete old_text, pass \"\""
+    );
+    edit(&files, &edit_with(r#", "new_text": """#)).unwrap();
+    assert_eq!(files.text("a").unwrap(), "two");
 }
 
 #[test]

@@ -141,15 +141,41 @@ fn what_belongs_to_the_host_is_closed() {
     };
     let files = Files::open(&config).unwrap();
     symlink("state", base.path().join("link")).unwrap();
-    for path in ["state/cache.key", "link/cache.key", "state", "state/new"] {
-        assert!(
-            matches!(files.read(path, 0, 10), Err(Error::Denied(_))),
-            "{path}"
-        );
-        let write = write(path, "x", Precondition::Any);
-        let written = files.write_all(vec![write]);
-        assert!(matches!(written, Err((0, Error::Denied(_)))), "{path}");
+    let closed = |files: &Files| {
+        for path in ["state/cache.key", "link/cache.key", "state", "state/new"] {
+            let denied = matches!(files.read(path, 0, 10), Err(Error::Denied(_)));
+            assert!(denied, "{path}");
+            let write = write(path, "x", Precondition::Any);
+            let written = files.write_all(vec![write]);
+            assert!(matches!(written, Err((0, Error::Denied(_)))), "{path}");
+        }
+    };
+    closed(&files);
+    // As it is by its path, and by what it is.
+    fs::rename(base.path().join("state"), base.path().join("old")).unwrap();
+    fs::create_dir(base.path().join("state")).unwrap();
+    closed(&files);
+    let moved = files.read("old/cache.key", 0, 10);
+    assert!(matches!(moved, Err(Error::Denied(_))));
+    let within = Config {
+        hidden: vec![base.path().into()],
+        ..Config::new(base.path().join("old"))
+    };
+    let error = Files::open(&within).unwrap_err();
+    assert!(matches!(error, OpenError::Hidden(_)), "{error}");
+    // The environment of this process.
+    let all = Files::open(&Config::new("/")).unwrap();
+    for path in [
+        "proc/self/environ",
+        &format!("proc/{}/environ", std::process::id()),
+    ] {
+        let environment = all.read(path, 0, 10);
+        assert!(matches!(environment, Err(Error::Denied(_))), "{path}");
     }
+    assert_eq!(
+        all.read("proc/sys/kernel/ostype", 0, 5).unwrap().data,
+        b"Linux"
+    );
 }
 
 #[test]
@@ -160,7 +186,7 @@ fn names_that_cannot_be() {
     tree.link("a", "b");
     tree.link("b", "a");
     let (long, longest) = ("n".repeat(256), "n".repeat(255));
-    let deep = "d/".repeat(2_000) + "file";
+    let deep = "d/".repeat(60) + "file";
     for (path, text) in [
         ("", "the path is empty"),
         ("fi\0le", "a path cannot contain NUL"),
@@ -188,8 +214,13 @@ fn names_that_cannot_be() {
     assert_eq!(tree.read(&longest).as_deref(), Ok("long"));
     tree.write(&deep, "deep").unwrap();
     assert_eq!(tree.read(&deep).as_deref(), Ok("deep"));
-    let up = "d/".repeat(300) + &"../".repeat(299) + "../file";
+    let up = "d/".repeat(60) + &"../".repeat(59) + "../file";
     assert_eq!(tree.read(&up).as_deref(), Ok("x"));
+    let long = "d/".repeat(60) + &"../d/".repeat(700) + &"../".repeat(60) + "file";
+    let error = tree.read(&long).unwrap_err().to_string();
+    assert_eq!(error, "the path leads through too many directories");
+    tree.link("directory", "file/");
+    assert_eq!(tree.read("directory"), Err(Error::NotADirectory));
     assert_eq!(tree.content("file"), b"x");
 }
 
@@ -294,4 +325,22 @@ fn a_race_leads_nowhere() {
     assert_eq!(fs::read(tree.outside("secret")).unwrap(), b"secret");
     assert_eq!(fs::read(tree.outside("file")).unwrap(), b"outside");
     assert_eq!(names(&outside), ["file", "secret"]);
+}
+
+/// The workspace is the directory that has its path, also when that was removed and made anew.
+#[test]
+fn a_workspace_that_was_made_anew() {
+    let tree = Tree::new();
+    tree.make("file", "old");
+    let (workspace, aside) = (tree.path(""), tree.base.path().join("aside"));
+    fs::rename(&workspace, &aside).unwrap();
+    assert!(matches!(tree.read("file"), Err(Error::Unavailable(_))));
+    symlink(tree.outside(""), tree.base.path().join("workspace")).unwrap();
+    assert!(matches!(tree.read("secret"), Err(Error::Unavailable(_))));
+    fs::remove_file(tree.base.path().join("workspace")).unwrap();
+    fs::create_dir(&workspace).unwrap();
+    assert_eq!(tree.read("file"), Err(Error::NotFound));
+    tree.write("file", "new").unwrap();
+    assert_eq!(fs::read(workspace.join("file")).unwrap(), b"new");
+    assert_eq!(fs::read(aside.join("file")).unwrap(), b"old");
 }

@@ -59,8 +59,39 @@ fn a_journal_is_empty_when_there_is_nothing_to_remember() {
     }
     // A line that was cut off by the end of its host is no harm.
     let torn = directory.join("torn.journal");
-    fs::write(&torn, "\"/a/.b.tmp.1\"\n\"/a/.c.t").unwrap();
+    fs::write(&torn, "/a/.b.tmp.1\0/a/.c.t").unwrap();
     fs::set_permissions(&torn, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     Journal::open(&state(base.path())).unwrap();
     assert!(!torn.exists());
+}
+
+/// Names that stay, because what has them cannot be removed, neither fill the disk nor are lost.
+#[test]
+fn a_journal_with_names_that_stay() {
+    let tree = Tree::new();
+    let base = tempfile::tempdir().unwrap();
+    let state = state(base.path());
+    let journal = Journal::open(&state).unwrap();
+    tree.make(".kept.tmp.1", "");
+    journal.add(&tree.path(".kept.tmp.1")).unwrap();
+    let directory = base.path().join("state/files");
+    let size = || {
+        let names = names(&directory);
+        assert_eq!(names.len(), 1);
+        fs::metadata(directory.join(&names[0])).unwrap().len()
+    };
+    for round in 0..10_000 {
+        let path = tree.path(&format!(".other.tmp.{round}"));
+        journal.add(&path).unwrap();
+        journal.remove(&path);
+        assert!(size() < 70_000);
+    }
+    drop(journal);
+    assert!(size() > 0);
+    Journal::open(&state).unwrap();
+    assert!(!tree.path(".kept.tmp.1").exists());
+    // One that nobody wrote is no reason not to start.
+    let large = fs::File::create(directory.join("large.journal")).unwrap();
+    large.set_len(1 << 30).unwrap();
+    Journal::open(&state).unwrap();
 }

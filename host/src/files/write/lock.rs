@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use cap_std::fs::{Dir, MetadataExt, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// How long another holder is waited for. A host holds a lock for the time of a renaming; who holds it longer is none, and
-/// does not keep anyone from writing.
+/// How long another holder is waited for. A host holds a lock while it checks and renames; who holds it longer is most likely
+/// none, and does not keep anyone from writing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long is waited between two looks.
@@ -19,22 +19,15 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Locks(#[expect(dead_code, reason = "kept for their drop")] Vec<Flock<File>>);
 
 impl Locks {
-    /// Takes a lock on each of the directories that can be locked.
+    /// Takes a lock on each of the directories that can be locked, which come in one order for all hosts, so that no two wait for
+    /// each other.
     pub(super) fn take<'a>(directories: impl Iterator<Item = &'a Dir>) -> Self {
-        let mut directories: Vec<_> = directories
-            .filter_map(|directory| {
-                let found = directory.dir_metadata().ok()?;
-                Some(((found.dev(), found.ino()), directory))
-            })
-            .collect();
-        // In one order for all hosts, so that no two wait for each other.
-        directories.sort_by_key(|(identity, _)| *identity);
-        directories.dedup_by_key(|(identity, _)| *identity);
         let until = Instant::now() + PATIENCE;
-        let locks = directories
-            .into_iter()
-            .filter_map(|(_, directory)| lock(directory, until));
-        Self(locks.collect())
+        Self(
+            directories
+                .filter_map(|directory| lock(directory, until))
+                .collect(),
+        )
     }
 }
 
@@ -47,7 +40,7 @@ fn lock(directory: &Dir, until: Instant) -> Option<Flock<File>> {
             Ok(locked) => return Some(locked),
             Err((same, Errno::EWOULDBLOCK)) if Instant::now() < until => file = same,
             Err((_, errno)) => {
-                tracing::debug!(%errno, "a directory is written to without a lock");
+                tracing::warn!(%errno, "a directory is written to without a lock, which others hold");
                 return None;
             }
         }

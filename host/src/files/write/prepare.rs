@@ -1,10 +1,13 @@
 //! Everything about a write that can be done before anything changes.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata as Found, MetadataExt, OpenOptions};
 use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
 
 use super::temporary::Temporary;
 use super::{Precondition, Write};
@@ -15,44 +18,103 @@ use crate::files::{Error, Files, Kind, MAX_READ, Metadata, read, version};
 /// The mode of a directory that was missing, of which the umask takes its part.
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A file that is complete and has only to be renamed. Dropping it removes it, and the directories that were made for it.
+/// How many directories may be missing above one file, and above all files of one write.
+const MAX_MISSING: usize = 64;
+const MAX_MADE: usize = 256;
+
+/// A file that is complete and has only to be renamed. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
-    // First, because a directory can only be removed when it is empty.
     pub(super) temporary: Temporary<'a>,
-    pub(super) directory: Dir,
+    pub(super) directory: Arc<Dir>,
     pub(super) name: OsString,
     path: PathBuf,
     when: Precondition,
-    /// Whether there was a file when the path was resolved.
-    pub(super) replaces: bool,
     /// The version of what will be there; `None` if it is too large to have been hashed.
     version: Option<String>,
     new: Found,
-    pub(super) made: Made,
 }
 
-/// Directories that were made, each with the one that it is in. They are removed when this is dropped, unless they are
-/// kept, or somebody else has put something into them.
+/// The directories of several writes: each is open once, and those that were made are removed when this is dropped, unless
+/// they are kept, or somebody else has put something into them.
 #[derive(Debug, Default)]
-pub(super) struct Made {
-    directories: Vec<(Dir, OsString)>,
+pub(super) struct Directories {
+    /// By device and inode.
+    open: BTreeMap<(u64, u64), Arc<Dir>>,
+    /// Each with the one that it is in.
+    made: Vec<(Arc<Dir>, OsString)>,
     pub(super) kept: bool,
 }
 
-impl Drop for Made {
+impl Directories {
+    /// Returns the one descriptor of a directory.
+    fn share(&mut self, directory: Dir) -> Result<Arc<Dir>, Error> {
+        let found = directory.dir_metadata()?;
+        let shared = self.open.entry((found.dev(), found.ino()));
+        Ok(Arc::clone(shared.or_insert_with(|| Arc::new(directory))))
+    }
+
+    /// Makes directories, one in the other, and returns the last.
+    fn make(&mut self, parent: Dir, names: Vec<OsString>) -> Result<Arc<Dir>, Error> {
+        if names.len() > MAX_MISSING || self.made.len() + names.len() > MAX_MADE {
+            let text = format!(
+                "more than {MAX_MISSING} directories are missing above a file, or {MAX_MADE} in all"
+            );
+            return Err(Error::Invalid(text));
+        }
+        let mut directory = self.share(parent)?;
+        let mut builder = DirBuilder::new();
+        builder.mode(DIRECTORY_MODE);
+        for name in names {
+            match directory.create_dir_with(&name, &builder) {
+                Ok(()) => self.made.push((Arc::clone(&directory), name.clone())),
+                // Somebody else was faster.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+            directory = self.share(open_directory(&directory, &name)?)?;
+        }
+        Ok(directory)
+    }
+
+    /// Returns all of them, in one order for all hosts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Dir> {
+        self.open.values().map(|directory| &**directory)
+    }
+
+    /// Has the new names survive a loss of power.
+    pub(super) fn sync(&self) {
+        for directory in self.iter() {
+            let opened = directory.open_with(".", OpenOptions::new().read(true));
+            match opened.and_then(|directory| directory.sync_all()) {
+                Ok(()) => {}
+                // Not every file system can.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a directory was written to, and cannot be synced");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Directories {
     fn drop(&mut self) {
-        while let Some((parent, name)) = self.directories.pop().filter(|_| !self.kept) {
-            if parent.remove_dir(&name).is_err() {
-                break;
+        while let Some((parent, name)) = self.made.pop().filter(|_| !self.kept) {
+            if let Err(error) = parent.remove_dir(&name) {
+                tracing::debug!(%error, "a directory that was made for a write stays");
             }
         }
     }
 }
 
 impl Files {
-    pub(super) fn prepare(&self, write: Write) -> Result<Prepared<'_>, Error> {
-        let (directory, name, path, old, made) = match self.walk(&write.path)? {
+    pub(super) fn prepare(
+        &self,
+        write: Write,
+        directories: &mut Directories,
+    ) -> Result<Prepared<'_>, Error> {
+        let (directory, name, path, old) = match self.walk(&write.path)? {
             Place::Directory { .. } => return Err(Error::NotAFile),
             Place::Entry {
                 parent,
@@ -65,7 +127,7 @@ impl Files {
                 }
                 // Renaming asks only whether the directory may be written to. A file that is read-only is meant to stay.
                 accessat(&parent, &name, Access::WRITE_OK, AtFlags::EACCESS)?;
-                (parent, name, path, Some(found), Made::default())
+                (directories.share(parent)?, name, path, Some(found))
             }
             Place::Missing {
                 parent,
@@ -73,13 +135,13 @@ impl Files {
                 path,
             } => {
                 let name = missing.pop().unwrap_or_default();
-                let (directory, made) = make(parent, missing)?;
-                (directory, name, path, None, made)
+                (directories.make(parent, missing)?, name, path, None)
             }
         };
         check(&directory, &name, &write.when)?;
         let mut temporary = Temporary::new(&directory, &path, self.journal.as_ref())?;
-        let new = temporary.write(&write.data, old.as_ref())?;
+        let old = old.as_ref().map(|found| (name.as_os_str(), found));
+        let new = temporary.write(&write.data, old)?;
         let hashed = write.data.len() <= MAX_READ;
         Ok(Prepared {
             temporary,
@@ -87,33 +149,31 @@ impl Files {
             name,
             path,
             when: write.when,
-            replaces: old.is_some(),
             version: hashed.then(|| version::of_content(&write.data)),
             new,
-            made,
         })
     }
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn directory(&self) -> &Dir {
-        &self.directory
-    }
-
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives what will be replaced another name, under which it is found if it has to come back.
-    pub(super) fn back_up(&self) -> Result<Temporary<'a>, Error> {
+    /// Gives what will be replaced another name, under which it is found if it has to come back; `None` if nothing will be.
+    pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
         let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.journal)?;
-        backup.link(&self.name)?;
-        Ok(backup)
+        match backup.link(&self.name) {
+            Ok(()) => Ok(Some(backup)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns whether two are for one file.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.path == other.path
+        // One directory has one descriptor, whatever it is called.
+        Arc::ptr_eq(&self.directory, &other.directory) && self.name == other.name
     }
 
     pub(super) fn is_only_if_absent(&self) -> bool {
@@ -139,18 +199,6 @@ impl<'a> Prepared<'a> {
         let version = version.unwrap_or_else(|| version::of_stat(&found));
         Metadata::new(&found, version, self.path.clone())
     }
-
-    /// Has the new name survive a loss of power, and those of the directories that were made.
-    pub(super) fn sync_directories(&self) {
-        let above = self.made.directories.iter().map(|(parent, _)| parent);
-        for directory in above.chain([&self.directory]) {
-            let opened = directory.open_with(".", OpenOptions::new().read(true));
-            if let Err(error) = opened.and_then(|directory| directory.sync_all()) {
-                // Not every file system can, and what was written is there either way.
-                tracing::debug!(path = %self.path.display(), %error, "a directory cannot be synced");
-            }
-        }
-    }
 }
 
 fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error> {
@@ -171,24 +219,4 @@ fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error
             (version == *expected).then_some(()).ok_or_else(changed)
         }
     }
-}
-
-/// Makes directories, one in the other. Returns the last, and what was made.
-fn make(parent: Dir, names: Vec<OsString>) -> Result<(Dir, Made), Error> {
-    let mut made = Made::default();
-    let mut directory = parent;
-    let mut builder = DirBuilder::new();
-    builder.mode(DIRECTORY_MODE);
-    for name in names {
-        match directory.create_dir_with(&name, &builder) {
-            Ok(()) => made
-                .directories
-                .push((directory.try_clone()?, name.clone())),
-            // Somebody else was faster.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error.into()),
-        }
-        directory = open_directory(&directory, &name)?;
-    }
-    Ok((directory, made))
 }

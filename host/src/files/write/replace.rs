@@ -23,9 +23,6 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
     }
     let Some((index, error)) = failed else {
         let written = done.iter().map(|(file, _)| file.written()).collect();
-        for (file, _) in &mut done {
-            file.made.kept = true;
-        }
         return Ok(written);
     };
     let mut outcome = error;
@@ -43,18 +40,18 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
 
 /// Renames one file into place. Returns what it replaces under another name, if that may be needed again.
 fn one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
-    let backup = if several && file.replaces {
-        Some(file.back_up()?)
-    } else {
-        None
-    };
+    if several {
+        // The others have taken their time.
+        file.check()?;
+    }
+    let backup = if several { file.back_up()? } else { None };
     rename(file)?;
     file.temporary.is_gone();
     Ok(backup)
 }
 
 fn rename(file: &Prepared<'_>) -> Result<(), Error> {
-    let (directory, from, to) = (&file.directory, &file.temporary.name, &file.name);
+    let (directory, from, to) = (&*file.directory, &file.temporary.name, &file.name);
     if !file.is_only_if_absent() {
         return Ok(directory.rename(from, directory, to)?);
     }
@@ -74,7 +71,7 @@ fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<(
     }
     match backup {
         Some(mut backup) => {
-            let directory = &file.directory;
+            let directory = &*file.directory;
             directory.rename(&backup.name, directory, &file.name)?;
             backup.is_gone();
             Ok(())

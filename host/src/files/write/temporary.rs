@@ -3,11 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::PermissionsExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions};
 
+use super::access;
 use crate::files::journal::{Journal, MARK};
 
 /// The mode of a new file, of which the umask takes its part.
@@ -19,8 +21,9 @@ const MAX_NAME: usize = 255;
 /// A temporary name in a directory. Whatever has it when it is dropped is removed.
 #[derive(Debug)]
 pub(super) struct Temporary<'a> {
-    directory: Dir,
+    directory: Arc<Dir>,
     pub(super) name: OsString,
+    path: PathBuf,
     pub(super) journal: Option<&'a Journal>,
     /// Whether something has the name.
     there: bool,
@@ -29,36 +32,43 @@ pub(super) struct Temporary<'a> {
 impl<'a> Temporary<'a> {
     /// Takes a name for something that belongs to `name`, and writes it down.
     pub(super) fn new(
-        directory: &Dir,
+        directory: &Arc<Dir>,
         path: &Path,
         journal: Option<&'a Journal>,
     ) -> io::Result<Self> {
         let base = path.file_name().unwrap_or_default();
         let name = temporary_name(base);
-        let directory = directory.try_clone()?;
+        let directory = Arc::clone(directory);
+        let path = path.with_file_name(&name);
         if let Some(journal) = journal {
-            journal.add(&path.with_file_name(&name))?;
+            journal.add(&path)?;
         }
         Ok(Self {
             directory,
             name,
+            path,
             journal,
             there: false,
         })
     }
 
     /// Makes the file: with this content, and the mode and owner of the one that it will replace.
-    pub(super) fn write(&mut self, data: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
+    pub(super) fn write(
+        &mut self,
+        data: &[u8],
+        old: Option<(&OsStr, &Metadata)>,
+    ) -> io::Result<Metadata> {
         let mut options = OpenOptions::new();
         // Nobody may read meanwhile who may not read the old one.
-        let mode = old.map_or(NEW, |old| old.mode() & 0o777);
+        let mode = old.map_or(NEW, |(_, old)| old.mode() & 0o777);
         options.write(true).create_new(true).mode(mode);
         let opened = self.directory.open_with(&self.name, &options)?;
         self.there = true;
         let mut file = opened.into_std();
         file.write_all(data)?;
-        if let Some(old) = old {
+        if let Some((name, old)) = old {
             keep(&file, old)?;
+            access::keep(&self.directory, name, &file, old)?;
         }
         file.sync_all()?;
         Metadata::from_file(&file)
@@ -67,7 +77,10 @@ impl<'a> Temporary<'a> {
     /// Gives a file this name as well; where the file system has one name for each file, makes a copy.
     pub(super) fn link(&mut self, from: &OsStr) -> io::Result<()> {
         let linked = self.directory.hard_link(from, &self.directory, &self.name);
-        if linked.is_err() {
+        if let Err(error) = linked {
+            if error.kind() == io::ErrorKind::NotFound {
+                return Err(error);
+            }
             self.there = true;
             self.directory.copy(from, &self.directory, &self.name)?;
         }
@@ -92,7 +105,7 @@ impl Drop for Temporary<'_> {
             return;
         }
         if let Some(journal) = self.journal {
-            journal.remove();
+            journal.remove(&self.path);
         }
     }
 }

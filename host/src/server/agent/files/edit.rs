@@ -15,7 +15,7 @@ use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
 
 use super::error::{not_run, refused, status, text};
 use super::query::Query;
-use crate::files::{Error, Files, MAX_WRITES, Pool, Precondition, Work, Write};
+use crate::files::{Error, Files, MAX_WRITE, MAX_WRITES, Pool, Precondition, Work, Write};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::{body, reply};
@@ -94,7 +94,7 @@ impl Body {
         }
         let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
         let mut workspace = Workspace::new(files);
-        plan(&entries, None, &mut workspace).map_err(|problems| together(&problems))
+        plan(&entries, None, MAX_WRITE, &mut workspace).map_err(|problems| together(&problems))
     }
 }
 

@@ -2,20 +2,18 @@
 
 use toolhost_edit::{Content, Kind, Problem, Source};
 
-use crate::files::{Error, Files, MAX_READ, MAX_WRITE};
+use crate::files::{Error, Files, MAX_READ};
 use crate::server::agent::files::error::text;
 
 /// Files of the workspace, as far as one request may hold them in memory.
 #[derive(Debug)]
 pub(super) struct Workspace<'a> {
     files: &'a Files,
-    /// How many bytes were read.
-    total: usize,
 }
 
 impl<'a> Workspace<'a> {
     pub(super) fn new(files: &'a Files) -> Self {
-        Self { files, total: 0 }
+        Self { files }
     }
 }
 
@@ -30,12 +28,6 @@ impl Source for Workspace<'_> {
             let size = chunk.size;
             let text =
                 format!("file is {size} bytes, and the largest that can be edited has {MAX_READ}");
-            return Err(Problem::new(Kind::Invalid, text));
-        }
-        self.total += chunk.data.len();
-        if self.total > MAX_WRITE {
-            let text =
-                format!("the files of one request together have more than {MAX_WRITE} bytes");
             return Err(Problem::new(Kind::Invalid, text));
         }
         Ok(Content {

@@ -1,0 +1,56 @@
+//! Access control lists: who else may use a file than its mode says.
+//!
+//! Where a file has one, the bits of the group in its mode are no rights of the group, but the most that anyone on the list has.
+//! With the mode alone, a new file would give that to the group.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+
+use cap_std::fs::{Dir, Metadata, MetadataExt, Permissions, PermissionsExt};
+use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
+use rustix::io::Errno;
+
+use crate::files::read;
+
+/// Where the kernel shows the list.
+const NAME: &str = "system.posix_acl_access";
+
+/// The longest list that is kept, in bytes.
+const MAX: usize = 4096;
+
+/// Gives a new file the list of the one that it will replace, or none if that has none.
+pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) -> io::Result<()> {
+    // What may be written and not read has a list that cannot be read either.
+    let mut list = vec![0; MAX];
+    let length = match read::open(directory, name) {
+        Ok(file) => fgetxattr(&file, NAME, &mut list),
+        Err(_) => Err(Errno::ACCESS),
+    };
+    let kept = match length {
+        Ok(length) => {
+            list.truncate(length);
+            fsetxattr(new, NAME, &list, XattrFlags::empty())
+        }
+        // It has none, and the new one may have one from its directory.
+        Err(Errno::NODATA) => match fremovexattr(new, NAME) {
+            Err(Errno::NODATA) => return Ok(()),
+            removed => {
+                removed?;
+                return set_mode(new, old.mode() & 0o1777);
+            }
+        },
+        // There are none on this file system.
+        Err(Errno::OPNOTSUPP) => return Ok(()),
+        Err(errno) => Err(errno),
+    };
+    match kept {
+        Ok(()) => Ok(()),
+        // Rather too few may use it than too many.
+        Err(_) => set_mode(new, old.mode() & 0o1707),
+    }
+}
+
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(mode).into_std(file)?)
+}
