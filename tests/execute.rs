@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolhost::plugin::Limits;
 
 use crate::guest::limited;
-use crate::harness::{Setup, is_alive, request, until, until_dead};
+use crate::harness::{PATIENCE, Setup, is_alive, request, until, until_dead};
 
 /// The fields of a reply that do not differ from run to run.
 fn stable(mut reply: Value) -> Value {
@@ -226,7 +226,17 @@ async fn long_output_is_cut_in_the_middle() {
 
 #[tokio::test]
 async fn a_cancelled_call_replies_with_what_it_has_and_takes_its_process_with_it() {
-    let setup = Setup::new().await;
+    // However long the machine takes to give the guest its turn.
+    let limits = Limits {
+        cancel_grace: PATIENCE,
+        ..Limits::default()
+    };
+    let shell = limited("patient", limits);
+    let setup = Setup::with(|builder| {
+        let builder = builder.without_shell();
+        builder.plugin(toolhost_artifacts::SHELL, shell)
+    })
+    .await;
     let command =
         json!({ "command": "echo partial; echo $$ > pid; exec sleep 1000", "timeout": "1h" });
     let request = request("chat", "execute", &command);
