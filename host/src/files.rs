@@ -29,6 +29,7 @@ pub use metadata::{Kind, Metadata};
 pub use pool::Pool;
 pub use read::{Chunk, Reader, Skipped};
 pub use work::Work;
+pub(crate) use work::thread_time;
 pub use write::{Precondition, Write};
 
 use journal::Journal;

@@ -10,7 +10,7 @@ use toolhost_edit::{Bounds, Content, FileEdits, Kind, Planned, Problem, Source, 
 use toolhost_sdk::files::{Error, Files, Host, Precondition, Write};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError, context};
 
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 use arguments::Arguments;
 
 /// The largest file that is edited: what one read returns.
@@ -71,10 +71,7 @@ impl Tool for EditFiles {
     }
 
     fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        match run(&Host, &arguments) {
-            Ok(edited) => Reply::json(&edited),
-            Err(refusal) => refusal.into_reply(),
-        }
+        refusal::reply(run(&Host, &arguments))
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toolhost_sdk::files::{Error, Files, Host};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 
 /// How many lines a page has, if the model asks for no other number, and at most.
 const MAX_LINES: u64 = 2_000;
@@ -127,18 +127,12 @@ impl Tool for ReadFile {
     }
 
     fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        match run(&Host, &arguments) {
-            Ok(page) => Reply::json(&page),
-            Err(refusal) => refusal.into_reply(),
-        }
+        refusal::reply(run(&Host, &arguments))
     }
 }
 
 fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
-    let path = arguments.path.trim();
-    if path.is_empty() {
-        return Err(Refusal::invalid("path is required"));
-    }
+    let path = refusal::required(&arguments.path)?;
     let number = |name: &str, number: Option<i64>, default: u64| match number {
         None | Some(0) => Ok(default),
         Some(number) => u64::try_from(number)

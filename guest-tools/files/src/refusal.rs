@@ -1,5 +1,6 @@
 //! What the model is told when something is not possible.
 
+use serde::Serialize;
 use toolhost_sdk::files::Error;
 use toolhost_sdk::{Reply, ToolError, context};
 
@@ -30,13 +31,22 @@ impl Refusal {
             error => Self::Report(about(path, &error)),
         }
     }
+}
 
-    /// Gives it the form of a reply, or of an error.
-    pub(crate) fn into_reply(self) -> Result<Reply, ToolError> {
-        match self {
-            Self::Report(text) => Ok(Reply::error(text)),
-            Self::Error(error) => Err(error),
-        }
+/// Gives what came of a call the form of a reply, or of an error.
+pub(crate) fn reply(result: Result<impl Serialize, Refusal>) -> Result<Reply, ToolError> {
+    match result {
+        Ok(value) => Reply::json(&value),
+        Err(Refusal::Report(text)) => Ok(Reply::error(text)),
+        Err(Refusal::Error(error)) => Err(error),
+    }
+}
+
+/// Returns the path that a model means: blanks around it are none of it.
+pub(crate) fn required(path: &str) -> Result<&str, Refusal> {
+    match path.trim() {
+        "" => Err(Refusal::invalid("path is required")),
+        path => Ok(path),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toolhost_sdk::files::{Files, Host, Precondition, Write};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 
 /// The tool.
 #[derive(Debug)]
@@ -62,18 +62,12 @@ impl Tool for WriteFile {
     }
 
     fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        match run(&Host, arguments) {
-            Ok(written) => Reply::json(&written),
-            Err(refusal) => refusal.into_reply(),
-        }
+        refusal::reply(run(&Host, arguments))
     }
 }
 
 fn run(files: &dyn Files, arguments: Arguments) -> Result<Written, Refusal> {
-    let path = arguments.path.trim();
-    if path.is_empty() {
-        return Err(Refusal::invalid("path is required"));
-    }
+    let path = refusal::required(&arguments.path)?;
     let content = arguments
         .content
         .ok_or_else(|| Refusal::invalid("content is required; to make an empty file, pass \"\""))?;

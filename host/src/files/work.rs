@@ -44,7 +44,7 @@ impl Work {
         if self.stopped.load(Ordering::Relaxed) {
             return true;
         }
-        let now = nanoseconds(thread_time()).saturating_sub(self.began.load(Ordering::Relaxed));
+        let now = thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
         let used = self.cpu.load(Ordering::Relaxed).saturating_add(now);
         self.limit > 0 && used > self.limit
     }
@@ -61,9 +61,9 @@ impl Work {
     /// Runs an operation on this thread, and adds its CPU time.
     pub(crate) fn charge<T>(&self, run: impl FnOnce() -> T) -> T {
         let began = thread_time();
-        self.began.store(nanoseconds(began), Ordering::Relaxed);
+        self.began.store(began, Ordering::Relaxed);
         let result = run();
-        let time = nanoseconds(thread_time().saturating_sub(began));
+        let time = thread_time().saturating_sub(began);
         self.cpu.fetch_add(time, Ordering::Relaxed);
         result
     }
@@ -73,11 +73,10 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the CPU time of this thread.
-fn thread_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map(Duration::from)
-        .unwrap_or_default()
+/// Returns the CPU time of this thread, in nanoseconds.
+pub(crate) fn thread_time() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
+    nanoseconds(time.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -89,7 +88,7 @@ mod tests {
         let work = Work::default();
         let spin = || {
             let began = thread_time();
-            while thread_time() - began < Duration::from_millis(2) {
+            while thread_time() - began < 2_000_000 {
                 std::hint::spin_loop();
             }
             7

@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ticker::Ticker;
-use crate::files::Work;
+use crate::files::{Work, thread_time};
 
 /// The guest time that a call gets before it has to share. Nearly every call stays below.
 const LIGHT: Duration = Duration::from_millis(10);
@@ -71,14 +70,6 @@ impl Meter {
         let time = thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
         self.used.fetch_add(time, Ordering::Relaxed);
     }
-}
-
-/// The CPU time of this thread in nanoseconds.
-fn thread_time() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map(Duration::from)
-        .unwrap_or_default();
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A call whose polls are measured, and which needs a permit to run on once it is no longer light.

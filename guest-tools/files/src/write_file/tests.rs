@@ -94,7 +94,7 @@ fn what_is_wrong_is_said() {
 
 #[test]
 fn replies() {
-    let reply = Refusal::report("no").into_reply().unwrap();
+    let reply = refusal::reply(Err::<Written, _>(Refusal::report("no"))).unwrap();
     assert!(reply.is_error());
     assert_eq!(reply.content(), [Content::Text("no".into())]);
     surroundings(|now| now.workspace_root = "/other".into());
