@@ -50,6 +50,7 @@ pub(crate) fn options(name: &str) -> Options {
         grants: Grants {
             processes: true,
             files: FilesGrant::Write,
+            ..Grants::default()
         },
         ..Options::new(name)
     }

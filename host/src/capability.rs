@@ -13,6 +13,7 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
+use crate::audit::Trail;
 use crate::call::Request;
 use crate::files::Work;
+use crate::outgoing::Pattern;
 use crate::workspace::Workspace;
 use bindings::toolhost::plugin as wit;
 
@@ -36,6 +39,24 @@ pub struct Grants {
     pub processes: bool,
     /// What the plugin may do with the files of the workspace.
     pub files: FilesGrant,
+    /// Where the plugin may send HTTP requests; none: one that imports `wasi:http` does not load.
+    pub http: Vec<Pattern>,
+    /// Names of variables of the host's environment that the plugin sees through WASI.
+    pub env: Vec<String>,
+    /// Directories that the plugin sees through WASI.
+    pub preopens: Vec<Preopen>,
+}
+
+/// A directory of the host that a plugin sees through WASI, under a name of its own. Prefer [`Grants::files`], which knows of
+/// workspaces and replaces files as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preopen {
+    /// The directory on this machine.
+    pub directory: PathBuf,
+    /// The path under which the plugin sees it.
+    pub name: String,
+    /// Whether the plugin may change what is in it.
+    pub write: bool,
 }
 
 /// What a plugin may do with the files of the workspace.
@@ -78,6 +99,8 @@ pub(crate) struct Scope {
     pub(crate) settings: Arc<Settings>,
     pub(crate) log: LineLog,
     pub(crate) files: FilesGrant,
+    /// Where uses of capabilities are recorded.
+    pub(crate) trail: Trail,
     /// What operations on files cost, which the guest is charged for.
     pub(crate) work: Arc<Work>,
 }

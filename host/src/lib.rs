@@ -34,12 +34,14 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+pub mod audit;
 pub mod call;
 mod capability;
 pub mod cli;
 pub mod files;
 mod host;
 pub mod id;
+pub mod outgoing;
 pub mod plugin;
 pub mod process;
 pub mod server;
@@ -48,7 +50,7 @@ pub mod tool;
 pub mod workspace;
 
 pub use call::{Arguments, Outcome, Request};
-pub use capability::{FilesGrant, Grants, Settings};
+pub use capability::{FilesGrant, Grants, Preopen, Settings};
 pub use host::{Builder, CallError, Host, StartError};
 pub use id::{CallId, ChatId};
 pub use plugin::Options;

@@ -76,6 +76,7 @@ mod tests {
                 } else {
                     FilesGrant::None
                 },
+                ..Grants::default()
             };
             check_import(import, &grants)
                 .err()

@@ -29,8 +29,20 @@ pub struct Limits {
     pub host_call_data: usize,
     /// Calls of the plugin at the same time; 64. More are refused as busy.
     pub concurrent_calls: usize,
+    /// Calls of the plugin by one chat at the same time; 16. More are refused as busy.
+    pub calls_per_chat: usize,
+    /// Core instances of one call; 64. A Python component has up to 38.
+    pub instances: usize,
+    /// Processes that one call may start; 32.
+    pub process_starts: u32,
+    /// HTTP requests that one call may send; 100.
+    pub http_requests: u32,
+    /// Bytes of all HTTP requests and responses of one call, their headers included; 16 MiB.
+    pub http_bytes: u64,
     /// Bytes of the component; 64 MiB.
     pub component: usize,
+    /// Wall-clock time of compiling the component; 3 min. A component of Python takes half a minute of CPU time.
+    pub compile_time: Duration,
 }
 
 impl Default for Limits {
@@ -47,7 +59,13 @@ impl Default for Limits {
             log: 64 << 10,
             host_call_data: 8 << 20,
             concurrent_calls: 64,
+            calls_per_chat: 16,
+            instances: 64,
+            process_starts: 32,
+            http_requests: 100,
+            http_bytes: 16 << 20,
             component: 64 << 20,
+            compile_time: Duration::from_secs(3 * 60),
         }
     }
 }

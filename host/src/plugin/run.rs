@@ -15,6 +15,7 @@ use super::meter::{Meter, Metered};
 use super::reply;
 use super::store::{self, State};
 use super::{Limits, LoadError, Plugin};
+use crate::audit::{Audit, Trail};
 use crate::call::{Outcome, Request};
 use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
@@ -181,6 +182,13 @@ impl Plugin {
             .as_ref()
             .map_or("", |call| call.request.id.as_str())
             .into();
+        let trail = Trail {
+            audit: Audit::default(),
+            plugin: Arc::clone(&self.name),
+            call: call
+                .as_ref()
+                .map(|call| (call.request.chat.clone(), call.request.id.clone())),
+        };
         let log = LineLog::new(Arc::clone(&self.name), name, self.limits.log);
         let work = Arc::new(Work::limited(self.limits.guest_time));
         let scope = Scope {
@@ -188,6 +196,7 @@ impl Plugin {
             settings: Arc::clone(&self.settings),
             log,
             files: self.files,
+            trail,
             work: Arc::clone(&work),
         };
         let meter = Meter::new(self.limits.guest_time, work);
