@@ -88,12 +88,8 @@ fn each_interface_has_a_file_of_its_name() {
 #[tokio::test]
 async fn the_embedded_tools_are_what_providers_take() {
     let setup = Setup::new().await;
-    let names: Vec<_> = setup
-        .host
-        .tools()
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let tools = setup.host.tools();
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
         names,
         [
@@ -106,7 +102,7 @@ async fn the_embedded_tools_are_what_providers_take() {
             "edit_files"
         ]
     );
-    for tool in setup.host.tools() {
+    for tool in setup.host.tools().iter() {
         assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
         assert!(
             tool.input_schema.get("$schema").is_none()
@@ -121,13 +117,14 @@ async fn the_embedded_tools_are_what_providers_take() {
             tool.description.len()
         );
     }
-    let execute = &setup.host.tools()[0];
+    let tools = setup.host.tools();
+    let execute = &tools[0];
     assert_eq!(
         execute.input_schema["required"],
         serde_json::json!(["command"])
     );
     for format in Format::ALL {
-        let rendered = format.render(setup.host.tools()).to_string();
+        let rendered = format.render(&setup.host.tools()).to_string();
         assert!(rendered.contains("process_signal"), "{format}");
     }
 }

@@ -72,7 +72,7 @@ pub enum FilesGrant {
 }
 
 /// Settings and secrets that the operator gave a plugin.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Values that may be shown.
     pub settings: BTreeMap<String, String>,

@@ -1,12 +1,15 @@
 //! The host: plugins, a workspace and the call ledger, put together. What the command line and the server use.
 
 mod builder;
+mod health;
+mod plugins;
+mod table;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,12 +17,18 @@ use crate::call::{Ledger, Outcome, Refused, Request};
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::id::ChatId;
-use crate::plugin::{Context, Plugin};
+use crate::plugin::Context;
 use crate::process::{self, Info, Registry};
-use crate::tool::Definition;
+use crate::tool::{Definition, ErrorKind};
 use crate::workspace::Workspace;
 
 pub use builder::{Builder, StartError};
+use health::Change;
+use plugins::Plugins;
+pub use plugins::{
+    Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
+};
+use table::{Listed, Route};
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
@@ -38,17 +47,9 @@ struct Inner {
     files_grant: FilesGrant,
     ledger: Ledger,
     max_wait: Option<Duration>,
-    /// Tools as callers see them, and behind each name the plugin that offers it under a name of its own.
-    tools: Vec<Definition>,
-    routes: HashMap<String, Route>,
+    plugins: Plugins,
     stopping: CancellationToken,
     calls: TaskTracker,
-}
-
-#[derive(Debug)]
-struct Route {
-    plugin: Arc<Plugin>,
-    tool: String,
 }
 
 /// Why a request gets no outcome.
@@ -73,9 +74,46 @@ impl Host {
         Builder::new(workspace.into())
     }
 
-    /// Returns the tools of all plugins.
-    pub fn tools(&self) -> &[Definition] {
-        &self.inner.tools
+    /// Returns the tools of all plugins, as they are at this moment.
+    pub fn tools(&self) -> Arc<[Definition]> {
+        Arc::clone(&self.inner.plugins.table().tools)
+    }
+
+    /// Returns a number that changes whenever the list of tools does, and with which to wait for that.
+    pub fn tools_changed(&self) -> watch::Receiver<u64> {
+        self.inner.plugins.changes()
+    }
+
+    /// Returns all plugins, also those that are turned off or do not load.
+    pub fn plugins(&self) -> Vec<PluginInfo> {
+        let table = self.inner.plugins.table();
+        table.plugins.iter().map(Listed::now).collect()
+    }
+
+    /// Makes the plugins those of a configuration: loads what is new or has changed, removes what is no longer named, and
+    /// leaves alone what is as it was. A plugin that does not load is logged and listed; its former version stays.
+    ///
+    /// Calls go on meanwhile: those under way keep the version that they began with.
+    pub async fn apply(&self, set: PluginSet) {
+        self.inner.plugins.apply(set).await;
+    }
+
+    /// Turns a plugin on or off, until the configuration says something new about it or the host ends.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of this name, or it does not load.
+    pub async fn enable_plugin(&self, name: &str, on: bool) -> Result<PluginInfo, PluginError> {
+        self.inner.plugins.enable(name, on).await
+    }
+
+    /// Loads a plugin again, whether or not it has changed, and ends its quarantine.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of this name, or it does not load: then its former version stays.
+    pub async fn reload_plugin(&self, name: &str) -> Result<PluginInfo, PluginError> {
+        self.inner.plugins.reload(name).await
     }
 
     /// Returns the directory in which commands run.
@@ -106,38 +144,40 @@ impl Host {
     ///
     /// See [`CallError`]. A tool that fails, whatever the reason, is no error: the outcome says so.
     pub async fn call(&self, request: Request) -> Result<Arc<Outcome>, CallError> {
-        let inner = &self.inner;
-        if !inner.routes.contains_key(&request.tool) {
-            let known = inner.tools.iter().map(|tool| tool.name.clone()).collect();
-            return Err(CallError::UnknownTool {
-                name: request.tool,
-                known,
-            });
-        }
         let request = Arc::new(request);
-        Ok(inner.ledger.run(&request, || self.admit(&request)).await?)
+        // Asked for a new call only: a repeat gets what came of it, also when its plugin has gone since.
+        let admit = || {
+            let table = self.inner.plugins.table();
+            let route = table.route(&request.tool).map(Arc::clone);
+            let route = route.ok_or_else(|| CallError::UnknownTool {
+                name: request.tool.clone(),
+                known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
+            })?;
+            Ok(self.admit(route, &request)?)
+        };
+        self.inner.ledger.run(&request, admit).await
     }
 
     /// Takes a place for a call, and returns what runs it.
     fn admit(
         &self,
+        route: Arc<Route>,
         request: &Arc<Request>,
     ) -> Result<impl Future<Output = Outcome> + Send + use<>, Refused> {
         let inner = Arc::clone(&self.inner);
         if inner.stopping.is_cancelled() {
             return Err(Refused::Closed);
         }
-        let gone = || Refused::Busy("the tool was just unloaded".into());
-        let route = inner.routes.get(&request.tool).ok_or_else(gone)?;
-        let admitted = route
-            .plugin
+        let (plugin, health) = (&route.plugin, &route.health);
+        let healthy = health.admit().map_err(|again_in| Refused::Quarantined {
+            plugin: plugin.name().to_owned(),
+            traps: health.most(),
+            again_in,
+        })?;
+        let admitted = plugin
             .admit()
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
-        let (plugin, tool, request) = (
-            Arc::clone(&route.plugin),
-            route.tool.clone(),
-            Arc::clone(request),
-        );
+        let request = Arc::clone(request);
         let context = Context {
             workspace: Arc::clone(&inner.workspace),
             max_wait: inner.max_wait,
@@ -146,7 +186,21 @@ impl Host {
         let tracked = inner.calls.token();
         Ok(async move {
             let _tracked = tracked;
-            plugin.call(admitted, &tool, request, context).await
+            let called = route.plugin.call(admitted, &route.tool, request, context);
+            let outcome = called.await;
+            let trapped = matches!(&outcome.result, Err(error) if error.kind == ErrorKind::Broken);
+            match healthy.ended(trapped) {
+                Change::None => {}
+                Change::Quarantined(time) => tracing::error!(
+                    plugin = route.plugin.name(),
+                    seconds = time.as_secs(),
+                    "the plugin is quarantined, because it trapped too often in a row"
+                ),
+                Change::Recovered => {
+                    tracing::info!(plugin = route.plugin.name(), "the plugin works again");
+                }
+            }
+            outcome
         })
     }
 

@@ -51,7 +51,10 @@ pub mod workspace;
 
 pub use call::{Arguments, Outcome, Request};
 pub use capability::{FilesGrant, Grants, Preopen, Settings};
-pub use host::{Builder, CallError, Host, StartError};
+pub use host::{
+    Builder, CallError, Component, Embedded, Host, PluginError, PluginInfo, PluginSet,
+    PluginSource, PluginState, StartError,
+};
 pub use id::{CallId, ChatId};
 pub use plugin::Options;
 pub use tool::{Definition, Format, Reply};

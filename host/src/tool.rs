@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub use format::{Format, UnknownFormat};
 
 /// A tool as a language model sees it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Definition {
     /// The name by which it is called.
     pub name: String,

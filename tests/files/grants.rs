@@ -21,12 +21,8 @@ async fn a_host_that_may_only_read() {
 #[tokio::test]
 async fn a_host_without_files() {
     let setup = Setup::with(|builder| builder.files(FilesGrant::None)).await;
-    let names: Vec<_> = setup
-        .host
-        .tools()
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let tools = setup.host.tools();
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert!(
         names.contains(&"execute") && !names.contains(&"read_file"),
         "{names:?}"

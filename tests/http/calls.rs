@@ -122,7 +122,7 @@ async fn tools_in_every_format() {
         assert_eq!(response.status(), 200);
         assert_eq!(
             response.json::<Value>().await.unwrap(),
-            format.render(setup.host.tools()),
+            format.render(&setup.host.tools()),
             "{format}"
         );
     }

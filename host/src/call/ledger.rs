@@ -57,9 +57,38 @@ pub enum Refused {
     /// There is no place for another call now. Nothing ran.
     #[error("{0}")]
     Busy(String),
+    /// The plugin trapped too often, and is left alone for a while. Nothing ran.
+    #[error(
+        "plugin {plugin} is quarantined for another {} s, because it trapped {traps} times in a row; other tools can be used",
+        seconds(*.again_in)
+    )]
+    Quarantined {
+        /// The name of the plugin.
+        plugin: String,
+        /// How many traps in a row are too many.
+        traps: u32,
+        /// When to try again.
+        again_in: Duration,
+    },
     /// The host is shutting down. Nothing ran.
     #[error("the host is shutting down")]
     Closed,
+}
+
+/// Returns a time in seconds, rounded up: who comes back then does not come too early.
+fn seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+impl Refused {
+    /// Returns after how many seconds it is worth trying again, if it is.
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Busy(_) => Some(1),
+            Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
+            Self::InputMismatch | Self::Gone | Self::Closed => None,
+        }
+    }
 }
 
 /// Remembers the calls of all chats and runs each of them once.
@@ -80,7 +109,7 @@ impl Ledger {
 
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
-    /// `admit` is asked only for a new call. Its error refuses the call without a trace, so that a later repeat can run.
+    /// `admit` is asked only for a new call. Its error, which may be of a type of its own, refuses the call without a trace, so that a later repeat can run.
     /// What it returns is run as a task of its own: callers may come and go. Should it panic, the call has failed.
     ///
     /// # Errors
@@ -90,9 +119,10 @@ impl Ledger {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub async fn run<F, R>(&self, request: &Request, admit: F) -> Result<Arc<Outcome>, Refused>
+    pub async fn run<F, R, E>(&self, request: &Request, admit: F) -> Result<Arc<Outcome>, E>
     where
-        F: FnOnce() -> Result<R, Refused>,
+        E: From<Refused>,
+        F: FnOnce() -> Result<R, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let mut told = match self.begin(request, admit)? {
@@ -100,15 +130,16 @@ impl Ledger {
             Begun::Running(told) => told,
         };
         match told.wait_for(Option::is_some).await {
-            Ok(told) => told.clone().ok_or(Refused::Closed),
+            Ok(told) => told.clone().ok_or(Refused::Closed.into()),
             // The task was dropped with its runtime.
-            Err(_) => Err(Refused::Closed),
+            Err(_) => Err(Refused::Closed.into()),
         }
     }
 
-    fn begin<F, R>(&self, request: &Request, admit: F) -> Result<Begun, Refused>
+    fn begin<F, R, E>(&self, request: &Request, admit: F) -> Result<Begun, E>
     where
-        F: FnOnce() -> Result<R, Refused>,
+        E: From<Refused>,
+        F: FnOnce() -> Result<R, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let digest = request.digest();
@@ -116,7 +147,7 @@ impl Ledger {
         calls.sweep(&self.limits);
         let key = (request.chat.clone(), request.id.clone());
         let vacant = match calls.entries.entry(key.clone()) {
-            Entry::Occupied(known) => return known.get().answer(&digest),
+            Entry::Occupied(known) => return Ok(known.get().answer(&digest)?),
             Entry::Vacant(vacant) => vacant,
         };
         let execution = admit()?;
@@ -302,7 +333,7 @@ mod tests {
         let request = request("a", "1", "{}");
         let (go, gate) = oneshot::channel::<()>();
         let first = ledger.run(&request, || {
-            Ok(async move {
+            Ok::<_, Refused>(async move {
                 gate.await.unwrap();
                 outcome("once")
             })
@@ -340,7 +371,7 @@ mod tests {
         let request = request("a", "1", "{}");
         for _ in 0..2 {
             let outcome = ledger
-                .run(&request, || Ok(async { panic!("boom") }))
+                .run(&request, || Ok::<_, Refused>(async { panic!("boom") }))
                 .await
                 .unwrap();
             assert_eq!(outcome.state(), crate::call::State::Failed);

@@ -19,7 +19,7 @@ pub(super) struct Options {
 pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let tools = match options.remote.server()? {
         Some(server) => server.tools(options.format).await?,
-        None => options.format.render(common.start(Ok).await?.tools()),
+        None => options.format.render(&common.start(Ok).await?.tools()),
     };
     print(&serde_json::to_string_pretty(&tools)?)?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,5 @@
 //! Making a host: its parts, their order, and why it may not start.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +7,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Host, Inner, Route};
+use super::{Host, Inner, PluginSet, PluginSource, Plugins};
 use crate::call::{self, Ledger};
 use crate::capability::{FilesGrant, Grants};
 use crate::files::{self, Temporaries};
-use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Options, Plugin};
+use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Options};
 use crate::process;
 use crate::state_dir::{StateDir, StateDirError};
-use crate::tool::Definition;
 use crate::workspace::{Local, OpenError, Workspace};
 
 /// What a host is made of. [`Builder::start`] makes it.
@@ -30,6 +28,7 @@ pub struct Builder {
     ledger_limits: call::Limits,
     shell: bool,
     plugins: Vec<(Vec<u8>, Options)>,
+    configured: PluginSet,
 }
 
 /// Why a host does not start.
@@ -72,6 +71,7 @@ impl Builder {
             ledger_limits: call::Limits::default(),
             shell: true,
             plugins: Vec::new(),
+            configured: PluginSet::default(),
         }
     }
 
@@ -139,7 +139,14 @@ impl Builder {
         self
     }
 
-    /// Adds a plugin.
+    /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
+    /// starting. [`Host::apply`] changes them later.
+    pub fn configured(mut self, set: PluginSet) -> Self {
+        self.configured = set;
+        self
+    }
+
+    /// Adds a plugin, which must load.
     pub fn plugin(mut self, component: impl Into<Vec<u8>>, options: Options) -> Self {
         self.plugins.push((component.into(), options));
         self
@@ -174,17 +181,19 @@ impl Builder {
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
         let engine = Engine::new(cache)?;
-        let mut loaded: Vec<Arc<Plugin>> = Vec::new();
+        let plugins = Plugins::new(engine);
         let embedded = embedded(self.shell, self.files);
+        let mut names = Vec::new();
         for (component, options) in embedded.chain(self.plugins) {
             let name = options.name.clone();
-            if loaded.iter().any(|plugin| plugin.name() == name) {
+            if names.contains(&name) {
                 return Err(StartError::Duplicate(name));
             }
-            let plugin = Plugin::load(&engine, &component, options).await;
-            loaded.push(plugin.map_err(|source| StartError::Load { name, source })?);
+            names.push(name.clone());
+            let added = plugins.add(PluginSource::bytes(component, options)).await;
+            added.map_err(|source| StartError::Load { name, source })?;
         }
-        let (tools, routes) = route(&loaded);
+        plugins.apply(self.configured).await;
         let inner = Inner {
             workspace,
             elsewhere,
@@ -193,8 +202,7 @@ impl Builder {
             files_grant: self.files,
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,
-            tools,
-            routes,
+            plugins,
             stopping: CancellationToken::new(),
             calls: TaskTracker::new(),
         };
@@ -222,35 +230,4 @@ fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Op
     let offered = files != FilesGrant::None;
     let files = offered.then(|| (toolhost_artifacts::FILES.to_vec(), with("files", grants)));
     shell.into_iter().chain(files)
-}
-
-/// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`.
-fn route(plugins: &[Arc<Plugin>]) -> (Vec<Definition>, HashMap<String, Route>) {
-    let all = || {
-        plugins
-            .iter()
-            .flat_map(|plugin| plugin.tools().iter().map(move |tool| (plugin, tool)))
-    };
-    let mut counts = HashMap::<&str, usize>::new();
-    all().for_each(|(_, tool)| *counts.entry(&tool.name).or_default() += 1);
-    let named = |plugin: &Plugin, tool: &Definition| match counts.get(tool.name.as_str()) {
-        Some(1) => tool.name.clone(),
-        _ => format!("{}__{}", plugin.name(), tool.name),
-    };
-    let tools = all()
-        .map(|(plugin, tool)| Definition {
-            name: named(plugin, tool),
-            ..tool.clone()
-        })
-        .collect();
-    let routes = all().map(|(plugin, tool)| {
-        (
-            named(plugin, tool),
-            Route {
-                plugin: Arc::clone(plugin),
-                tool: tool.name.clone(),
-            },
-        )
-    });
-    (tools, routes.collect())
 }

@@ -39,6 +39,9 @@ pub struct Limits {
     pub http_requests: u32,
     /// Bytes of all HTTP requests and responses of one call, their headers included; 16 MiB.
     pub http_bytes: u64,
+    /// Traps in a row after which the plugin is left alone for a while, first for a second and then twice as long each time,
+    /// up to 5 min; 5. 0: it never is.
+    pub traps: u32,
     /// Bytes of the component; 64 MiB.
     pub component: usize,
     /// Wall-clock time of compiling the component; 3 min. A component of Python takes half a minute of CPU time.
@@ -64,6 +67,7 @@ impl Default for Limits {
             process_starts: 32,
             http_requests: 100,
             http_bytes: 16 << 20,
+            traps: 5,
             component: 64 << 20,
             compile_time: Duration::from_secs(3 * 60),
         }

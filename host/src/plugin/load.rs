@@ -16,7 +16,7 @@ use crate::capability::{self, FilesGrant, Grants, Settings};
 use crate::tool::Definition;
 
 /// How a plugin is loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.
     pub name: String,

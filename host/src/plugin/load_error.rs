@@ -1,5 +1,7 @@
 //! Why a plugin does not load, in words that say what to do.
 
+use std::path::PathBuf;
+
 use super::definition::MAX_PLUGIN_NAME;
 use super::imports::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
@@ -12,6 +14,17 @@ pub enum LoadError {
         "{0:?} cannot be the name of a plugin: it must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_PLUGIN_NAME} bytes"
     )]
     Name(String),
+    /// Its file cannot be read.
+    #[error("its component {path} cannot be read: {source}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Its file is none.
+    #[error("its component {path} is not a file", path = .0.display())]
+    NotAFile(PathBuf),
     /// The component is too large.
     #[error("the component has {size}, the most is {limit}", size = in_bytes(*.size), limit = in_bytes(*.limit))]
     TooLarge {

@@ -12,9 +12,6 @@ use crate::host::CallError;
 use crate::id::InvalidId;
 use crate::process;
 
-/// What a refused client asks again after, in seconds.
-const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("1");
-
 /// What is wrong, beside an error response, for a layer that answers in another form.
 #[derive(Clone, Debug)]
 pub(super) struct Detail(pub(super) String);
@@ -26,6 +23,8 @@ pub(super) struct Problem {
     /// A word for programs, which stays the same while the detail may change.
     code: &'static str,
     detail: String,
+    /// After how many seconds it is worth asking again.
+    retry_after: Option<u64>,
 }
 
 impl Problem {
@@ -34,6 +33,7 @@ impl Problem {
             status,
             code,
             detail: detail.into(),
+            retry_after: None,
         }
     }
 
@@ -60,8 +60,8 @@ impl IntoResponse for Problem {
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            headers.insert(RETRY_AFTER, RETRY_AFTER_BUSY);
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, seconds.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(
@@ -99,11 +99,21 @@ impl From<CallError> for Problem {
             CallError::Refused(Refused::InputMismatch) => (StatusCode::CONFLICT, "input_mismatch"),
             CallError::Refused(Refused::Gone) => (StatusCode::GONE, "gone"),
             CallError::Refused(Refused::Busy(_)) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            CallError::Refused(Refused::Quarantined { .. }) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "quarantined")
+            }
             CallError::Refused(Refused::Closed) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "shutting_down")
             }
         };
-        Self::new(status, code, error.to_string())
+        let retry_after = match &error {
+            CallError::Refused(refused) => refused.retry_after(),
+            CallError::UnknownTool { .. } => None,
+        };
+        Self {
+            retry_after,
+            ..Self::new(status, code, error.to_string())
+        }
     }
 }
 

@@ -25,5 +25,5 @@ pub(super) async fn list(
             Problem::broken_request(error.to_string())
         })?,
     };
-    Ok(Json(format.render(host.tools())))
+    Ok(Json(format.render(&host.tools())))
 }

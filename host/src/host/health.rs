@@ -1,0 +1,204 @@
+//! Quarantine: a plugin that traps again and again is left alone for a while.
+//!
+//! After so many traps in a row no call reaches the plugin until a back-off has passed, which doubles each time. Then one
+//! call may try; if that does not trap, the plugin is well again. Limits that a call reaches are no traps: whoever sends
+//! costly arguments must not be able to take a tool from everybody else.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The first back-off, and the longest.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(5 * 60);
+
+/// How well a plugin is. Shared by all calls of one version of it.
+#[derive(Debug)]
+pub(super) struct Health {
+    /// The traps in a row after which it is quarantined; 0: never.
+    most: u32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    traps: u32,
+    quarantine: Option<Quarantine>,
+}
+
+#[derive(Debug)]
+struct Quarantine {
+    until: Instant,
+    back_off: Duration,
+    /// Whether the one call that may try is under way.
+    trying: bool,
+}
+
+/// A call that may reach the plugin. How it ends is told by [`Admission::ended`]; one that is dropped says nothing.
+#[derive(Debug)]
+pub(super) struct Admission {
+    health: Arc<Health>,
+    tries: bool,
+}
+
+/// What a call changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing that anybody has to be told.
+    None,
+    /// The plugin is left alone for this long.
+    Quarantined(Duration),
+    /// It is well again.
+    Recovered,
+}
+
+impl Health {
+    pub(super) fn new(most: u32) -> Arc<Self> {
+        let state = Mutex::default();
+        Arc::new(Self { most, state })
+    }
+
+    /// Lets a call through, or returns how long the plugin is still left alone.
+    pub(super) fn admit(self: &Arc<Self>) -> Result<Admission, Duration> {
+        let mut state = self.lock();
+        let tries = match &mut state.quarantine {
+            None => false,
+            Some(quarantine) => {
+                let left = quarantine.until.saturating_duration_since(Instant::now());
+                if !left.is_zero() {
+                    return Err(left);
+                }
+                if quarantine.trying {
+                    return Err(FIRST);
+                }
+                quarantine.trying = true;
+                true
+            }
+        };
+        drop(state);
+        Ok(Admission {
+            health: Arc::clone(self),
+            tries,
+        })
+    }
+
+    /// Returns how long the plugin is still left alone; zero if one call may try; `None` if it is well.
+    pub(super) fn quarantined(&self) -> Option<Duration> {
+        let until = self.lock().quarantine.as_ref()?.until;
+        Some(until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns after how many traps in a row it is quarantined.
+    pub(super) fn most(&self) -> u32 {
+        self.most
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Admission {
+    /// Takes note of the end of the call.
+    pub(super) fn ended(self, trapped: bool) -> Change {
+        let mut state = self.health.lock();
+        if !trapped {
+            state.traps = 0;
+            return match state.quarantine.take() {
+                Some(_) => Change::Recovered,
+                None => Change::None,
+            };
+        }
+        state.traps = state.traps.saturating_add(1);
+        // Calls that were under way when the quarantine began say nothing new.
+        let begins = state.quarantine.is_none() || self.tries;
+        if self.health.most == 0 || state.traps < self.health.most || !begins {
+            return Change::None;
+        }
+        let before = state.quarantine.as_ref().map(|before| before.back_off);
+        let back_off = before.map_or(FIRST, |before| (before * 2).min(LONGEST));
+        state.quarantine = Some(Quarantine {
+            until: Instant::now() + back_off,
+            back_off,
+            trying: false,
+        });
+        Change::Quarantined(back_off)
+    }
+}
+
+impl Drop for Admission {
+    /// The call that tried has gone, whatever came of it: another may.
+    fn drop(&mut self) {
+        if self.tries
+            && let Some(quarantine) = &mut self.health.lock().quarantine
+        {
+            quarantine.trying = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trap(health: &Arc<Health>, times: u32) -> Change {
+        let ended = (0..times).map(|_| health.admit().unwrap().ended(true));
+        ended.last().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn traps_in_a_row_end_in_quarantine_and_the_back_off_doubles() {
+        let health = Health::new(3);
+        assert_eq!(trap(&health, 2), Change::None);
+        assert_eq!(health.admit().unwrap().ended(false), Change::None);
+        assert_eq!(trap(&health, 2), Change::None);
+        assert_eq!(trap(&health, 1), Change::Quarantined(FIRST));
+        let mut back_off = FIRST;
+        for _ in 0..12 {
+            assert_eq!(health.admit().unwrap_err(), back_off);
+            assert_eq!(health.quarantined(), Some(back_off));
+            tokio::time::advance(back_off).await;
+            back_off = (back_off * 2).min(LONGEST);
+            assert_eq!(trap(&health, 1), Change::Quarantined(back_off));
+        }
+        assert_eq!(back_off, LONGEST);
+        tokio::time::advance(back_off).await;
+        assert_eq!(health.admit().unwrap().ended(false), Change::Recovered);
+        assert_eq!(health.quarantined(), None);
+        assert_eq!(trap(&health, 3), Change::Quarantined(FIRST));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_tries_and_one_that_goes_makes_room() {
+        let health = Health::new(1);
+        trap(&health, 1);
+        tokio::time::advance(FIRST).await;
+        let trying = health.admit().unwrap();
+        assert_eq!(health.admit().unwrap_err(), FIRST);
+        drop(trying);
+        let again = health.admit().unwrap();
+        assert_eq!(again.ended(true), Change::Quarantined(FIRST * 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_were_under_way_do_not_prolong_it() {
+        let health = Health::new(1);
+        let (first, second, third) = (
+            health.admit().unwrap(),
+            health.admit().unwrap(),
+            health.admit().unwrap(),
+        );
+        assert_eq!(first.ended(true), Change::Quarantined(FIRST));
+        assert_eq!(second.ended(true), Change::None);
+        assert_eq!(health.quarantined(), Some(FIRST));
+        // One that ends well shows that the plugin works.
+        assert_eq!(third.ended(false), Change::Recovered);
+    }
+
+    #[test]
+    fn zero_means_never() {
+        let health = Health::new(0);
+        assert_eq!(trap(&health, 100), Change::None);
+    }
+}

@@ -1,0 +1,271 @@
+//! The plugins of a host while it runs: loaded, exchanged for newer versions, turned off and on.
+//!
+//! One change at a time. A version that does not load leaves the one before it in place. What callers see is a picture that
+//! is exchanged as a whole ([`Table`]), so that a slow compilation holds nobody up.
+
+mod entry;
+mod source;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{Mutex, watch};
+
+use super::table::Table;
+use crate::plugin::{Engine, Limits, LoadError, Plugin};
+
+pub(super) use entry::Entry;
+pub use entry::{PluginInfo, PluginState};
+use source::Content;
+pub use source::{Component, PluginSource};
+
+/// What a configuration says of plugins.
+#[derive(Clone, Debug, Default)]
+pub struct PluginSet {
+    /// Those that should be there.
+    pub sources: Vec<PluginSource>,
+    /// What is different about those that are part of the host, by their names.
+    pub embedded: BTreeMap<String, Embedded>,
+}
+
+/// What is different about a plugin that is part of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Embedded {
+    /// Whether its tools are offered.
+    pub enabled: bool,
+    /// Its limits; `None`: the default ones.
+    pub limits: Option<Limits>,
+}
+
+/// Why a plugin cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    /// There is none of this name.
+    #[error("there is no plugin {name:?}; the plugins are {}", .known.join(", "))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// It does not load. What was there before stays.
+    #[error("plugin {name} cannot be loaded: {source}")]
+    Load {
+        /// Its name.
+        name: String,
+        /// Why not.
+        source: LoadError,
+    },
+}
+
+/// All plugins of a host.
+#[derive(Debug)]
+pub(super) struct Plugins {
+    engine: Engine,
+    /// In the order in which their tools are listed.
+    entries: Mutex<Vec<Entry>>,
+    table: RwLock<Arc<Table>>,
+    /// Counts the changes of the list of tools.
+    changes: watch::Sender<u64>,
+}
+
+impl Plugins {
+    pub(super) fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            entries: Mutex::default(),
+            table: RwLock::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Returns the picture of this moment.
+    pub(super) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the number of changes of the list of tools so far, and a way to wait for the next.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Adds a plugin that is part of the host, which must load.
+    pub(super) async fn add(&self, source: PluginSource) -> Result<(), LoadError> {
+        let mut entries = self.entries.lock().await;
+        let mut entry = Entry::new(source, true);
+        let content = entry.content().await;
+        self.load(&mut entry, content).await?;
+        entries.push(entry);
+        self.publish(&entries);
+        Ok(())
+    }
+
+    /// Makes the plugins those of a configuration: loads what is new or has changed, and removes what is no longer named.
+    /// What does not load is logged and listed, and leaves its former version in place.
+    pub(super) async fn apply(&self, set: PluginSet) {
+        let mut entries = self.entries.lock().await;
+        for entry in entries.iter_mut().filter(|entry| entry.embedded) {
+            let wanted = entry.overridden(set.embedded.get(entry.name()));
+            self.update(entry, wanted).await;
+        }
+        let named = |entry: &Entry| {
+            set.sources
+                .iter()
+                .any(|source| source.options.name == entry.name())
+        };
+        entries.retain(|entry| {
+            let stays = entry.embedded || named(entry);
+            if !stays {
+                tracing::info!(plugin = entry.name(), "the plugin was removed");
+            }
+            stays
+        });
+        self.publish(&entries);
+        for source in set.sources {
+            let known = entries
+                .iter()
+                .position(|entry| entry.name() == source.options.name);
+            match known.and_then(|index| entries.get_mut(index)) {
+                Some(entry) if entry.embedded => {
+                    tracing::error!(
+                        plugin = entry.name(),
+                        "the name is that of an embedded plugin"
+                    );
+                }
+                Some(entry) => self.update(entry, source).await,
+                None => {
+                    let mut entry = Entry::new(source, false);
+                    self.refresh(&mut entry, false).await;
+                    entries.push(entry);
+                }
+            }
+            self.publish(&entries);
+        }
+    }
+
+    /// Turns a plugin off, or on again, until it is changed in the configuration.
+    pub(super) async fn enable(
+        &self,
+        name: &str,
+        enabled: bool,
+    ) -> Result<PluginInfo, PluginError> {
+        self.change(name, async |entry| {
+            entry.enabled = enabled;
+            if enabled && entry.plugin.is_none() {
+                let content = entry.content().await;
+                self.load(entry, content).await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Loads a plugin again, whether or not anything of it has changed, and ends its quarantine.
+    pub(super) async fn reload(&self, name: &str) -> Result<PluginInfo, PluginError> {
+        self.change(name, async |entry| {
+            let content = entry.content().await;
+            self.load(entry, content).await
+        })
+        .await
+    }
+
+    async fn change(
+        &self,
+        name: &str,
+        change: impl AsyncFnOnce(&mut Entry) -> Result<(), LoadError>,
+    ) -> Result<PluginInfo, PluginError> {
+        let mut entries = self.entries.lock().await;
+        let Some(index) = entries.iter().position(|entry| entry.name() == name) else {
+            return Err(PluginError::Unknown {
+                name: name.into(),
+                known: entries.iter().map(|entry| entry.name().into()).collect(),
+            });
+        };
+        let mut info = None;
+        let mut changed = Ok(());
+        if let Some(entry) = entries.get_mut(index) {
+            changed = change(entry).await;
+            info = Some(entry.info());
+        }
+        self.publish(&entries);
+        let failed = |source| PluginError::Load {
+            name: name.into(),
+            source,
+        };
+        changed.map_err(failed)?;
+        info.ok_or_else(|| PluginError::Unknown {
+            name: name.into(),
+            known: Vec::new(),
+        })
+    }
+
+    /// Takes over what a configuration says of a plugin that is known.
+    async fn update(&self, entry: &mut Entry, source: PluginSource) {
+        // What an administrator turned off or on stays so for as long as the configuration says what it said then.
+        if source.enabled != entry.source.enabled {
+            entry.enabled = source.enabled;
+        }
+        let changed = source.options != entry.source.options;
+        entry.source = source;
+        self.refresh(entry, changed).await;
+    }
+
+    /// Loads a plugin if it is to be there and is not, or not as it should be.
+    async fn refresh(&self, entry: &mut Entry, changed: bool) {
+        if !entry.enabled {
+            entry.plugin = None;
+            return;
+        }
+        let content = entry.content().await;
+        if !changed && entry.was_tried_with(&content) {
+            return;
+        }
+        // What went wrong is logged, and kept in the entry.
+        _ = self.load(entry, content).await;
+    }
+
+    /// Loads a plugin from what is its component now. If that fails, what was there before stays.
+    async fn load(&self, entry: &mut Entry, content: Content) -> Result<(), LoadError> {
+        entry.tried = Some(content.mark());
+        let loaded = match content {
+            Content::Read(bytes, _) => {
+                Plugin::load(&self.engine, &bytes, entry.source.options.clone()).await
+            }
+            Content::Unreadable(error) => Err(error),
+        };
+        match loaded {
+            Ok(plugin) => {
+                entry.take(plugin);
+                Ok(())
+            }
+            Err(error) => {
+                let former = entry.plugin.is_some();
+                let text = error.to_string();
+                tracing::error!(
+                    plugin = entry.name(),
+                    error = text,
+                    "the plugin cannot be loaded{}",
+                    if former {
+                        "; its former version stays"
+                    } else {
+                        ""
+                    }
+                );
+                entry.error = Some(text);
+                Err(error)
+            }
+        }
+    }
+
+    /// Shows callers what the plugins are now.
+    fn publish(&self, entries: &[Entry]) {
+        let table = Arc::new(Table::new(entries));
+        let former = {
+            let mut current = self.table.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, Arc::clone(&table))
+        };
+        if former.tools != table.tools {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! One plugin as the host knows it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::super::health::Health;
+use super::Embedded;
+use super::source::{Component, Content, Mark, PluginSource};
+use crate::plugin::Plugin;
+
+/// A plugin that is there, or should be.
+#[derive(Debug)]
+pub(in crate::host) struct Entry {
+    pub(super) source: PluginSource,
+    /// As the host was made with it, if it is part of the host.
+    given: PluginSource,
+    /// Whether it is part of the host, rather than of its configuration.
+    pub(super) embedded: bool,
+    /// What the configuration says, unless an administrator said otherwise since.
+    pub(super) enabled: bool,
+    /// The version in use.
+    pub(super) plugin: Option<Arc<Plugin>>,
+    /// What was last tried to load.
+    pub(super) tried: Option<Mark>,
+    /// Why that did not load.
+    pub(super) error: Option<String>,
+    pub(in crate::host) health: Arc<Health>,
+}
+
+/// How a plugin stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PluginState {
+    /// Its tools are offered.
+    Active,
+    /// Its tools are listed, but it is left alone for a while, because it trapped too often.
+    Quarantined,
+    /// It is turned off.
+    Disabled,
+    /// It does not load.
+    Failed,
+}
+
+/// A plugin in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PluginInfo {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub state: PluginState,
+    /// Whether it is part of the host, rather than of its configuration.
+    pub embedded: bool,
+    /// The names that it gave its tools.
+    pub tools: Vec<String>,
+    /// The file of its component, if it came from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub component: Option<PathBuf>,
+    /// Why it does not load, or why its newest version does not, while an older one is in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it is still left alone, in milliseconds, if it is quarantined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantined_ms: Option<u64>,
+}
+
+impl Entry {
+    pub(super) fn new(source: PluginSource, embedded: bool) -> Self {
+        Self {
+            embedded,
+            enabled: source.enabled,
+            plugin: None,
+            tried: None,
+            error: None,
+            health: Health::new(source.options.limits.traps),
+            given: source.clone(),
+            source,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.source.options.name
+    }
+
+    /// Returns the version whose tools are offered.
+    pub(in crate::host) fn active(&self) -> Option<&Arc<Plugin>> {
+        self.plugin.as_ref().filter(|_| self.enabled)
+    }
+
+    /// Returns what its component is now.
+    pub(super) async fn content(&self) -> Content {
+        self.source.read().await
+    }
+
+    /// Returns whether this is what was last tried, so that trying again would change nothing.
+    pub(super) fn was_tried_with(&self, content: &Content) -> bool {
+        let same = self.tried.as_ref() == Some(&content.mark());
+        same && (self.plugin.is_some() || self.error.is_some())
+    }
+
+    /// Takes a new version into use.
+    pub(super) fn take(&mut self, plugin: Arc<Plugin>) {
+        self.plugin = Some(plugin);
+        self.error = None;
+        // What its former version did says nothing of this one.
+        self.health = Health::new(self.source.options.limits.traps);
+    }
+
+    /// Returns its source with what a configuration says is different about it.
+    pub(super) fn overridden(&self, by: Option<&Embedded>) -> PluginSource {
+        let mut source = self.given.clone();
+        if let Some(by) = by {
+            source.enabled = by.enabled;
+            source.options.limits = by.limits.clone().unwrap_or(source.options.limits);
+        }
+        source
+    }
+
+    pub(in crate::host) fn info(&self) -> PluginInfo {
+        let state = match (self.enabled, &self.plugin) {
+            (false, _) => PluginState::Disabled,
+            (true, Some(_)) => PluginState::Active,
+            (true, None) => PluginState::Failed,
+        };
+        let tools = self.active().map(|plugin| plugin.tools());
+        let tools = tools.unwrap_or_default().iter();
+        PluginInfo {
+            name: self.name().to_owned(),
+            state,
+            embedded: self.embedded,
+            tools: tools.map(|tool| tool.name.clone()).collect(),
+            component: match &self.source.component {
+                Component::Bytes(_) => None,
+                Component::File(path) => Some(path.clone()),
+            },
+            error: self.error.clone().filter(|_| self.enabled),
+            quarantined_ms: None,
+        }
+    }
+}

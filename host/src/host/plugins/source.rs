@@ -1,0 +1,122 @@
+//! Where a plugin comes from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::io::AsyncReadExt;
+
+use crate::plugin::{LoadError, Options};
+
+/// A plugin that should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginSource {
+    /// Its component.
+    pub component: Component,
+    /// Its name, and how it is loaded.
+    pub options: Options,
+    /// Whether its tools are offered; if not, it is not loaded either.
+    pub enabled: bool,
+}
+
+/// Where the bytes of a component are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Component {
+    /// Here.
+    Bytes(Arc<[u8]>),
+    /// In a file, which is read again whenever the plugin is looked at.
+    File(PathBuf),
+}
+
+impl std::fmt::Debug for Component {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => formatter.debug_tuple("Bytes").field(&bytes.len()).finish(),
+            Self::File(path) => formatter.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+/// What a component is at one moment.
+pub(super) enum Content {
+    /// These bytes, which have this hash.
+    Read(Arc<[u8]>, blake3::Hash),
+    /// It cannot be read.
+    Unreadable(LoadError),
+}
+
+/// By what two contents are compared: the hash, or why there is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Hash(blake3::Hash),
+    Unreadable(String),
+}
+
+impl Content {
+    pub(super) fn mark(&self) -> Mark {
+        match self {
+            Self::Read(_, hash) => Mark::Hash(*hash),
+            Self::Unreadable(error) => Mark::Unreadable(error.to_string()),
+        }
+    }
+}
+
+impl PluginSource {
+    /// Makes a source of bytes that are here.
+    pub fn bytes(component: impl Into<Arc<[u8]>>, options: Options) -> Self {
+        Self {
+            component: Component::Bytes(component.into()),
+            options,
+            enabled: true,
+        }
+    }
+
+    /// Makes a source of a file.
+    pub fn file(path: impl Into<PathBuf>, options: Options) -> Self {
+        Self {
+            component: Component::File(path.into()),
+            options,
+            enabled: true,
+        }
+    }
+
+    /// Reads the component, as far as it is not too large.
+    pub(super) async fn read(&self) -> Content {
+        let limit = self.options.limits.component;
+        let read = match &self.component {
+            Component::Bytes(bytes) => Ok(Arc::clone(bytes)),
+            Component::File(path) => read(path.clone(), limit).await,
+        };
+        match read {
+            Ok(bytes) => {
+                let hash = blake3::hash(&bytes);
+                Content::Read(bytes, hash)
+            }
+            Err(error) => Content::Unreadable(error),
+        }
+    }
+}
+
+async fn read(path: PathBuf, limit: usize) -> Result<Arc<[u8]>, LoadError> {
+    let unreadable = |source| LoadError::Unreadable {
+        path: path.clone(),
+        source,
+    };
+    // A pipe would be waited for until somebody writes into it.
+    let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(LoadError::NotAFile(path));
+    }
+    let file = tokio::fs::File::open(&path).await.map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut file = file.take(most);
+    file.read_to_end(&mut bytes).await.map_err(unreadable)?;
+    if bytes.len() > limit {
+        let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        return Err(LoadError::TooLarge {
+            size: size.max(bytes.len()),
+            limit,
+        });
+    }
+    Ok(bytes.into())
+}

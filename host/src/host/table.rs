@@ -1,0 +1,96 @@
+//! What the host offers at one moment: an unchanging picture of its plugins, exchanged as a whole when one of them changes.
+//!
+//! A call looks its tool up in the picture of the moment in which it arrives, and keeps the plugin that it found there: what
+//! is exchanged meanwhile serves the next call.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::health::Health;
+use super::plugins::{Entry, PluginInfo, PluginState};
+use crate::plugin::Plugin;
+use crate::tool::Definition;
+
+/// The tools as callers see them, and what is behind each.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) tools: Arc<[Definition]>,
+    pub(super) plugins: Vec<Listed>,
+    routes: HashMap<String, Arc<Route>>,
+}
+
+/// Where a tool leads to.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) health: Arc<Health>,
+    /// The name that the plugin gave the tool.
+    pub(super) tool: String,
+}
+
+/// A plugin in a list; how well it is changes without a new picture.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) info: PluginInfo,
+    pub(super) health: Arc<Health>,
+}
+
+impl Listed {
+    /// Returns how the plugin stands at this moment.
+    pub(super) fn now(&self) -> PluginInfo {
+        let mut info = self.info.clone();
+        if info.state == PluginState::Active
+            && let Some(left) = self.health.quarantined()
+        {
+            info.state = PluginState::Quarantined;
+            info.quarantined_ms = Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        }
+        info
+    }
+}
+
+impl Table {
+    /// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`.
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        let all = || {
+            entries.iter().flat_map(|entry| {
+                let plugin = entry.active();
+                plugin.into_iter().flat_map(move |plugin| {
+                    plugin.tools().iter().map(move |tool| (entry, plugin, tool))
+                })
+            })
+        };
+        let mut counts = HashMap::<&str, usize>::new();
+        all().for_each(|(_, _, tool)| *counts.entry(&tool.name).or_default() += 1);
+        let (mut tools, mut routes) = (Vec::new(), HashMap::new());
+        for (entry, plugin, tool) in all() {
+            let name = match counts.get(tool.name.as_str()) {
+                Some(1) => tool.name.clone(),
+                _ => format!("{}__{}", plugin.name(), tool.name),
+            };
+            let route = Route {
+                plugin: Arc::clone(plugin),
+                health: Arc::clone(&entry.health),
+                tool: tool.name.clone(),
+            };
+            routes.insert(name.clone(), Arc::new(route));
+            tools.push(Definition {
+                name,
+                ..tool.clone()
+            });
+        }
+        let listed = entries.iter().map(|entry| Listed {
+            info: entry.info(),
+            health: Arc::clone(&entry.health),
+        });
+        Self {
+            tools: tools.into(),
+            plugins: listed.collect(),
+            routes,
+        }
+    }
+
+    pub(super) fn route(&self, tool: &str) -> Option<&Arc<Route>> {
+        self.routes.get(tool)
+    }
+}
