@@ -39,6 +39,9 @@ pub struct Grants {
     pub processes: bool,
     /// What the plugin may do with the files of the workspace.
     pub files: FilesGrant,
+    /// The directories whose files these are, relative to the workspace or absolute; `None`: the workspace, and the further
+    /// roots of the host.
+    pub file_roots: Option<Vec<PathBuf>>,
     /// Where the plugin may send HTTP requests; none: one that imports `wasi:http` does not load.
     pub http: Vec<Pattern>,
     /// Names of variables of the host's environment that the plugin sees through WASI.

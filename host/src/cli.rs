@@ -2,11 +2,13 @@
 
 mod agent;
 mod call;
+mod configuration;
 mod doctor;
 mod files;
 mod list;
 mod listening;
 mod logging;
+mod plugins;
 mod processes;
 mod remote;
 mod serve;
@@ -21,6 +23,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
+use crate::config::Config;
 use crate::files::Temporaries;
 use crate::host::{Builder, Host, StartError};
 use crate::process::{Records, SPAWNER, run_spawner};
@@ -49,6 +52,13 @@ struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
     workspace: Option<PathBuf>,
+    /// The configuration file: plugins, and defaults for all flags [default: $XDG_CONFIG_HOME/toolhost/toolhost.toml or
+    /// ~/.config/toolhost/toolhost.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "TOOLHOST_CONFIG")]
+    config: Option<PathBuf>,
+    /// What it says.
+    #[arg(skip)]
+    configuration: Option<Config>,
     /// Where compiled code and records of processes are kept [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_STATE_DIR")]
     state_dir: Option<PathBuf>,
@@ -106,12 +116,13 @@ pub fn main() -> ExitCode {
     if arguments.next().is_some_and(|argument| argument == SPAWNER) && arguments.next().is_none() {
         run_spawner();
     }
-    let arguments = Arguments::parse();
+    // Before there is anything to clean up: this ends the program if the arguments are not what it takes.
+    let arguments = configuration::arguments(std::env::args_os().collect());
     if let Err(error) = stderr::start() {
         _ = writeln!(io::stderr(), "toolhost: cannot start threads: {error}");
         return ExitCode::from(SETUP_FAILED);
     }
-    let code = run(arguments).unwrap_or_else(|error| {
+    let code = arguments.and_then(run).unwrap_or_else(|error| {
         stderr::line(format_args!("toolhost: {error:#}"));
         ExitCode::from(SETUP_FAILED)
     });
@@ -220,16 +231,18 @@ impl Common {
         }
     }
 
-    /// Starts a host in the workspace, with the code cache of the state directory.
+    /// Starts a host in the workspace, with the plugins of a configuration and the code cache of the state directory.
     ///
     /// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
     /// what else is configured must then be possible a second time.
     async fn start(
         &self,
+        config: &Config,
         configure: impl Fn(Builder) -> anyhow::Result<Builder>,
     ) -> anyhow::Result<Host> {
         let workspace = self.workspace()?;
-        let builder = || configure(Host::builder(&workspace));
+        let plugins = config.plugins()?;
+        let builder = || configure(Host::builder(&workspace).configured(plugins.clone()));
         let Some(path) = self.state_dir() else {
             tracing::warn!(
                 "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"

@@ -22,6 +22,7 @@ use crate::process::{self, Info, Registry};
 use crate::tool::{Definition, ErrorKind};
 use crate::workspace::Workspace;
 
+pub(crate) use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
 use health::Change;
 use plugins::Plugins;

@@ -38,6 +38,7 @@ pub mod audit;
 pub mod call;
 mod capability;
 pub mod cli;
+pub mod config;
 pub mod files;
 mod host;
 pub mod id;

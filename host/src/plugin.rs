@@ -17,7 +17,7 @@ mod ticker;
 
 pub use cache::{CacheError, CodeCache};
 pub use engine::{Engine, EngineError};
-pub use limits::Limits;
+pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
 pub use load_error::LoadError;
 pub use run::{Admitted, Busy, Context};

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::processes::{self, Prepared};
-use super::{Common, files, listening, print, remote, stderr};
+use super::{Common, files, listening, plugins, print, remote, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
@@ -31,6 +31,8 @@ pub(super) struct Options {
     call: Option<CallId>,
     #[command(flatten)]
     remote: remote::Remote,
+    #[command(flatten)]
+    plugins: plugins::Options,
     #[command(flatten)]
     files: files::Options,
     #[command(flatten)]
@@ -64,14 +66,12 @@ pub(super) async fn run(
     let (outcome, ended) = match options.remote.server()? {
         Some(server) => (server.call(&request).await?, Vec::new()),
         None => {
-            here(
-                common,
-                request,
-                &options.files,
-                &options.processes,
-                prepared,
-            )
-            .await?
+            let config = options.plugins.configuration(common)?;
+            let start = common.start(&config, |builder| {
+                let processes = options.processes.temporary(common, prepared.clone())?;
+                Ok(options.files.configure(builder.processes(processes)))
+            });
+            here(start.await?, request).await?
         }
     };
     // A cancelled call has a reply, but not the one that was asked for.
@@ -89,18 +89,7 @@ pub(super) async fn run(
 }
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
-async fn here(
-    common: &Common,
-    request: Request,
-    files: &files::Options,
-    processes: &processes::Options,
-    prepared: Prepared,
-) -> anyhow::Result<(Value, Vec<Info>)> {
-    let start = common.start(|builder| {
-        let config = processes.temporary(common, prepared.clone())?;
-        Ok(files.configure(builder.processes(config)))
-    });
-    let host = start.await?;
+async fn here(host: Host, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = listening::signalled() => {

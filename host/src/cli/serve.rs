@@ -8,7 +8,9 @@ use clap::builder::FalseyValueParser;
 
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
-use super::{Common, files};
+use super::{Common, files, plugins};
+use crate::config::{Config, Watcher};
+use crate::host::Host;
 use crate::server::Surfaces;
 
 #[derive(Debug, Args)]
@@ -28,6 +30,8 @@ pub(super) struct Options {
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
     #[command(flatten)]
+    plugins: plugins::Options,
+    #[command(flatten)]
     files: files::Options,
     #[command(flatten)]
     pub(super) processes: processes::Options,
@@ -38,12 +42,17 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    let config = options.plugins.configuration(common)?;
+    // Followed for as long as this lives.
+    let mut watcher = None;
     let start = async || {
-        let host = common.start(|builder| {
-            let config = options.processes.kept(common, prepared.clone())?;
-            Ok(options.files.configure(builder.processes(config)))
+        let host = common.start(&config, |builder| {
+            let processes = options.processes.kept(common, prepared.clone())?;
+            Ok(options.files.configure(builder.processes(processes)))
         });
-        let surfaces = Surfaces::from(host.await?);
+        let host = host.await?;
+        watcher = follow(&config, &host);
+        let surfaces = Surfaces::from(host);
         Ok(if options.agent_api {
             surfaces.with_agent()
         } else {
@@ -51,4 +60,15 @@ pub(super) async fn run(
         })
     };
     listening::run(common, options.listen, &options.clients, start).await
+}
+
+/// Follows the configuration, if there is anything to follow. Where that is not possible, plugins are loaded anew by a restart.
+fn follow(config: &Config, host: &Host) -> Option<Watcher> {
+    if config.dependencies().is_empty() {
+        return None;
+    }
+    let watcher = Watcher::start(config.clone(), host.clone());
+    watcher
+        .inspect_err(|error| tracing::warn!(%error, "changed plugins are loaded at the next start"))
+        .ok()
 }

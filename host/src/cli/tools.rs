@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Common, print, remote};
+use super::{Common, plugins, print, remote};
 use crate::tool::Format;
 
 #[derive(Debug, Args)]
@@ -13,13 +13,19 @@ pub(super) struct Options {
     #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = str::parse::<Format>)]
     format: Format,
     #[command(flatten)]
+    plugins: plugins::Options,
+    #[command(flatten)]
     remote: remote::Remote,
 }
 
 pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let tools = match options.remote.server()? {
         Some(server) => server.tools(options.format).await?,
-        None => options.format.render(&common.start(Ok).await?.tools()),
+        None => {
+            let config = options.plugins.configuration(common)?;
+            let host = common.start(&config, Ok).await?;
+            options.format.render(&host.tools())
+        }
     };
     print(&serde_json::to_string_pretty(&tools)?)?;
     Ok(ExitCode::SUCCESS)

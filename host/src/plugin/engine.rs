@@ -21,7 +21,7 @@ pub(super) const WASM_STACK: usize = 512 << 10;
 const LOADS: u32 = 16;
 
 /// Core instances of one call. A Python component has up to 38.
-const CORE_INSTANCES_PER_CALL: u32 = 64;
+pub(super) const CORE_INSTANCES_PER_CALL: u32 = 64;
 
 /// Memories of one call, and tables of one call. Known components have one and two.
 const MEMORIES_PER_CALL: u32 = 4;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
+use super::engine::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL};
+
 /// What one plugin may use, per call unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -70,6 +72,27 @@ impl Default for Limits {
             traps: 5,
             component: 64 << 20,
             compile_time: Duration::from_secs(3 * 60),
+        }
+    }
+}
+
+/// The most that some limits can be set to, because the pool of instances is made for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ceiling {
+    /// See [`Limits::table_elements`].
+    pub table_elements: usize,
+    /// See [`Limits::instances`].
+    pub instances: usize,
+    /// See [`Limits::concurrent_calls`].
+    pub concurrent_calls: usize,
+}
+
+impl Default for Ceiling {
+    fn default() -> Self {
+        Self {
+            table_elements: Limits::default().table_elements,
+            instances: CORE_INSTANCES_PER_CALL as usize,
+            concurrent_calls: CONCURRENT_CALLS,
         }
     }
 }

@@ -1,0 +1,90 @@
+//! Which plugins there are besides the embedded ones: the options that all share who offer tools.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::Common;
+use crate::config::{Config, name_of};
+
+/// Further plugins.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub(super) struct Options {
+    /// A component to load as a plugin; without a name, that of the file is taken. Grants, settings and limits are said in the
+    /// configuration, in [plugins.NAME]. Can be repeated
+    #[arg(long, value_name = "[NAME=]FILE")]
+    plugin: Vec<Named>,
+}
+
+/// A component and the name of its plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    name: String,
+    path: PathBuf,
+}
+
+/// There is no name in it.
+#[derive(Debug, thiserror::Error)]
+#[error("write it as FILE or as NAME=FILE")]
+struct Nameless;
+
+impl FromStr for Named {
+    type Err = Nameless;
+
+    fn from_str(text: &str) -> Result<Self, Nameless> {
+        // What is before a `/` is part of a path.
+        let named = text.split_once('=').filter(|(name, _)| !name.contains('/'));
+        let (name, path) = match named {
+            Some((name, path)) => (name.to_owned(), PathBuf::from(path)),
+            None => {
+                let path = PathBuf::from(text);
+                let stem = path.file_stem().ok_or(Nameless)?;
+                (name_of(&stem.to_string_lossy()), path)
+            }
+        };
+        if name.is_empty() || path.as_os_str().is_empty() {
+            return Err(Nameless);
+        }
+        Ok(Self { name, path })
+    }
+}
+
+impl Options {
+    /// Returns the configuration with these plugins added.
+    pub(super) fn configuration(&self, common: &Common) -> anyhow::Result<Config> {
+        let here = std::env::current_dir()?;
+        let config = common.configuration.clone();
+        let config = config.unwrap_or_else(|| Config::without_file(here.clone()));
+        // On the command line, paths begin where the user is.
+        let add = |config: Config, named: &Named| {
+            config.with_plugin(named.name.clone(), here.join(&named.path))
+        };
+        Ok(self.plugin.iter().fold(config, add))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_named_by_its_file_or_by_name() {
+        let named = |text: &str| {
+            text.parse::<Named>()
+                .map(|named| (named.name, named.path.to_string_lossy().into_owned()))
+                .ok()
+        };
+        let pair = |name: &str, path: &str| Some((name.to_owned(), path.to_owned()));
+        assert_eq!(
+            named("a/Word-Count.wasm"),
+            pair("word_count", "a/Word-Count.wasm")
+        );
+        assert_eq!(named("wc=x.wasm"), pair("wc", "x.wasm"));
+        assert_eq!(named("./a=b/x.wasm"), pair("x", "./a=b/x.wasm"));
+        for bad in ["", "=x.wasm", "x=", "/", "..", "-.wasm"] {
+            assert_eq!(named(bad), None, "{bad}");
+        }
+    }
+}

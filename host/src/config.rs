@@ -1,0 +1,256 @@
+//! The configuration file, `toolhost.toml`: which plugins there are, what they are granted, and defaults for the flags of
+//! the command line.
+//!
+//! ```toml
+//! listen = "127.0.0.1:7411"          # any flag, with `_` for `-`
+//! plugin_dir = "plugins"             # every *.wasm in it is a plugin of that name, with nothing granted
+//!
+//! [workspace]
+//! dir = "."
+//!
+//! [plugins.weather]
+//! component = "plugins/weather.wasm" # relative to this file, as all paths here
+//! sha256 = "…"                       # refuses any other component
+//! enabled = true
+//! grants = { http = ["api.weather.gov"], files = "read" }
+//! settings = { units = "metric" }
+//! secrets = { key = { file = "weather.key" } }
+//! limits = { memory = "32MiB", deadline = "30s" }
+//!
+//! [plugins.files]                    # an embedded plugin has no component; it can be turned off and limited
+//! enabled = false
+//! ```
+//!
+//! What is not known is an error, with its line. Secrets are in files or variables, never here.
+
+mod grants;
+mod limits;
+mod plugins;
+mod values;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::host::PluginSet;
+use plugins::{PluginTable, Tables};
+
+pub use plugins::name_of;
+pub use watch::{WatchError, Watcher};
+
+/// The largest configuration file, and the largest file with a secret, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A configuration: what a file says, and what was added to it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `None`: there is no file, only what was added.
+    path: Option<PathBuf>,
+    /// What relative paths begin at.
+    base: PathBuf,
+    /// Components that were named elsewhere, by the names of their plugins.
+    added: BTreeMap<String, PathBuf>,
+    plugin_dir: Option<PathBuf>,
+    plugins: Tables,
+    settings: toml::Table,
+}
+
+/// Why a configuration cannot be used. The texts name the file, and the line or the key.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("the configuration {path} cannot be read: {source}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is not what a configuration may be.
+    #[error("the configuration {path}is not valid: {text}", path = shown(path))]
+    Invalid {
+        /// The file; empty if there is none.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        text: String,
+    },
+}
+
+/// A configuration without a file has no name.
+fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        String::new()
+    } else {
+        format!("{} ", path.display())
+    }
+}
+
+/// What is ours in the file. All else is for the command line.
+#[derive(Debug, Deserialize)]
+struct File {
+    plugin_dir: Option<PathBuf>,
+    #[serde(default)]
+    plugins: Tables,
+    #[serde(flatten)]
+    settings: toml::Table,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigError`].
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = values::read(path).map_err(|source| ConfigError::Unreadable {
+            path: path.into(),
+            source,
+        })?;
+        let invalid = |text: String| ConfigError::Invalid {
+            path: path.into(),
+            text,
+        };
+        let file: File = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        // As an absolute path, so that what it names is found wherever this program goes.
+        let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;
+        let base = path.parent().unwrap_or_else(|| Path::new("/"));
+        Ok(Self {
+            base: base.to_owned(),
+            path: Some(path),
+            added: BTreeMap::new(),
+            plugin_dir: file.plugin_dir,
+            plugins: file.plugins,
+            settings: file.settings,
+        })
+    }
+
+    /// Reads the same file again, and adds what was added.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigError`].
+    pub fn again(&self) -> Result<Self, ConfigError> {
+        let read = match &self.path {
+            Some(path) => Self::read(path)?,
+            None => Self::without_file(self.base.clone()),
+        };
+        Ok(Self {
+            added: self.added.clone(),
+            ..read
+        })
+    }
+
+    /// Makes a configuration without a file. Relative paths begin at this directory.
+    pub fn without_file(base: PathBuf) -> Self {
+        Self {
+            path: None,
+            base,
+            added: BTreeMap::new(),
+            plugin_dir: None,
+            plugins: Tables::new(),
+            settings: toml::Table::new(),
+        }
+    }
+
+    /// Adds a plugin, or names another component for one that the file has.
+    #[must_use]
+    pub fn with_plugin(mut self, name: impl Into<String>, component: impl Into<PathBuf>) -> Self {
+        self.added.insert(name.into(), component.into());
+        self
+    }
+
+    /// Returns what the file says besides plugins: defaults for the flags of the command line.
+    pub fn settings(&self) -> &toml::Table {
+        &self.settings
+    }
+
+    /// Returns a path of the configuration as an absolute one.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
+    }
+
+    /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
+    /// anew each time.
+    ///
+    /// # Errors
+    ///
+    /// If something that it names cannot be read, or makes no sense.
+    pub fn plugins(&self) -> Result<PluginSet, ConfigError> {
+        let invalid = |text: String| ConfigError::Invalid {
+            path: self.path.clone().unwrap_or_default(),
+            text,
+        };
+        let mut set = PluginSet::default();
+        let found = self.in_directory().map_err(invalid)?;
+        let mut tables = self.plugins.clone();
+        for (name, path) in found {
+            let table = tables.entry(name).or_insert_with(PluginTable::default);
+            table.component.get_or_insert(path);
+        }
+        for (name, path) in &self.added {
+            let table = tables.entry(name.clone()).or_default();
+            table.component = Some(path.clone());
+        }
+        for (name, table) in tables {
+            let added = table.add_to(&mut set, &name, self);
+            added.map_err(|text| invalid(format!("[plugins.{name}]: {text}")))?;
+        }
+        Ok(set)
+    }
+
+    /// Returns every path that the plugins depend on, which is what to watch.
+    pub fn dependencies(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = self.path.iter().cloned().collect();
+        let directory = self.plugin_dir.as_deref().map(|path| self.resolve(path));
+        paths.extend(directory);
+        let found = self.in_directory().unwrap_or_default();
+        paths.extend(found.into_iter().map(|(_, path)| path));
+        paths.extend(self.added.values().map(|path| self.resolve(path)));
+        for table in self.plugins.values() {
+            paths.extend(table.paths().map(|path| self.resolve(path)));
+        }
+        paths
+    }
+
+    /// Returns the components in the directory of plugins, by their names.
+    fn in_directory(&self) -> Result<Vec<(String, PathBuf)>, String> {
+        let Some(directory) = self.plugin_dir.as_deref().map(|path| self.resolve(path)) else {
+            return Ok(Vec::new());
+        };
+        let unreadable = |error: std::io::Error| {
+            format!(
+                "the plugin_dir {} cannot be read: {error}",
+                directory.display()
+            )
+        };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let is_component = path
+                .extension()
+                .is_some_and(|extension| extension == "wasm");
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            if let Some(stem) = stem.filter(|stem| is_component && !stem.starts_with('.')) {
+                found.push((name_of(stem), path));
+            }
+        }
+        found.sort();
+        if let Some([first, second]) = found
+            .array_windows()
+            .find(|[first, second]| first.0 == second.0)
+        {
+            return Err(format!(
+                "{} and {} would both be the plugin {:?}",
+                first.1.display(),
+                second.1.display(),
+                first.0
+            ));
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Configurations that are read, and those that are refused.
