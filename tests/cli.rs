@@ -1,6 +1,7 @@
 //! The command line, as a user runs it.
 
 mod call;
+mod configuration;
 mod serve;
 mod state_dir;
 mod usage;

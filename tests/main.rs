@@ -24,6 +24,9 @@ mod files;
 /// The process domain on real processes.
 mod processes;
 
+/// Plugins while a host runs.
+mod plugins;
+
 /// Output by its bytes and cursors, and records that outlive the host.
 mod records;
 

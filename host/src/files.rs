@@ -21,7 +21,7 @@ mod work;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 pub use directory::Entry;
 pub use error::{Error, OpenError};
@@ -89,9 +89,9 @@ impl Config {
 #[derive(Debug)]
 pub struct Files {
     roots: Roots,
-    journal: Option<Journal>,
+    journal: Option<Arc<Journal>>,
     /// Held while preconditions are checked and files replaced, so that of two writers one comes first.
-    replacing: Mutex<()>,
+    replacing: Arc<Mutex<()>>,
 }
 
 impl Files {
@@ -112,8 +112,22 @@ impl Files {
         };
         Ok(Self {
             roots: Roots::open(config)?,
-            journal,
-            replacing: Mutex::new(()),
+            journal: journal.map(Arc::new),
+            replacing: Arc::default(),
+        })
+    }
+
+    /// Returns the files of these directories alone, relative to the workspace or absolute. Relative paths still begin at the
+    /// workspace, and reach only what is in one of them.
+    ///
+    /// # Errors
+    ///
+    /// If one of the directories cannot be opened, or holds secrets of the host.
+    pub fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
+        Ok(Self {
+            roots: self.roots.restricted(roots)?,
+            journal: self.journal.clone(),
+            replacing: Arc::clone(&self.replacing),
         })
     }
 

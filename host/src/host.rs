@@ -180,7 +180,7 @@ impl Host {
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
         let request = Arc::clone(request);
         let context = Context {
-            workspace: Arc::clone(&inner.workspace),
+            workspace: Arc::clone(&route.workspace),
             max_wait: inner.max_wait,
             cancelled: inner.stopping.child_token(),
         };
@@ -203,6 +203,11 @@ impl Host {
             }
             outcome
         })
+    }
+
+    /// Returns how many calls run at this moment.
+    pub fn running_calls(&self) -> usize {
+        self.inner.calls.len()
     }
 
     /// Ends every process of a chat, and returns those that were live.

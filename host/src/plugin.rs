@@ -20,4 +20,5 @@ pub use engine::{Engine, EngineError};
 pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
 pub use load_error::LoadError;
+pub(crate) use load_error::chain;
 pub use run::{Admitted, Busy, Context};

@@ -10,6 +10,7 @@ mod chats;
 mod connections;
 mod headers;
 mod health;
+mod plugins;
 mod problem;
 mod surfaces;
 mod tools;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{delete, get, put};
+use axum::routing::{delete, get, post, put};
 
 use crate::call::MAX_ARGUMENTS;
 use health::Health;
@@ -68,6 +69,10 @@ fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
             .route("/v1/tools", get(tools::list))
             .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
             .route("/v1/chats/{chat}", delete(chats::delete))
+            .route("/v1/plugins", get(plugins::list))
+            .route("/v1/plugins/{name}/enable", post(plugins::enable))
+            .route("/v1/plugins/{name}/disable", post(plugins::disable))
+            .route("/v1/plugins/{name}/reload", post(plugins::reload))
             .with_state(host.clone()),
         None => Router::new(),
     };

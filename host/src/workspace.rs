@@ -129,6 +129,15 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         no_files()
     }
 
+    /// Returns this workspace with the files of these directories alone, relative to the workspace or absolute.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be used, or the workspace has no files.
+    fn restricted(&self, _roots: &[PathBuf]) -> Result<Arc<dyn Workspace>, OpenError> {
+        Err(OpenError::NoFiles)
+    }
+
     /// Ends every process of a chat and returns those that were live.
     fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>>;
 
@@ -161,6 +170,9 @@ pub enum OpenError {
     /// The records of its processes cannot be used.
     #[error(transparent)]
     Records(#[from] crate::process::OpenError),
+    /// It has no files, of which some could be offered.
+    #[error("this workspace offers no files")]
+    NoFiles,
     /// Its files cannot be offered.
     #[error(transparent)]
     Files(#[from] files::OpenError),

@@ -71,6 +71,13 @@ impl Server {
             .context("the server's answer is not JSON")
     }
 
+    /// Returns the plugins of the server, as it describes them.
+    pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
+        let response = self.send(Method::GET, "/v1/plugins", None).await?;
+        let answer = response.json().await;
+        answer.context("the server's answer is not JSON")
+    }
+
     /// Returns the outcome of a call as the server describes it.
     pub(super) async fn call(&self, request: &Request) -> anyhow::Result<Value> {
         let arguments: &serde_json::value::RawValue =

@@ -1,1 +1,229 @@
 //! Configurations that are read, and those that are refused.
+
+use std::time::Duration;
+
+use super::*;
+use crate::capability::FilesGrant;
+
+struct File {
+    directory: tempfile::TempDir,
+}
+
+impl File {
+    fn new(text: &str) -> Self {
+        let file = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        file.write("toolhost.toml", text);
+        file
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn plugins(&self) -> Result<PluginSet, ConfigError> {
+        Config::read(&self.directory.path().join("toolhost.toml"))?.plugins()
+    }
+
+    /// The error, without the name of the directory.
+    fn error(&self) -> String {
+        let error = self.plugins().unwrap_err().to_string();
+        error.replace(&*self.directory.path().to_string_lossy(), "DIR")
+    }
+}
+
+fn error(text: &str) -> String {
+    File::new(text).error()
+}
+
+#[test]
+fn everything_that_can_be_said_of_a_plugin() {
+    let file = File::new(
+        r#"
+        [plugins.weather]
+        component = "w.wasm"
+        enabled = false
+        settings = { units = "metric", days = 3, verbose = true, factor = 1.5 }
+        secrets = { key = { file = "keys/weather" } }
+        [plugins.weather.grants]
+        processes = "own"
+        files = { access = "read", roots = ["docs", "/srv"] }
+        env = ["WEATHER"]
+        preopens = [{ dir = "data", name = "/data" }, { dir = "/x", name = "/y", write = true }]
+        [plugins.weather.limits]
+        memory = "32MiB"
+        guest_time = "500ms"
+        deadline = "2h"
+        log = 1000
+        calls_per_chat = 2
+        http_bytes = "1 MB"
+        traps = 0
+        "#,
+    );
+    file.write("keys/weather", "the secret\r\n");
+    let set = file.plugins().unwrap();
+    let [source] = &set.sources[..] else { panic!() };
+    let base = file.directory.path();
+    assert!(!source.enabled && source.options.name == "weather");
+    assert_eq!(
+        source.component,
+        crate::Component::File(base.join("w.wasm"))
+    );
+    let settings = &source.options.settings;
+    let all: Vec<_> = settings
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    assert_eq!(
+        all,
+        ["days=3", "factor=1.5", "units=metric", "verbose=true"]
+    );
+    assert_eq!(settings.secrets["key"], "the secret");
+    assert!(!format!("{set:?}").contains("the secret"));
+    let grants = &source.options.grants;
+    assert!(grants.processes && grants.files == FilesGrant::Read);
+    assert_eq!(
+        grants.file_roots.as_deref().unwrap(),
+        ["docs", "/srv"].map(PathBuf::from)
+    );
+    assert_eq!(grants.env, ["WEATHER"]);
+    assert_eq!(grants.preopens[0].directory, base.join("data"));
+    assert!(!grants.preopens[0].write && grants.preopens[1].write);
+    let limits = &source.options.limits;
+    assert_eq!(
+        (limits.memory, limits.log, limits.traps),
+        (32 << 20, 1000, 0)
+    );
+    assert_eq!((limits.calls_per_chat, limits.http_bytes), (2, 1_000_000));
+    assert_eq!(limits.guest_time, Duration::from_millis(500));
+    // A longer deadline is not cut by the most that is the default.
+    assert_eq!(limits.max_deadline, Duration::from_secs(7200));
+}
+
+#[test]
+fn nothing_is_granted_that_is_not_said() {
+    let set = File::new("[plugins.a]\ncomponent = 'a.wasm'")
+        .plugins()
+        .unwrap();
+    let options = &set.sources[0].options;
+    assert_eq!(options, &crate::Options::new("a"));
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_its_line() {
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 1
+  |
+3 | enabeld = true
+  | ^^^^^^^
+unknown field `enabeld`, expected one of `component`, `enabled`, `sha256`, `grants`, `limits`, `settings`, `secrets`
+"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 12
+  |
+3 | grants = { sockets = true }
+  |            ^^^^^^^
+unknown field `sockets`, expected one of `processes`, `files`, `http`, `env`, `preopens`
+"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 20
+  |
+3 | grants = { files = 'all' }
+  |                    ^^^^^
+files is "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }
+"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 21
+  |
+3 | limits = { memory = 'much' }
+  |                     ^^^^^^
+"much" is no size; write it as "64KiB" or "1.5MiB"
+"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 21
+  |
+3 | limits = { memory = -1 }
+  |                     ^^
+a size cannot be negative
+"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { deadline = '5 parsecs' }"), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 23
+  |
+3 | limits = { deadline = '5 parsecs' }
+  |                       ^^^^^^^^^^^
+"5 parsecs" is no time (unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it as "250ms", "30s" or "1h 30m"
+"#);
+    insta::assert_snapshot!(error("listen = "), @r#"
+the configuration DIR/toolhost.toml is not valid: TOML parse error at line 1, column 10
+  |
+1 | listen = 
+  |          ^
+string values must be quoted, expected literal string
+"#);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_key() {
+    insta::assert_snapshot!(error("[plugins.a]"), @r#"the configuration DIR/toolhost.toml is not valid: [plugins.a]: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
+    insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"the configuration DIR/toolhost.toml is not valid: [plugins.shell]: shell is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.files]: files is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: limits.instances can be 64 at most");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = 'none' } }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: secrets.k: DIR/none cannot be read: No such file or directory (os error 2)");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { env = 'TOOLHOST_NO_SUCH' } }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: secrets.k: the variable TOOLHOST_NO_SUCH: environment variable not found");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { env = ['A=B'] }"), @r#"the configuration DIR/toolhost.toml is not valid: [plugins.a]: grants.env: "A=B" cannot be the name of a variable"#);
+    insta::assert_snapshot!(error("plugin_dir = 'none'"), @"the configuration DIR/toolhost.toml is not valid: the plugin_dir DIR/none cannot be read: No such file or directory (os error 2)");
+    let twice = File::new("plugin_dir = 'p'");
+    twice.write("p/a-b.wasm", "");
+    twice.write("p/A_b.wasm", "");
+    insta::assert_snapshot!(twice.error(), @r#"the configuration DIR/toolhost.toml is not valid: DIR/p/A_b.wasm and DIR/p/a-b.wasm would both be the plugin "a_b""#);
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = |path: &Path| {
+        let error = Config::read(path).unwrap_err().to_string();
+        error.replace(&*directory.path().to_string_lossy(), "DIR")
+    };
+    insta::assert_snapshot!(error(&directory.path().join("none")), @"the configuration DIR/none cannot be read: No such file or directory (os error 2)");
+    insta::assert_snapshot!(error(directory.path()), @"the configuration DIR cannot be read: it is no file");
+    let large = directory.path().join("large");
+    std::fs::write(&large, " ".repeat((1 << 20) + 1)).unwrap();
+    insta::assert_snapshot!(error(&large), @"the configuration DIR/large cannot be read: it is larger than 1 MiB");
+}
+
+#[test]
+fn plugins_that_are_added_keep_what_the_file_says_of_them() {
+    let file = File::new("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { processes = 'own' }");
+    let config = Config::read(&file.directory.path().join("toolhost.toml")).unwrap();
+    let set = config
+        .with_plugin("a", "/new.wasm")
+        .with_plugin("b", "b.wasm")
+        .again()
+        .unwrap()
+        .plugins()
+        .unwrap();
+    let [a, b] = &set.sources[..] else { panic!() };
+    assert!(a.options.grants.processes && !b.options.grants.processes);
+    assert_eq!(a.component, crate::Component::File("/new.wasm".into()));
+    assert_eq!(
+        b.component,
+        crate::Component::File(file.directory.path().join("b.wasm"))
+    );
+}
+
+#[test]
+fn names_of_files_become_names_of_plugins() {
+    for (stem, name) in [
+        ("weather", "weather"),
+        ("Word-Count.v2", "word_count_v2"),
+        ("_a__b_", "a_b"),
+        ("é", ""),
+    ] {
+        assert_eq!(name_of(stem), name);
+    }
+}

@@ -1,10 +1,11 @@
 //! Files for callers that must not block.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::{Error, Files, Work};
+use super::{Error, Files, OpenError, Work};
 
 /// How many operations run at once: each may hold some megabytes, and a thread for as long as a disk hangs.
 const OPERATIONS: usize = 32;
@@ -23,6 +24,18 @@ impl Pool {
             files: Arc::new(files),
             places: Arc::new(Semaphore::new(OPERATIONS)),
         }
+    }
+
+    /// Returns a pool of the files of these directories alone (see [`Files::restricted`]), with the same threads.
+    ///
+    /// # Errors
+    ///
+    /// If one of the directories cannot be opened, or holds secrets of the host.
+    pub fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
+        Ok(Self {
+            files: Arc::new(self.files.restricted(roots)?),
+            places: Arc::clone(&self.places),
+        })
     }
 
     /// Returns the files, for what does not block.

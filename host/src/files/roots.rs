@@ -28,12 +28,14 @@ pub(super) struct Root {
 #[derive(Debug)]
 pub(super) struct Roots {
     workspace: Root,
+    /// Whether all of the workspace may be reached, or only what is below the further roots.
+    whole: bool,
     further: Vec<Root>,
     hidden: Vec<Hidden>,
 }
 
 /// A directory that may not be entered, by its path and by what was there: it may be moved, and made anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hidden {
     path: PathBuf,
     identity: Option<(u64, u64)>,
@@ -64,25 +66,56 @@ impl Roots {
         let hidden = config.hidden.iter().map(|path| Hidden::new(path));
         let roots = Self {
             workspace: Root::new(&config.workspace)?,
+            whole: true,
             further: further?,
             hidden: hidden.chain([Hidden::own_process()]).collect(),
         };
-        for root in std::iter::once(&roots.workspace).chain(&roots.further) {
+        roots.check()
+    }
+
+    /// Returns roots in whose place are these directories, relative to the workspace or absolute.
+    pub(super) fn restricted(&self, paths: &[PathBuf]) -> Result<Self, OpenError> {
+        let further = paths
+            .iter()
+            .map(|path| Root::new(&self.workspace.path.join(path)));
+        let roots = Self {
+            workspace: Root::new(&self.workspace.alias)?,
+            whole: false,
+            further: further.collect::<Result<_, _>>()?,
+            hidden: self.hidden.clone(),
+        };
+        roots.check()
+    }
+
+    /// Makes sure that no root is in a directory that may not be reached.
+    fn check(self) -> Result<Self, OpenError> {
+        for root in std::iter::once(&self.workspace).chain(&self.further) {
             let within = |hidden: &Hidden| root.path.starts_with(&hidden.path);
-            if roots.hidden.iter().any(within) {
+            if self.hidden.iter().any(within) {
                 return Err(OpenError::Hidden(root.path.clone()));
             }
         }
-        Ok(roots)
+        Ok(self)
     }
 
     pub(super) fn workspace(&self) -> &Path {
         &self.workspace.path
     }
 
-    /// Returns the root in which relative paths begin.
-    pub(super) fn first(&self) -> &Root {
-        &self.workspace
+    /// Returns the root that a relative path leads into, and the names that are left from there; `None` if none does.
+    pub(super) fn enter_relative(&self, names: &mut Vec<OsString>) -> Option<&Root> {
+        if self.whole {
+            return Some(&self.workspace);
+        }
+        let (above, _) = self::names(&self.workspace.path);
+        names.extend(above);
+        self.enter(names)
+    }
+
+    /// Returns the directory to name when a path leads to outside.
+    pub(super) fn outermost(&self) -> &Path {
+        let first = self.further.first().filter(|_| !self.whole);
+        &first.unwrap_or(&self.workspace).path
     }
 
     /// Returns the root that an absolute path leads into, and the names that are left from there; `None` if none does.
@@ -91,7 +124,8 @@ impl Roots {
     pub(super) fn enter(&self, names: &mut Vec<OsString>) -> Option<&Root> {
         let mut above = PathBuf::from("/");
         loop {
-            let all = std::iter::once(&self.workspace).chain(&self.further);
+            let workspace = Some(&self.workspace).filter(|_| self.whole);
+            let all = workspace.into_iter().chain(&self.further);
             let entered = |root: &&Root| root.path == above || root.alias == above;
             if let Some(root) = all.into_iter().find(entered) {
                 return Some(root);

@@ -49,7 +49,7 @@ impl Files {
     pub(super) fn walk(&self, path: &str) -> Result<Place, Error> {
         let outside = || Error::OutsideWorkspace {
             path: path.to_owned(),
-            workspace: self.workspace().to_path_buf(),
+            workspace: self.roots.outermost().to_path_buf(),
         };
         if path.is_empty() {
             return Err(Error::Invalid("the path is empty".into()));
@@ -64,7 +64,7 @@ impl Files {
         let root = if path.starts_with('/') {
             self.roots.enter(&mut left).ok_or_else(outside)?
         } else {
-            self.roots.first()
+            self.roots.enter_relative(&mut left).ok_or_else(outside)?
         };
         let walk = Walk {
             files: self,

@@ -181,7 +181,7 @@ impl Builder {
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
         let engine = Engine::new(cache)?;
-        let plugins = Plugins::new(engine);
+        let plugins = Plugins::new(engine, Arc::clone(&workspace));
         let embedded = embedded(self.shell, self.files);
         let mut names = Vec::new();
         for (component, options) in embedded.chain(self.plugins) {

@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
 use crate::plugin::{Engine, Limits, LoadError, Plugin};
+use crate::workspace::Workspace;
 
 pub(super) use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
@@ -62,6 +63,7 @@ pub enum PluginError {
 #[derive(Debug)]
 pub(super) struct Plugins {
     engine: Engine,
+    workspace: Arc<dyn Workspace>,
     /// In the order in which their tools are listed.
     entries: Mutex<Vec<Entry>>,
     table: RwLock<Arc<Table>>,
@@ -70,9 +72,10 @@ pub(super) struct Plugins {
 }
 
 impl Plugins {
-    pub(super) fn new(engine: Engine) -> Self {
+    pub(super) fn new(engine: Engine, workspace: Arc<dyn Workspace>) -> Self {
         Self {
             engine,
+            workspace,
             entries: Mutex::default(),
             table: RwLock::default(),
             changes: watch::Sender::new(0),
@@ -227,15 +230,25 @@ impl Plugins {
     /// Loads a plugin from what is its component now. If that fails, what was there before stays.
     async fn load(&self, entry: &mut Entry, content: Content) -> Result<(), LoadError> {
         entry.tried = Some(content.mark());
-        let loaded = match content {
-            Content::Read(bytes, _) => {
-                Plugin::load(&self.engine, &bytes, entry.source.options.clone()).await
-            }
-            Content::Unreadable(error) => Err(error),
+        let options = entry.source.options.clone();
+        let loaded = async {
+            let workspace = match &options.grants.file_roots {
+                Some(roots) => self
+                    .workspace
+                    .restricted(roots)
+                    .map_err(|error| LoadError::FileRoots(crate::plugin::chain(&error)))?,
+                None => Arc::clone(&self.workspace),
+            };
+            let bytes = match content {
+                Content::Read(bytes, _) => bytes,
+                Content::Unreadable(error) => return Err(error),
+            };
+            let plugin = Plugin::load(&self.engine, &bytes, options).await?;
+            Ok((plugin, workspace))
         };
-        match loaded {
-            Ok(plugin) => {
-                entry.take(plugin);
+        match loaded.await {
+            Ok((plugin, workspace)) => {
+                entry.take(plugin, workspace);
                 Ok(())
             }
             Err(error) => {

@@ -10,6 +10,7 @@ use super::health::Health;
 use super::plugins::{Entry, PluginInfo, PluginState};
 use crate::plugin::Plugin;
 use crate::tool::Definition;
+use crate::workspace::Workspace;
 
 /// The tools as callers see them, and what is behind each.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) plugin: Arc<Plugin>,
+    /// As far as the plugin was granted it.
+    pub(super) workspace: Arc<dyn Workspace>,
     pub(super) health: Arc<Health>,
     /// The name that the plugin gave the tool.
     pub(super) tool: String,
@@ -55,21 +58,23 @@ impl Table {
         let all = || {
             entries.iter().flat_map(|entry| {
                 let plugin = entry.active();
-                plugin.into_iter().flat_map(move |plugin| {
-                    plugin.tools().iter().map(move |tool| (entry, plugin, tool))
+                plugin.into_iter().flat_map(move |(plugin, workspace)| {
+                    let tools = plugin.tools().iter();
+                    tools.map(move |tool| (entry, plugin, workspace, tool))
                 })
             })
         };
         let mut counts = HashMap::<&str, usize>::new();
-        all().for_each(|(_, _, tool)| *counts.entry(&tool.name).or_default() += 1);
+        all().for_each(|(.., tool)| *counts.entry(&tool.name).or_default() += 1);
         let (mut tools, mut routes) = (Vec::new(), HashMap::new());
-        for (entry, plugin, tool) in all() {
+        for (entry, plugin, workspace, tool) in all() {
             let name = match counts.get(tool.name.as_str()) {
                 Some(1) => tool.name.clone(),
                 _ => format!("{}__{}", plugin.name(), tool.name),
             };
             let route = Route {
                 plugin: Arc::clone(plugin),
+                workspace: Arc::clone(workspace),
                 health: Arc::clone(&entry.health),
                 tool: tool.name.clone(),
             };

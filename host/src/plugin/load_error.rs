@@ -25,6 +25,9 @@ pub enum LoadError {
     /// Its file is none.
     #[error("its component {path} is not a file", path = .0.display())]
     NotAFile(PathBuf),
+    /// A directory that it was granted cannot be used.
+    #[error("grants.files.roots: {0}")]
+    FileRoots(String),
     /// The component is too large.
     #[error("the component has {size}, the most is {limit}", size = in_bytes(*.size), limit = in_bytes(*.limit))]
     TooLarge {
@@ -78,4 +81,18 @@ pub enum LoadError {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+/// Returns an error with all of its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| {
+        // An error that is passed on as it is has the text of its cause.
+        let cause = cause.to_string();
+        if text.ends_with(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! A workspace on this machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +68,13 @@ impl Local {
 impl Workspace for Local {
     fn root(&self) -> &Path {
         self.processes.workspace()
+    }
+
+    fn restricted(&self, roots: &[PathBuf]) -> Result<Arc<dyn Workspace>, OpenError> {
+        Ok(Arc::new(Self {
+            processes: Arc::clone(&self.processes),
+            files: self.files.restricted(roots)?,
+        }))
     }
 
     fn start<'a>(

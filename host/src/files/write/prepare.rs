@@ -139,7 +139,7 @@ impl Files {
             }
         };
         check(&directory, &name, &write.when)?;
-        let mut temporary = Temporary::new(&directory, &path, self.journal.as_ref())?;
+        let mut temporary = Temporary::new(&directory, &path, self.journal.as_deref())?;
         let old = old.as_ref().map(|found| (name.as_os_str(), found));
         let new = temporary.write(&write.data, old)?;
         let hashed = write.data.len() <= MAX_READ;

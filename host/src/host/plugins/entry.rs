@@ -9,6 +9,7 @@ use super::super::health::Health;
 use super::Embedded;
 use super::source::{Component, Content, Mark, PluginSource};
 use crate::plugin::Plugin;
+use crate::workspace::Workspace;
 
 /// A plugin that is there, or should be.
 #[derive(Debug)]
@@ -20,8 +21,8 @@ pub(in crate::host) struct Entry {
     pub(super) embedded: bool,
     /// What the configuration says, unless an administrator said otherwise since.
     pub(super) enabled: bool,
-    /// The version in use.
-    pub(super) plugin: Option<Arc<Plugin>>,
+    /// The version in use, and the workspace as far as it was granted that.
+    pub(super) plugin: Option<(Arc<Plugin>, Arc<dyn Workspace>)>,
     /// What was last tried to load.
     pub(super) tried: Option<Mark>,
     /// Why that did not load.
@@ -84,7 +85,7 @@ impl Entry {
     }
 
     /// Returns the version whose tools are offered.
-    pub(in crate::host) fn active(&self) -> Option<&Arc<Plugin>> {
+    pub(in crate::host) fn active(&self) -> Option<&(Arc<Plugin>, Arc<dyn Workspace>)> {
         self.plugin.as_ref().filter(|_| self.enabled)
     }
 
@@ -100,8 +101,8 @@ impl Entry {
     }
 
     /// Takes a new version into use.
-    pub(super) fn take(&mut self, plugin: Arc<Plugin>) {
-        self.plugin = Some(plugin);
+    pub(super) fn take(&mut self, plugin: Arc<Plugin>, workspace: Arc<dyn Workspace>) {
+        self.plugin = Some((plugin, workspace));
         self.error = None;
         // What its former version did says nothing of this one.
         self.health = Health::new(self.source.options.limits.traps);
@@ -123,7 +124,7 @@ impl Entry {
             (true, Some(_)) => PluginState::Active,
             (true, None) => PluginState::Failed,
         };
-        let tools = self.active().map(|plugin| plugin.tools());
+        let tools = self.active().map(|(plugin, _)| plugin.tools());
         let tools = tools.unwrap_or_default().iter();
         PluginInfo {
             name: self.name().to_owned(),

@@ -1,0 +1,74 @@
+//! `toolhost plugin list`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::super::{Common, plugins, print, remote};
+use super::Form;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Options {
+    /// How the list is printed
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Form::Table)]
+    format: Form,
+    #[command(flatten)]
+    plugins: plugins::Options,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
+    let plugins = match options.remote.server()? {
+        Some(server) => server.plugins().await?,
+        None => {
+            let config = options.plugins.configuration(common)?;
+            let host = common.start(&config, Ok).await?;
+            let plugins = json!({ "plugins": host.plugins() });
+            host.shutdown().await;
+            plugins
+        }
+    };
+    let all = plugins.get("plugins").and_then(Value::as_array);
+    let all = all.map(Vec::as_slice).unwrap_or_default();
+    match options.format {
+        Form::Json => print(&serde_json::to_string_pretty(&plugins)?)?,
+        Form::Table => print(&table(all))?,
+    }
+    let failed = |plugin: &Value| plugin.get("error").is_some();
+    Ok(if all.iter().any(failed) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Returns a line for each plugin, and below it why it does not load.
+fn table(plugins: &[Value]) -> String {
+    let text = |plugin: &Value, key: &str| {
+        let value = plugin.get(key).and_then(Value::as_str);
+        shown(value.unwrap_or_default())
+    };
+    let names = plugins.iter().map(|plugin| text(plugin, "name").len());
+    let width = names.chain(["NAME".len()]).max().unwrap_or_default();
+    let mut lines = vec![format!("{:width$}  {:11}  TOOLS", "NAME", "STATE")];
+    for plugin in plugins {
+        let tools = plugin.get("tools").and_then(Value::as_array);
+        let tools = tools.into_iter().flatten().filter_map(Value::as_str);
+        let tools: Vec<_> = tools.map(shown).collect();
+        let (name, state) = (text(plugin, "name"), text(plugin, "state"));
+        let line = format!("{name:width$}  {state:11}  {}", tools.join(", "));
+        lines.push(line.trim_end().to_owned());
+        let error = text(plugin, "error");
+        if !error.is_empty() {
+            lines.push(format!("{:width$}  {error}", ""));
+        }
+    }
+    lines.join("\n")
+}
+
+/// What a plugin wrote must not act on a terminal.
+fn shown(text: &str) -> String {
+    text.escape_debug().to_string().replace("\\\"", "\"")
+}

@@ -1,0 +1,44 @@
+//! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::problem::Problem;
+use crate::host::{Host, PluginError, PluginInfo};
+
+pub(super) async fn list(State(host): State<Host>) -> Json<Value> {
+    Json(json!({ "plugins": host.plugins() }))
+}
+
+pub(super) async fn enable(
+    State(host): State<Host>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    Ok(Json(host.enable_plugin(&name, true).await?))
+}
+
+pub(super) async fn disable(
+    State(host): State<Host>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    Ok(Json(host.enable_plugin(&name, false).await?))
+}
+
+pub(super) async fn reload(
+    State(host): State<Host>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    Ok(Json(host.reload_plugin(&name).await?))
+}
+
+impl From<PluginError> for Problem {
+    fn from(error: PluginError) -> Self {
+        let (status, code) = match &error {
+            PluginError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown_plugin"),
+            PluginError::Load { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "plugin_does_not_load"),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}

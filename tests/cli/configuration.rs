@@ -1,0 +1,91 @@
+//! The configuration file as defaults for flags.
+
+use super::*;
+
+/// What a one-shot call says of the directory it ran in, and whether it was let in.
+fn directory(state: &Path, arguments: &[&str], variable: Option<&Path>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    if let Some(path) = variable {
+        command.env("TOOLHOST_WORKSPACE", path);
+    }
+    command.arg("--state-dir").arg(state).args(arguments);
+    command
+        .args(["call", "execute", r#"{"command":"pwd -P"}"#])
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path().canonicalize().unwrap();
+    for name in ["file", "variable", "flag"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    let config = root.join("toolhost.toml");
+    std::fs::write(&config, "max_live = 2\n[workspace]\ndir = 'file'\n").unwrap();
+    let config = config.to_str().unwrap();
+    let state = state_dir().join("cli");
+    let ran_in = |arguments: &[&str], variable: Option<&Path>| {
+        let output = directory(&state, arguments, variable);
+        let reply = json_of(&output);
+        reply["output"].as_str().unwrap().trim_end().to_owned()
+    };
+    let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    assert_eq!(ran_in(&["--config", config], None), at("file"));
+    let variable = root.join("variable");
+    assert_eq!(
+        ran_in(&["--config", config], Some(&variable)),
+        at("variable")
+    );
+    let flag = at("flag");
+    let both = ["--config", config, "--workspace", &flag];
+    assert_eq!(ran_in(&both, Some(&variable)), flag);
+}
+
+#[test]
+fn a_configuration_that_is_not_valid_ends_the_program() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("toolhost.toml");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let output = run(&["--config", path.to_str().unwrap(), "tools"]);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        super::text(&output.stderr).replace(base.path().to_str().unwrap(), "DIR")
+    };
+    insta::assert_snapshot!(refused("lissten = 'x'"), @"");
+    insta::assert_snapshot!(refused("workspace = 3"), @"");
+    insta::assert_snapshot!(refused("[workspace]\nroot = '.'"), @"");
+    insta::assert_snapshot!(refused("log = true"), @"");
+    insta::assert_snapshot!(refused("[plugins.a]"), @"");
+    assert!(refused("log_format = 'xml'").contains("invalid value 'xml' for '--log-format"));
+    // What another subcommand takes is no error of this one.
+    std::fs::write(&path, "listen = '127.0.0.1:1'\nagent_api = true\n").unwrap();
+    let output = run(&["--config", path.to_str().unwrap(), "tools"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_component_can_be_named_on_the_command_line() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("Hello-World.wasm");
+    std::fs::write(&path, crate::guest::guest("well_behaved")).unwrap();
+    let output = run(&["call", "--plugin", path.to_str().unwrap(), "t"]);
+    assert_eq!(
+        text(&output.stdout).trim(),
+        r#"{"content":[{"type":"text","text":"hello"}]}"#
+    );
+    let named = format!("x={}", path.display());
+    let output = run(&["tools", "--plugin", &named]);
+    let tools: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["name"] == "t")
+        .unwrap();
+    assert_eq!(found["plugin"], "x");
+}

@@ -1,0 +1,117 @@
+//! What a configuration grants, sets and limits.
+
+use super::*;
+use crate::harness::file;
+use toolhost::{FilesGrant, PluginSet};
+
+#[tokio::test]
+async fn what_does_not_load_is_listed_and_the_others_work() {
+    let text = "[plugins.good]\ncomponent = 'good.wasm'\n[plugins.bad]\ncomponent = 'bad.wasm'\n\
+                [plugins.gone]\ncomponent = 'gone.wasm'\n[plugins.off]\ncomponent = 'gone.wasm'\nenabled = false\n";
+    let configured = Configured::new(text);
+    configured.write("good.wasm", greeting("works"));
+    configured.write("bad.wasm", guest("process_user"));
+    let setup = configured.host().await;
+    assert_eq!(said(&setup.host).await, "works");
+    is(&setup.host, "off", PluginState::Disabled);
+    is(&setup.host, "bad", PluginState::Failed);
+    let error = state(&setup.host, "bad").error.unwrap();
+    assert!(error.contains("toolhost:plugin/processes"), "{error}");
+    let error = state(&setup.host, "gone").error.unwrap();
+    assert!(error.contains("gone.wasm cannot be read"), "{error}");
+}
+
+#[tokio::test]
+async fn limits_and_grants_are_those_of_the_plugin() {
+    let text = "[plugins.small]\ncomponent = 'bomb.wasm'\nlimits = { memory = '1MiB' }\n\
+                [plugins.runs]\ncomponent = 'runs.wasm'\ngrants = { processes = 'own' }\n";
+    let configured = Configured::new(text);
+    configured.write("bomb.wasm", guest("memory_bomb"));
+    configured.write("runs.wasm", guest("process_user"));
+    let setup = configured.host().await;
+    let outcome = setup.outcome("small__t", json!({})).await;
+    let error = outcome.result.as_ref().unwrap_err().to_string();
+    assert!(error.contains("memory limit of 1 MiB"), "{error}");
+    assert!(!setup.outcome("runs__t", json!({})).await.is_error());
+}
+
+#[tokio::test]
+async fn embedded_plugins_can_be_turned_off() {
+    let configured = Configured::new("[plugins.shell]\nenabled = false\n");
+    let set = configured.read().plugins().unwrap();
+    let setup = Setup::with(|builder| builder.configured(set)).await;
+    let names = |host: &Host| {
+        let tools = host.tools();
+        tools
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&setup.host),
+        ["read_file", "write_file", "edit_files"]
+    );
+    setup.host.apply(PluginSet::default()).await;
+    assert!(names(&setup.host).contains(&"execute".to_owned()));
+    setup.execute("echo works > made").await;
+    assert_eq!(setup.file("made").await, "works\n");
+}
+
+/// The embedded component with the file tools, under another name and with less.
+#[tokio::test]
+async fn files_of_some_directories_alone() {
+    let text = "[plugins.docs]\ncomponent = 'files.wasm'\n\
+                grants = { files = { access = 'write', roots = ['docs', '@'] } }\n";
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().to_str().unwrap();
+    let configured = Configured::new(&text.replace('@', path));
+    configured.write("files.wasm", toolhost_artifacts::FILES);
+    let set = configured.read().plugins().unwrap();
+    let workspace = tempfile::tempdir().unwrap();
+    let at = |name: &str| workspace.path().join(name);
+    std::fs::create_dir(at("docs")).unwrap();
+    std::fs::write(at("docs/a"), "in docs\n").unwrap();
+    std::fs::write(at("secret"), "a secret\n").unwrap();
+    std::os::unix::fs::symlink("../secret", at("docs/link")).unwrap();
+    let host = Host::builder(workspace.path())
+        .without_shell()
+        .files(FilesGrant::None)
+        .state_dir(harness::state_dir().join("state"))
+        .configured(set);
+    let setup = Setup {
+        host: host.start().await.unwrap(),
+        workspace,
+    };
+    let read = async |path: &str| {
+        let outcome = setup.outcome("read_file", json!({ "path": path })).await;
+        serde_json::to_string(outcome.as_ref()).unwrap()
+    };
+    for path in [
+        "docs/a",
+        "./docs/../docs/a",
+        &format!("{}/docs/a", setup.root().display()),
+    ] {
+        let reply = read(path).await;
+        assert!(reply.contains("in docs"), "{path}: {reply}");
+    }
+    for path in [
+        "secret",
+        "docs/../secret",
+        "docs/link",
+        ".",
+        "",
+        &format!("{}/secret", setup.root().display()),
+    ] {
+        let reply = read(path).await;
+        assert!(
+            reply.contains("\"is_error\":true") && !reply.contains("a secret"),
+            "{path}: {reply}"
+        );
+    }
+    let written = json!({ "path": format!("{path}/new"), "content": "made\n" });
+    assert!(!setup.outcome("write_file", written).await.is_error());
+    assert_eq!(file(&elsewhere.path().join("new")).await, "made\n");
+    let written = json!({ "path": "new", "content": "made\n" });
+    assert!(setup.outcome("write_file", written).await.is_error());
+    assert!(!setup.root().join("new").exists());
+}
