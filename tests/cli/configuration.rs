@@ -56,11 +56,12 @@ fn a_configuration_that_is_not_valid_ends_the_program() {
         assert_eq!(output.status.code(), Some(2), "{text}");
         super::text(&output.stderr).replace(base.path().to_str().unwrap(), "DIR")
     };
-    insta::assert_snapshot!(refused("lissten = 'x'"), @"");
-    insta::assert_snapshot!(refused("workspace = 3"), @"");
-    insta::assert_snapshot!(refused("[workspace]\nroot = '.'"), @"");
-    insta::assert_snapshot!(refused("log = true"), @"");
-    insta::assert_snapshot!(refused("[plugins.a]"), @"");
+    insta::assert_snapshot!(refused("lissten = 'x'"), @r#"toolhost: the configuration DIR/toolhost.toml: there is no setting "lissten"; settings are the long flags of `toolhost serve --help`, with `_` for `-`"#);
+    insta::assert_snapshot!(refused("log = ['a']"), @"toolhost: the configuration DIR/toolhost.toml: log is not a list");
+    insta::assert_snapshot!(refused("config = 'x'"), @r#"toolhost: the configuration DIR/toolhost.toml: there is no setting "config"; settings are the long flags of `toolhost serve --help`, with `_` for `-`"#);
+    insta::assert_snapshot!(refused("[workspace]\nroot = '.'"), @"toolhost: the configuration DIR/toolhost.toml: [workspace] has one key, `dir`");
+    insta::assert_snapshot!(refused("log = true"), @"toolhost: the configuration DIR/toolhost.toml: log must be a text or a number");
+    insta::assert_snapshot!(refused("[plugins.a]"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: [plugins.a]: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
     assert!(refused("log_format = 'xml'").contains("invalid value 'xml' for '--log-format"));
     // What another subcommand takes is no error of this one.
     std::fs::write(&path, "listen = '127.0.0.1:1'\nagent_api = true\n").unwrap();
@@ -81,11 +82,7 @@ fn a_component_can_be_named_on_the_command_line() {
     let named = format!("x={}", path.display());
     let output = run(&["tools", "--plugin", &named]);
     let tools: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found = tools
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|tool| tool["name"] == "t")
-        .unwrap();
+    let mut found = tools["tools"].as_array().unwrap().iter();
+    let found = found.find(|tool| tool["name"] == "t").unwrap();
     assert_eq!(found["plugin"], "x");
 }

@@ -127,3 +127,37 @@ async fn until_said(host: &Host, text: &str) {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_fails_while_versions_are_exchanged() {
+    let configured = Configured::new(ONE);
+    configured.write("one.wasm", greeting("first"));
+    let setup = configured.host().await;
+    let set = configured.read().plugins().unwrap();
+    let callers: Vec<_> = (0..8)
+        .map(|_| {
+            let host = setup.host.clone();
+            tokio::spawn(async move {
+                let mut heard = std::collections::BTreeSet::new();
+                for _ in 0..100 {
+                    heard.insert(said(&host).await);
+                }
+                heard
+            })
+        })
+        .collect();
+    let mut exchanges = 0;
+    while !callers.iter().all(tokio::task::JoinHandle::is_finished) {
+        let text = ["other", "first"][exchanges % 2];
+        configured.write("one.wasm", greeting(text));
+        setup.host.apply(set.clone()).await;
+        assert_eq!(said(&setup.host).await, text);
+        exchanges += 1;
+    }
+    for caller in callers {
+        for text in caller.await.unwrap() {
+            assert!(["first", "other"].contains(&text.as_str()), "{text}");
+        }
+    }
+    assert!(exchanges > 1, "nothing was exchanged meanwhile");
+}

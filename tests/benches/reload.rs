@@ -1,0 +1,120 @@
+//! Calls while the plugin that they are for is exchanged: 200 calls a second for 30 s, a new version every second.
+//!
+//! `cargo bench -p toolhost --bench reload [-- SECONDS]`. Prints a table, and fails if a call does.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement that fails should say so loudly"
+)]
+
+use std::time::{Duration, Instant};
+
+use toolhost::{Arguments, CallId, FilesGrant, Host, Options, PluginSet, PluginSource, Request};
+
+#[path = "../guest.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
+mod guest;
+
+/// The time between two calls: 200 a second.
+const PACE: Duration = Duration::from_millis(5);
+
+fn source(text: &str) -> PluginSet {
+    let mut component = guest::guest("well_behaved");
+    let at = component
+        .windows(5)
+        .position(|window| window == b"hello")
+        .expect("the guest says hello");
+    component
+        .get_mut(at..at + 5)
+        .expect("it is there")
+        .copy_from_slice(text.as_bytes());
+    PluginSet {
+        sources: vec![PluginSource::bytes(component, Options::new("one"))],
+        ..PluginSet::default()
+    }
+}
+
+async fn call(host: Host) -> (Duration, String) {
+    let request = Request {
+        chat: "chat".parse().unwrap(),
+        id: CallId::random(),
+        tool: "t".into(),
+        arguments: Arguments::parse("{}").unwrap(),
+        attributes: Default::default(),
+    };
+    let began = Instant::now();
+    let outcome = host.call(request).await.expect("no call is refused");
+    let took = began.elapsed();
+    let shown = serde_json::to_value(outcome.as_ref()).unwrap();
+    let text = shown
+        .pointer("/content/0/text")
+        .and_then(|text| text.as_str());
+    (took, text.unwrap_or_else(|| panic!("{shown}")).to_owned())
+}
+
+#[tokio::main]
+async fn main() {
+    let seconds = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .next();
+    let seconds: u64 = seconds.unwrap_or(30);
+    let workspace = tempfile::tempdir().unwrap();
+    let host = Host::builder(workspace.path())
+        .without_shell()
+        .files(FilesGrant::None)
+        .state_dir(workspace.path().join("state"))
+        .configured(source("v0000"));
+    let host = host.start().await.unwrap();
+    eprintln!("calling for {seconds} s");
+    let mut calls = tokio::task::JoinSet::new();
+    let mut pace = tokio::time::interval(PACE);
+    let began = Instant::now();
+    let (mut exchanges, mut longest) = (0, Duration::ZERO);
+    let mut exchange: Option<tokio::task::JoinHandle<Duration>> = None;
+    while began.elapsed() < Duration::from_secs(seconds) {
+        pace.tick().await;
+        calls.spawn(call(host.clone()));
+        if began.elapsed().as_secs() > exchanges {
+            if let Some(exchange) = exchange.take() {
+                longest = longest.max(exchange.await.unwrap());
+            }
+            exchanges += 1;
+            let set = source(&format!("v{exchanges:04}"));
+            let host = host.clone();
+            exchange = Some(tokio::spawn(async move {
+                let began = Instant::now();
+                host.apply(set).await;
+                began.elapsed()
+            }));
+        }
+    }
+    let mut took = Vec::new();
+    let mut versions = std::collections::BTreeSet::new();
+    while let Some(called) = calls.join_next().await {
+        let (time, version) = called.expect("no call fails");
+        took.push(time);
+        versions.insert(version);
+    }
+    took.sort();
+    let at = |part: usize| {
+        took.get(took.len() * part / 1000)
+            .copied()
+            .unwrap_or_default()
+    };
+    println!("| calls | versions | failed | p50 | p99 | longest | longest exchange |");
+    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "| {} | {} | 0 | {:.2?} | {:.2?} | {:.2?} | {:.0?} |",
+        took.len(),
+        versions.len(),
+        at(500),
+        at(990),
+        took.last().copied().unwrap_or_default(),
+        longest
+    );
+    host.shutdown().await;
+}
