@@ -30,6 +30,34 @@ impl StateDir {
         Ok(file)
     }
 
+    /// Gives a file another name. One that has it already is replaced.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such file, or the system refuses.
+    pub(crate) fn rename_file(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(nix::fcntl::renameat(
+            &self.directory,
+            from,
+            &self.directory,
+            to,
+        )?)
+    }
+
+    /// Returns the number by which the file system knows what has this name, even a link; `None` if there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(crate) fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
+        match nix::sys::stat::fstatat(&self.directory, name, flags) {
+            Ok(stat) => Ok(Some(stat.st_ino)),
+            Err(nix::errno::Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Returns another descriptor of the same directory, for an owner that outlives this one.
     ///
     /// # Errors

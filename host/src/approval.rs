@@ -1,0 +1,215 @@
+//! The approval hook: a command or a URL of the operator that is asked before a tool runs that may destroy something.
+//!
+//! Off by default. Asked is about every call of a tool that promises neither `read-only` nor `non-destructive`. The hook gets one
+//! JSON object: `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. It fails closed: a hook that is broken, slow or
+//! not there refuses.
+//!
+//! - A *command* reads the object from standard input. Exit code 0 approves, 1 refuses with the reason on standard output,
+//!   anything else is a failure. It runs in `/`, in a process group of its own, with nothing of the host's environment.
+//! - A *URL* gets the object as the body of a POST, and answers with status 200 and `{"approved": bool, "reason": string}`.
+//!   Redirects are not followed, and proxies of the environment are not used. There is no TLS: name an address on
+//!   this machine, or a proxy there.
+
+mod command;
+mod url;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::tool::Hints;
+use command::Command;
+pub use url::{Header, Url};
+
+/// How long a hook gets where nobody says otherwise; 60 s.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest reason of a refusal, in bytes; a longer one is cut.
+const MAX_REASON: usize = 2 << 10;
+
+/// Who is asked. Clones share everything; the default asks nobody, and approves.
+#[derive(Clone, Debug, Default)]
+pub struct Approval {
+    hook: Option<Arc<Hook>>,
+}
+
+#[derive(Debug)]
+struct Hook {
+    asked: Asked,
+    timeout: Duration,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Command(Command),
+    Url(Url),
+}
+
+/// Why a hook cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalError {
+    /// The program is neither a name nor an absolute path.
+    #[error(
+        "the program {0:?} of the approval hook is neither an absolute path nor a name to be looked up"
+    )]
+    Program(String),
+    /// The URL cannot be asked.
+    #[error("the URL {url:?} of the approval hook cannot be asked: {problem}")]
+    Url {
+        /// What was configured.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A header cannot be sent.
+    #[error("the header {0:?} of the approval hook cannot be sent")]
+    Header(String),
+}
+
+/// What the hook is told of a call.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Question<'a> {
+    pub(crate) chat: &'a str,
+    pub(crate) call: &'a str,
+    pub(crate) plugin: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) hints: Hints,
+    /// As the caller wrote them.
+    pub(crate) arguments: &'a RawValue,
+}
+
+/// What a hook said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The call may run.
+    Granted,
+    /// It may not; the reason is the hook's, and may be empty.
+    Refused(String),
+    /// There was no answer; the text is for the operator.
+    Failed(String),
+}
+
+impl Approval {
+    /// Asks a command, by its absolute path or a name that is looked up in the usual directories.
+    ///
+    /// # Errors
+    ///
+    /// [`ApprovalError::Program`] for any other path.
+    pub fn command(
+        program: impl Into<String>,
+        arguments: Vec<String>,
+        timeout: Duration,
+    ) -> Result<Self, ApprovalError> {
+        let command = Command::new(program.into(), arguments)?;
+        Ok(Self::of(Asked::Command(command), timeout))
+    }
+
+    /// Asks a URL.
+    pub fn url(url: Url, timeout: Duration) -> Self {
+        Self::of(Asked::Url(url), timeout)
+    }
+
+    fn of(asked: Asked, timeout: Duration) -> Self {
+        Self {
+            hook: Some(Arc::new(Hook { asked, timeout })),
+        }
+    }
+
+    /// Returns whether somebody is asked before a tool with these promises runs.
+    pub(crate) fn is_needed(&self, hints: Hints) -> bool {
+        self.hook.is_some() && !hints.read_only && !hints.non_destructive
+    }
+
+    /// Asks about a call. Dropping what this returns ends the hook's process.
+    pub(crate) async fn ask(&self, question: &Question<'_>) -> Answer {
+        let Some(hook) = &self.hook else {
+            return Answer::Granted;
+        };
+        let body = match serde_json::to_vec(question) {
+            Ok(body) => body,
+            Err(error) => return Answer::Failed(error.to_string()),
+        };
+        let asking = async {
+            match &hook.asked {
+                Asked::Command(command) => command.ask(body).await,
+                Asked::Url(url) => url.ask(body).await,
+            }
+        };
+        match tokio::time::timeout(hook.timeout, asking).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(problem)) => Answer::Failed(problem),
+            Err(_) => {
+                let milliseconds = hook.timeout.as_millis();
+                Answer::Failed(format!("it did not answer within {milliseconds} ms"))
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Returns a refusal with this reason, cut where it is too long.
+    fn refused(reason: &[u8]) -> Self {
+        let reason = reason.get(..MAX_REASON).unwrap_or(reason);
+        let reason = String::from_utf8_lossy(reason);
+        // What did not fit ends in the middle of a character at worst.
+        Self::Refused(reason.trim_end_matches('\u{fffd}').trim().to_owned())
+    }
+
+    /// Returns what whoever called is told; `None` if the call may run.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Granted => None,
+            Self::Refused(reason) if reason.is_empty() => {
+                Some("the call was not approved; no reason was given".into())
+            }
+            Self::Refused(reason) => Some(format!("the call was not approved: {reason}")),
+            Self::Failed(_) => Some(
+                "the call was not approved: whoever approves calls could not be asked; the operator's log says why".into(),
+            ),
+        }
+    }
+
+    /// Returns the name of the answer, as it is in the metric.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Granted => "granted",
+            Self::Refused(_) => "refused",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_destroy_something_is_asked_about() {
+        let approval = Approval::command("true", Vec::new(), TIMEOUT).unwrap();
+        let hints = |read_only, non_destructive| Hints {
+            read_only,
+            non_destructive,
+            ..Hints::default()
+        };
+        assert!(approval.is_needed(hints(false, false)));
+        assert!(!approval.is_needed(hints(true, false)));
+        assert!(!approval.is_needed(hints(false, true)));
+        assert!(!Approval::default().is_needed(hints(false, false)));
+    }
+
+    #[test]
+    fn a_reason_is_cut_at_a_character() {
+        let Answer::Refused(reason) = Answer::refused("ä".repeat(5000).as_bytes()) else {
+            panic!("it is a refusal")
+        };
+        assert_eq!(reason, "ä".repeat(1024));
+        let Answer::Refused(reason) = Answer::refused(format!("x{}", "ä".repeat(5000)).as_bytes())
+        else {
+            panic!("it is a refusal")
+        };
+        assert_eq!(reason, format!("x{}", "ä".repeat(1023)));
+        assert_eq!(Answer::refused(b" no\n"), Answer::Refused("no".into()));
+    }
+}

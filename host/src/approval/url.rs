@@ -1,0 +1,160 @@
+//! A URL that is asked.
+
+use std::path::PathBuf;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, StatusCode};
+use serde::Deserialize;
+use tokio::io::AsyncReadExt;
+
+use super::{Answer, ApprovalError};
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// The longest file with a token that is read, in bytes.
+const MAX_TOKEN: u64 = 4 << 10;
+
+/// A header that is sent with every question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A URL that is asked. Its answers are those of [`super`].
+#[derive(Debug)]
+pub struct Url {
+    url: reqwest::Url,
+    headers: HeaderMap,
+    token_file: Option<PathBuf>,
+    client: Client,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    approved: bool,
+    #[serde(default)]
+    reason: String,
+}
+
+impl Url {
+    /// Makes one with these headers, and with the bearer token in a file, which is read for every question.
+    ///
+    /// # Errors
+    ///
+    /// If the URL is no absolute `http` one, or a header cannot be sent.
+    pub fn new(
+        url: &str,
+        headers: &[Header],
+        token_file: Option<PathBuf>,
+    ) -> Result<Self, ApprovalError> {
+        let unusable = |problem: String| ApprovalError::Url {
+            url: url.to_owned(),
+            problem,
+        };
+        let parsed: reqwest::Url = url
+            .parse()
+            .map_err(|error| unusable(format!("it is no URL: {error}")))?;
+        if parsed.scheme() != "http" {
+            let text = "its scheme must be http: put a proxy that speaks TLS in between";
+            return Err(unusable(text.into()));
+        }
+        let mut map = HeaderMap::new();
+        for header in headers {
+            let bad = || ApprovalError::Header(header.name.clone());
+            let name: HeaderName = header.name.parse().map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(&header.value).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            map.insert(name, value);
+        }
+        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let client = Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        Ok(Self {
+            url: parsed,
+            headers: map,
+            token_file,
+            client,
+        })
+    }
+
+    /// Sends this, and returns the answer, or why there is none.
+    pub(super) async fn ask(&self, body: Vec<u8>) -> Result<Answer, String> {
+        let mut headers = self.headers.clone();
+        if let Some(value) = self.token().await? {
+            headers.insert(AUTHORIZATION, value);
+        }
+        let request = self
+            .client
+            .post(self.url.clone())
+            .headers(headers)
+            .body(body);
+        let problem = |error: reqwest::Error| {
+            let mut text = error.without_url().to_string();
+            text.truncate(text.floor_char_boundary(500));
+            text
+        };
+        let mut response = request.send().await.map_err(problem)?;
+        if response.status() != StatusCode::OK {
+            return Err(format!("it answered with status {}", response.status()));
+        }
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(problem)? {
+            if answer.len() + chunk.len() > MAX_ANSWER {
+                return Err(format!("its answer has more than {MAX_ANSWER} bytes"));
+            }
+            answer.extend_from_slice(&chunk);
+        }
+        let reply: Reply = serde_json::from_slice(&answer)
+            .map_err(|error| format!("its answer is not what it should be: {error}"))?;
+        Ok(if reply.approved {
+            Answer::Granted
+        } else {
+            Answer::refused(reply.reason.as_bytes())
+        })
+    }
+
+    async fn token(&self) -> Result<Option<HeaderValue>, String> {
+        let Some(path) = &self.token_file else {
+            return Ok(None);
+        };
+        let problem =
+            |why: String| format!("its token in {} cannot be used: {why}", path.display());
+        let read = async {
+            let mut text = String::new();
+            let file = tokio::fs::File::open(path).await?;
+            file.take(MAX_TOKEN).read_to_string(&mut text).await?;
+            Ok::<_, std::io::Error>(text)
+        };
+        let text = read.await.map_err(|error| problem(error.to_string()))?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", text.trim()))
+            .map_err(|_| problem("it is no token".into()))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        let error = |url: &str| Url::new(url, &[], None).unwrap_err().to_string();
+        insta::assert_snapshot!(error("https://localhost/x"), @r#"the URL "https://localhost/x" of the approval hook cannot be asked: its scheme must be http: put a proxy that speaks TLS in between"#);
+        insta::assert_snapshot!(error("localhost"), @r#"the URL "localhost" of the approval hook cannot be asked: it is no URL: relative URL without a base"#);
+        let headers = [Header {
+            name: "a b".into(),
+            value: "x".into(),
+        }];
+        let error = Url::new("http://localhost", &headers, None).unwrap_err();
+        insta::assert_snapshot!(error, @r#"the header "a b" of the approval hook cannot be sent"#);
+    }
+}

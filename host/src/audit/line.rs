@@ -1,0 +1,98 @@
+//! One line of the trail: an event as JSON, bounded, and with nothing in it that acts on a terminal.
+
+use std::fmt::Write;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::time::rfc3339;
+
+/// The longest text in an event, in bytes; a longer one is cut and ends with `…`.
+const MAX_TEXT: usize = 4096;
+
+/// The most entries of a list in an event; the last one says how many more there are.
+const MAX_LIST: usize = 200;
+
+/// Returns the line of an event, without its end.
+pub(super) fn line(time: SystemTime, event: &str, fields: Value) -> String {
+    let mut all = Map::new();
+    all.insert("time".into(), rfc3339(time).into());
+    all.insert("event".into(), event.into());
+    if let Value::Object(fields) = fields {
+        all.extend(fields);
+    }
+    escaped(&Value::Object(all).to_string())
+}
+
+/// Returns a text that is cut where it is too long.
+pub(super) fn text(text: &str) -> Value {
+    if text.len() <= MAX_TEXT {
+        return text.into();
+    }
+    let cut = text.get(..text.floor_char_boundary(MAX_TEXT));
+    format!("{}…", cut.unwrap_or_default()).into()
+}
+
+/// Returns a list that is cut where it is too long.
+pub(super) fn list<'a>(items: impl ExactSizeIterator<Item = &'a String>) -> Value {
+    let more = items.len().saturating_sub(MAX_LIST);
+    let mut listed: Vec<Value> = items.take(MAX_LIST).map(|item| text(item)).collect();
+    if more > 0 {
+        listed.push(format!("… and {more} more").into());
+    }
+    listed.into()
+}
+
+/// JSON leaves alone what a terminal obeys and is no ASCII control character. Such a character can only be in a string.
+fn escaped(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for c in json.chars() {
+        let acts = c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if acts {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                _ = write!(line, "\\u{unit:04x}");
+            }
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_with_its_time_first() {
+        assert_eq!(
+            line(UNIX_EPOCH, "lost", json!({ "count": 2 })),
+            r#"{"time":"1970-01-01T00:00:00.000Z","event":"lost","count":2}"#
+        );
+    }
+
+    #[test]
+    fn nothing_in_it_acts_on_a_terminal() {
+        let hostile = "a\n\"\u{9b}2J\u{202e}\u{7f}ä";
+        let line = line(UNIX_EPOCH, "x", json!({ "text": text(hostile) }));
+        assert!(line.contains(r#"a\n\"\u009b2J\u202e\u007fä"#), "{line}");
+        let parsed: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(parsed["text"], hostile);
+    }
+
+    #[test]
+    fn texts_and_lists_are_bounded() {
+        let long = "ä".repeat(MAX_TEXT);
+        let cut = text(&long);
+        assert_eq!(cut.as_str().unwrap().len(), MAX_TEXT + "…".len());
+        let many: Vec<String> = (0..1000).map(|index| index.to_string()).collect();
+        let cut = list(many.iter());
+        assert_eq!(cut.as_array().unwrap().len(), MAX_LIST + 1);
+        assert_eq!(cut[MAX_LIST], "… and 800 more");
+    }
+}

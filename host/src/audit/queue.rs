@@ -1,0 +1,306 @@
+//! Lines on their way to the file: a bounded queue, and the one thread that writes what is in it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::json;
+
+use super::file::LogFile;
+use super::line::line;
+use crate::metrics::Metrics;
+
+/// After this long, what could not be written is tried again although nothing new has come.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What a line costs in memory besides its text, in bytes.
+const OVERHEAD: usize = 64;
+
+/// The way into the file. When it is dropped, its thread writes what is queued, and ends.
+#[derive(Debug)]
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+    metrics: Metrics,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Something was queued, or the queue was dropped.
+    arrived: Condvar,
+    /// Everything was written, or could not be.
+    settled: Condvar,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: VecDeque<String>,
+    /// Bytes of the lines that are queued or being written.
+    bytes: usize,
+    /// Lines that were not written, and of which no line says so yet.
+    lost: u64,
+    /// Whether the thread is writing, or has not looked at the queue yet.
+    busy: bool,
+    /// Whether somebody waits for the disk.
+    flushing: bool,
+    closed: bool,
+}
+
+impl Queue {
+    /// Starts the thread, which may hold so many bytes of lines.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses another thread.
+    pub(super) fn start(file: LogFile, limit: usize, metrics: Metrics) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            settled: Condvar::new(),
+            limit,
+        });
+        let writer = Writer {
+            shared: Arc::clone(&shared),
+            file,
+            metrics: metrics.clone(),
+            failing: false,
+        };
+        // Not joined: a hung disk must not hold up who drops this.
+        thread::Builder::new()
+            .name("toolhost-audit".to_owned())
+            .spawn(move || writer.run())?;
+        Ok(Self { shared, metrics })
+    }
+
+    /// Queues a line, or counts it as lost if the queue is full. Waits for no disk.
+    pub(super) fn push(&self, line: String) {
+        let mut state = self.shared.lock();
+        let cost = line.len() + OVERHEAD;
+        if state.bytes + cost > self.shared.limit {
+            state.lost += 1;
+            self.metrics.audit_lost(1);
+        } else {
+            state.bytes += cost;
+            state.lines.push_back(line);
+        }
+        state.busy = true;
+        drop(state);
+        self.shared.arrived.notify_one();
+    }
+
+    /// Waits until everything that was queued is on the disk or lost, but no longer than this. Blocks. Returns whether nothing
+    /// is missing in the file.
+    pub(super) fn flush(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let mut state = self.shared.lock();
+        (state.busy, state.flushing) = (true, true);
+        self.shared.arrived.notify_one();
+        while state.busy {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.shared.settled.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.lost == 0
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.arrived.notify_one();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the thread has.
+struct Writer {
+    shared: Arc<Shared>,
+    file: LogFile,
+    metrics: Metrics,
+    /// Whether the last write failed, so that the log is told once.
+    failing: bool,
+}
+
+/// What the thread does in one go.
+struct Batch {
+    lines: VecDeque<String>,
+    lost: u64,
+    flush: bool,
+    last: bool,
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            let Batch {
+                lines,
+                lost,
+                flush,
+                last,
+            } = self.next();
+            let mut lost = self.report(lost);
+            let mut bytes = 0;
+            for line in lines {
+                bytes += line.len() + OVERHEAD;
+                // Nothing follows a gap before the line that says so.
+                lost = self.report(lost);
+                if lost > 0 || !self.write(&line) {
+                    lost += 1;
+                    self.metrics.audit_lost(1);
+                }
+            }
+            lost = self.report(lost);
+            if (flush || last)
+                && let Err(error) = self.file.sync()
+            {
+                tracing::warn!(%error, "the disk may not have all of the audit trail");
+            }
+            let mut state = self.shared.lock();
+            state.bytes -= bytes;
+            state.lost += lost;
+            state.busy = !state.lines.is_empty() || state.flushing;
+            drop(state);
+            self.shared.settled.notify_all();
+            if last {
+                return;
+            }
+        }
+    }
+
+    /// Waits until there is something to do.
+    fn next(&self) -> Batch {
+        let mut state = self.shared.lock();
+        let mut retry = false;
+        while state.lines.is_empty() && !state.flushing && !state.closed && !retry {
+            let arrived = &self.shared.arrived;
+            if state.lost == 0 {
+                state = arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let waited = arrived.wait_timeout(state, RETRY);
+                let (locked, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                (state, retry) = (locked, timeout.timed_out());
+            }
+        }
+        Batch {
+            lines: std::mem::take(&mut state.lines),
+            lost: std::mem::take(&mut state.lost),
+            flush: std::mem::take(&mut state.flushing),
+            last: state.closed,
+        }
+    }
+
+    /// Writes how many lines are missing. Returns how many of them no line speaks of yet.
+    fn report(&mut self, lost: u64) -> u64 {
+        if lost == 0 {
+            return 0;
+        }
+        let text = line(SystemTime::now(), "lost", json!({ "count": lost }));
+        if self.write(&text) {
+            tracing::warn!(lines = lost, "the audit trail has a gap");
+            0
+        } else {
+            lost
+        }
+    }
+
+    fn write(&mut self, line: &str) -> bool {
+        let written = self.file.append(line);
+        match &written {
+            Ok(()) => {
+                self.metrics.audit_line();
+                self.failing = false;
+            }
+            Err(error) if !self.failing => {
+                tracing::warn!(%error, "the audit trail cannot be written; what is missing is counted");
+                self.failing = true;
+            }
+            Err(_) => {}
+        }
+        written.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::super::file::NAME;
+    use super::*;
+    use crate::state_dir::StateDir;
+
+    fn queue(path: &std::path::Path, limit: usize, metrics: &Metrics) -> Queue {
+        let directory = StateDir::open(path).unwrap();
+        let file = LogFile::open(directory, &Config::default()).unwrap();
+        Queue::start(file, limit, metrics.clone()).unwrap()
+    }
+
+    #[test]
+    fn lines_are_written_in_order_also_when_the_queue_is_dropped() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("audit");
+        let metrics = Metrics::default();
+        let first = queue(&path, 1 << 20, &metrics);
+        for index in 0..100 {
+            first.push(index.to_string());
+        }
+        assert!(first.flush(Duration::from_secs(60)));
+        let expected: String = (0..100).map(|index| format!("{index}\n")).collect();
+        assert_eq!(std::fs::read_to_string(path.join(NAME)).unwrap(), expected);
+        first.push("100".into());
+        let shared = Arc::downgrade(&first.shared);
+        drop(first);
+        // The thread drops what it shares when it ends.
+        while shared.strong_count() > 0 {
+            thread::yield_now();
+        }
+        let text = std::fs::read_to_string(path.join(NAME)).unwrap();
+        assert!(text.ends_with("99\n100\n"));
+        assert!(metrics.text().contains("toolhost_audit_lines_total 101\n"));
+    }
+
+    /// What does not fit is counted, and a line says so before the next.
+    #[test]
+    fn a_full_queue_loses_lines_and_says_so() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("audit");
+        let metrics = Metrics::default();
+        let queue = queue(&path, 1000, &metrics);
+        {
+            // The thread cannot take anything out meanwhile.
+            let mut state = queue.shared.lock();
+            state.bytes = 1000;
+        }
+        for _ in 0..3 {
+            queue.push("x".into());
+        }
+        queue.shared.lock().bytes = 0;
+        queue.push("y".into());
+        assert!(queue.flush(Duration::from_secs(60)));
+        let text = std::fs::read_to_string(path.join(NAME)).unwrap();
+        let lost: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains("\"lost\""))
+            .collect();
+        let counts = lost.iter().map(|line| {
+            let parsed: serde_json::Value = serde_json::from_str(line).unwrap();
+            parsed["count"].as_u64().unwrap()
+        });
+        assert_eq!(counts.sum::<u64>(), 3, "{text}");
+        assert!(text.ends_with("y\n"), "{text}");
+        assert!(
+            metrics
+                .text()
+                .contains("toolhost_audit_lines_lost_total 3\n")
+        );
+    }
+}

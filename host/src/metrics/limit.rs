@@ -1,0 +1,166 @@
+//! The limits of plugins by name: in metrics, and in the texts that callers read.
+
+/// A limit that a call, or a plugin while it is loaded, can reach. Its name never changes: it is a label of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LimitKind {
+    /// Linear memory.
+    Memory,
+    /// Elements of tables.
+    TableElements,
+    /// Core instances.
+    Instances,
+    /// Live handles of resources.
+    Handles,
+    /// The stack of the guest.
+    Stack,
+    /// CPU time.
+    GuestTime,
+    /// Wall-clock time of a call.
+    Deadline,
+    /// Bytes of a reply.
+    Reply,
+    /// Bytes of log lines. What exceeds them is left out, and the call goes on.
+    Log,
+    /// Bytes that one call into the host may carry.
+    HostCallData,
+    /// Bytes that all calls into the host may hand over, for files and processes.
+    HostData,
+    /// Processes that one call may start.
+    ProcessStarts,
+    /// HTTP requests of one call.
+    HttpRequests,
+    /// Bytes of the HTTP requests and responses of one call.
+    HttpBytes,
+    /// Calls of one plugin at the same time.
+    ConcurrentCalls,
+    /// Calls of one plugin by one chat at the same time.
+    CallsPerChat,
+    /// Calls of all plugins at the same time.
+    CallsInAll,
+    /// Bytes of the component.
+    Component,
+    /// Wall-clock time of compiling the component.
+    CompileTime,
+}
+
+impl LimitKind {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Memory,
+        Self::TableElements,
+        Self::Instances,
+        Self::Handles,
+        Self::Stack,
+        Self::GuestTime,
+        Self::Deadline,
+        Self::Reply,
+        Self::Log,
+        Self::HostCallData,
+        Self::HostData,
+        Self::ProcessStarts,
+        Self::HttpRequests,
+        Self::HttpBytes,
+        Self::ConcurrentCalls,
+        Self::CallsPerChat,
+        Self::CallsInAll,
+        Self::Component,
+        Self::CompileTime,
+    ];
+
+    /// Returns the name, in snake case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::TableElements => "table_elements",
+            Self::Instances => "instances",
+            Self::Handles => "handles",
+            Self::Stack => "stack",
+            Self::GuestTime => "guest_time",
+            Self::Deadline => "deadline",
+            Self::Reply => "reply",
+            Self::Log => "log",
+            Self::HostCallData => "host_call_data",
+            Self::HostData => "host_data",
+            Self::ProcessStarts => "process_starts",
+            Self::HttpRequests => "http_requests",
+            Self::HttpBytes => "http_bytes",
+            Self::ConcurrentCalls => "concurrent_calls",
+            Self::CallsPerChat => "calls_per_chat",
+            Self::CallsInAll => "calls_in_all",
+            Self::Component => "component",
+            Self::CompileTime => "compile_time",
+        }
+    }
+
+    /// Returns the text for whoever reached it: what was limited, and to how much. The value is in bytes, milliseconds or
+    /// pieces, whichever the limit is in.
+    pub(crate) fn reached(self, value: u64) -> String {
+        let size = bytes(value);
+        match self {
+            Self::Memory => format!("memory limit of {size} reached"),
+            Self::TableElements => format!("limit of {value} table elements reached"),
+            Self::Instances => format!("limit of {value} core instances reached"),
+            Self::Handles => format!("limit of {value} handles reached"),
+            Self::Stack => format!("stack limit of {size} reached"),
+            Self::GuestTime => format!("guest time limit of {value} ms reached"),
+            Self::Deadline => format!("deadline of {value} ms reached"),
+            Self::Reply => format!("reply limit of {size} reached"),
+            Self::Log => format!("log limit of {size} reached"),
+            Self::HostCallData => {
+                format!("limit of {size} of data for one call into the host reached")
+            }
+            Self::HostData => {
+                format!("limit of {size} of data for files and processes of one call reached")
+            }
+            Self::ProcessStarts => format!("limit of {value} processes for one call reached"),
+            Self::HttpRequests => format!("limit of {value} HTTP requests for one call reached"),
+            Self::HttpBytes => format!("limit of {size} of HTTP for one call reached"),
+            Self::ConcurrentCalls => {
+                format!("limit of {value} calls of the plugin at the same time reached")
+            }
+            Self::CallsPerChat => {
+                format!("limit of {value} calls of the plugin by one chat at the same time reached")
+            }
+            Self::CallsInAll => {
+                format!("limit of {value} calls of all plugins at the same time reached")
+            }
+            Self::Component => format!("component limit of {size} reached"),
+            Self::CompileTime => format!("compile time limit of {value} ms reached"),
+        }
+    }
+}
+
+/// Returns a number of bytes for people: `64 MiB`, `100 bytes`.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        0 => "0 bytes".into(),
+        _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
+        _ if count.is_multiple_of(1 << 10) => format!("{} KiB", count >> 10),
+        _ => format!("{count} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_has_a_name_and_a_text_with_its_value() {
+        let mut names: Vec<_> = LimitKind::ALL.iter().map(|kind| kind.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), LimitKind::ALL.len());
+        for kind in LimitKind::ALL {
+            let text = kind.reached(7);
+            assert!(text.contains('7') && text.ends_with(" reached"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_read_well() {
+        assert_eq!(
+            [bytes(64 << 20), bytes(1 << 10), bytes(1000), bytes(0)],
+            ["64 MiB", "1 KiB", "1000 bytes", "0 bytes"]
+        );
+    }
+}
