@@ -3,6 +3,7 @@
 //! Everything is in the scope of one call ([`Scope`]): a plugin cannot name another chat. Nothing here can panic, whatever
 //! a guest passes; a bad handle is a trap, everything else an error that the guest can read.
 
+mod allowance;
 pub(crate) mod bindings;
 mod context;
 mod files;
@@ -23,13 +24,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
-use crate::audit::Trail;
+use crate::audit::{Trail, Use};
 use crate::call::Request;
 use crate::files::Work;
 use crate::outgoing::Pattern;
 use crate::workspace::Workspace;
 use bindings::toolhost::plugin as wit;
 
+pub(crate) use allowance::Allowance;
 pub(crate) use log::LineLog;
 
 /// What an operator lets a plugin import. Nothing by default.
@@ -104,8 +106,26 @@ pub(crate) struct Scope {
     pub(crate) files: FilesGrant,
     /// Where uses of capabilities are recorded.
     pub(crate) trail: Trail,
+    /// How much the call may ask of the host.
+    pub(crate) allowance: Allowance,
     /// What operations on files cost, which the guest is charged for.
     pub(crate) work: Arc<Work>,
+}
+
+impl Scope {
+    /// Returns the call, or records that a plugin uses a capability while it is asked for its tools, and returns the text
+    /// for it.
+    fn call_for(&self, capability: &'static str) -> Result<&Call, String> {
+        self.call.as_ref().ok_or_else(|| {
+            self.denied(capability, "used while no tool was called".into());
+            format!("{capability} can be used only while a tool is called")
+        })
+    }
+
+    /// Records what the plugin was not granted.
+    fn denied(&self, capability: &'static str, what: String) {
+        self.trail.record(&Use::Denied { capability, what });
+    }
 }
 
 /// The call in whose scope a plugin runs.

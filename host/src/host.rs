@@ -13,10 +13,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approval::Approval;
+use crate::audit::Audit;
 use crate::call::{Ledger, Outcome, Refused, Request};
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::id::ChatId;
+use crate::metrics::Metrics;
 use crate::plugin::Context;
 use crate::process::{self, Info, Registry};
 use crate::tool::{Definition, ErrorKind};
@@ -49,6 +52,9 @@ struct Inner {
     ledger: Ledger,
     max_wait: Option<Duration>,
     plugins: Plugins,
+    audit: Audit,
+    metrics: Metrics,
+    approval: Approval,
     stopping: CancellationToken,
     calls: TaskTracker,
 }
@@ -127,6 +133,11 @@ impl Host {
         &self.inner.processes
     }
 
+    /// Returns what is counted of the plugins.
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
     /// Returns the files of the workspace on this machine, for those who may see them.
     pub fn files(&self) -> &Pool {
         &self.inner.files
@@ -176,12 +187,13 @@ impl Host {
             again_in,
         })?;
         let admitted = plugin
-            .admit()
+            .admit(&request.chat)
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
         let request = Arc::clone(request);
         let context = Context {
             workspace: Arc::clone(&route.workspace),
             max_wait: inner.max_wait,
+            approval: inner.approval.clone(),
             cancelled: inner.stopping.child_token(),
         };
         let tracked = inner.calls.token();
@@ -230,6 +242,9 @@ impl Host {
         if self.inner.elsewhere {
             live.extend(self.inner.processes.shutdown().await);
         }
+        let audit = self.inner.audit.clone();
+        // It waits for a disk.
+        _ = tokio::task::spawn_blocking(move || audit.finish()).await;
         live
     }
 

@@ -34,6 +34,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+pub mod approval;
 pub mod audit;
 pub mod call;
 mod capability;
@@ -42,6 +43,7 @@ pub mod config;
 pub mod files;
 mod host;
 pub mod id;
+pub mod metrics;
 pub mod outgoing;
 pub mod plugin;
 pub mod process;

@@ -10,6 +10,7 @@ mod chats;
 mod connections;
 mod headers;
 mod health;
+mod metrics;
 mod plugins;
 mod problem;
 mod surfaces;
@@ -67,6 +68,7 @@ fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
     let routes = match &surfaces.host {
         Some(host) => Router::new()
             .route("/v1/tools", get(tools::list))
+            .route("/metrics", get(metrics::text))
             .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
             .route("/v1/chats/{chat}", delete(chats::delete))
             .route("/v1/plugins", get(plugins::list))

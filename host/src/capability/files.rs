@@ -8,17 +8,19 @@ use wasmtime::Result;
 
 use super::wit::files as wit;
 use super::{Call, FilesGrant, Scope, View};
+use crate::audit::Use;
+use crate::files::{Error, Metadata, Write};
 
 type Answer<T> = std::result::Result<T, wit::Error>;
 
 /// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
 fn call(scope: &Scope) -> Answer<&Call> {
-    let outside = || wit::Error::Denied("files can be used only while a tool is called".into());
-    scope.call.as_ref().ok_or_else(outside)
+    scope.call_for("files").map_err(wit::Error::Denied)
 }
 
 fn writable(scope: &Scope) -> Answer<&Call> {
     if scope.files != FilesGrant::Write {
+        scope.denied("files", "to write files".into());
         let text = "this plugin may read files, not write them: it was granted `files = \"read\"`";
         return Err(wit::Error::Denied(text.into()));
     }
@@ -29,12 +31,44 @@ fn writable(scope: &Scope) -> Answer<&Call> {
     Ok(call)
 }
 
+/// Turns an error into that of the contract, and records it if a path led out of the workspace.
+fn failed(scope: &Scope, error: Error) -> wit::Error {
+    if let Error::OutsideWorkspace { path, .. } = &error {
+        scope.denied("files", format!("a path out of the workspace: {path}"));
+    }
+    error.into()
+}
+
+/// Returns what is recorded of a write of which nothing is known yet.
+fn asked(write: &Write) -> Use {
+    Use::FileWrite {
+        path: write.path.clone(),
+        size: write.data.len() as u64,
+        content: blake3::hash(&write.data),
+        certain: false,
+    }
+}
+
+/// Returns what is recorded of a write that was done.
+fn certain(used: Use, metadata: &Metadata) -> Use {
+    match used {
+        Use::FileWrite { size, content, .. } => Use::FileWrite {
+            path: metadata.path.to_string_lossy().into_owned(),
+            size,
+            content,
+            certain: true,
+        },
+        other => other,
+    }
+}
+
 impl wit::Host for View<'_> {
     async fn metadata_of(&mut self, path: String) -> Result<Answer<wit::Metadata>> {
         let work = Arc::clone(&self.scope.work);
         let answer = async {
             let workspace = &call(self.scope)?.workspace;
-            Ok(workspace.metadata(path, work).await?.into())
+            let found = workspace.metadata(path, work).await;
+            Ok(found.map_err(|error| failed(self.scope, error))?.into())
         };
         Ok(answer.await)
     }
@@ -45,7 +79,8 @@ impl wit::Host for View<'_> {
             let workspace = &call(self.scope)?.workspace;
             let chunk = workspace
                 .read_file(path, offset, max as usize, work)
-                .await?;
+                .await
+                .map_err(|error| failed(self.scope, error))?;
             Ok(chunk.into())
         };
         Ok(answer.await)
@@ -60,10 +95,8 @@ impl wit::Host for View<'_> {
         let work = Arc::clone(&self.scope.work);
         let answer = async {
             let workspace = &call(self.scope)?.workspace;
-            Ok(workspace
-                .skip_lines(path, offset, lines, work)
-                .await?
-                .into())
+            let skipped = workspace.skip_lines(path, offset, lines, work).await;
+            Ok(skipped.map_err(|error| failed(self.scope, error))?.into())
         };
         Ok(answer.await)
     }
@@ -72,15 +105,31 @@ impl wit::Host for View<'_> {
         &mut self,
         writes: Vec<wit::Write>,
     ) -> Result<std::result::Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
+        let size = writes.iter().map(|write| write.data.len()).sum();
+        let Scope {
+            allowance, trail, ..
+        } = &mut *self.scope;
+        if let Err(text) = allowance.hand(size, trail) {
+            return Ok(Err((0, wit::Error::Failed(text))));
+        }
         let work = Arc::clone(&self.scope.work);
         let answer = async {
             let workspace = &writable(self.scope).map_err(|error| (0, error))?.workspace;
-            let writes = writes.into_iter().map(Into::into).collect();
+            let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
+            let asked: Vec<Use> = writes.iter().map(asked).collect();
             match workspace.write_files(writes, work).await {
-                Ok(written) => Ok(written.into_iter().map(Into::into).collect()),
+                Ok(written) => {
+                    for (used, metadata) in asked.into_iter().zip(&written) {
+                        self.scope.trail.record(&certain(used, metadata));
+                    }
+                    Ok(written.into_iter().map(Into::into).collect())
+                }
                 Err((index, error)) => {
+                    if matches!(error, Error::UnknownOutcome(_)) {
+                        asked.iter().for_each(|used| self.scope.trail.record(used));
+                    }
                     let index = u32::try_from(index).unwrap_or(u32::MAX);
-                    Err((index, error.into()))
+                    Err((index, failed(self.scope, error)))
                 }
             }
         };
@@ -97,7 +146,8 @@ impl wit::Host for View<'_> {
         let answer = async {
             let workspace = &call(self.scope)?.workspace;
             let listed = workspace.read_directory(path, after, max as usize, work);
-            let (entries, more) = listed.await?;
+            let listed = listed.await.map_err(|error| failed(self.scope, error));
+            let (entries, more) = listed?;
             Ok((entries.into_iter().map(Into::into).collect(), more))
         };
         Ok(answer.await)

@@ -7,6 +7,8 @@ use wasmtime::Result;
 
 use super::View;
 use super::wit::log::{Host, Level as WitLevel};
+use crate::audit::Trail;
+use crate::metrics::LimitKind;
 
 /// The longest single line, in bytes; a longer one is cut.
 const MAX_LINE: usize = 8 * 1024;
@@ -25,17 +27,22 @@ pub(crate) struct LineLog {
 struct Account {
     left: usize,
     left_out: u64,
+    limit: usize,
+    trail: Trail,
 }
 
 impl LineLog {
-    /// Makes a log for one call of a plugin that may take `limit` bytes; `call` is empty while there is none.
-    pub(crate) fn new(plugin: Arc<str>, call: Arc<str>, limit: usize) -> Self {
+    /// Makes a log for one call of a plugin that may take `limit` bytes.
+    pub(crate) fn new(trail: &Trail, limit: usize) -> Self {
+        let call = trail.call.as_ref().map_or("", |(_, call)| call.as_str());
         Self {
-            plugin,
-            call,
+            plugin: Arc::clone(&trail.plugin),
+            call: call.into(),
             account: Arc::new(Mutex::new(Account {
                 left: limit,
                 left_out: 0,
+                limit,
+                trail: trail.clone(),
             })),
         }
     }
@@ -75,8 +82,11 @@ impl LineLog {
 impl Drop for Account {
     fn drop(&mut self) {
         if self.left_out > 0 {
-            let bytes = self.left_out;
-            tracing::warn!(target: "toolhost::guest", bytes, "a plugin logged more than a call may; the rest was left out");
+            let (plugin, bytes) = (&*self.trail.plugin, self.left_out);
+            self.trail.limit(LimitKind::Log);
+            self.trail.metrics.log_left_out(plugin, bytes);
+            let reached = LimitKind::Log.reached(self.limit as u64);
+            tracing::warn!(target: "toolhost::guest", plugin, bytes, "{reached}: the rest was left out");
         }
     }
 }
@@ -109,6 +119,8 @@ impl Host for View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::Audit;
+    use crate::metrics::Metrics;
 
     #[test]
     fn nothing_in_a_line_acts_on_a_terminal() {
@@ -120,12 +132,19 @@ mod tests {
 
     #[test]
     fn the_limit_is_for_all_clones_together() {
-        let log = LineLog::new("p".into(), "c".into(), 10);
+        let metrics = Metrics::default();
+        let trail = Trail::new(Audit::default(), metrics.clone(), "p".into(), None);
+        let log = LineLog::new(&trail, 10);
         let other = log.clone();
         log.line(Level::INFO, "12345");
         other.line(Level::INFO, "123");
         other.line(Level::INFO, "");
         let account = log.account.lock().unwrap();
         assert_eq!((account.left, account.left_out), (0, 1));
+        drop(account);
+        drop((log, other));
+        let text = metrics.text();
+        assert!(text.contains("limits_hit_total{plugin=\"p\",limit=\"log\"} 1\n"));
+        assert!(text.contains("log_left_out_bytes_total{plugin=\"p\"} 1\n"));
     }
 }

@@ -10,6 +10,7 @@ use wasmtime::component::Resource;
 
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
+use crate::audit::Use;
 use crate::process::{self, Command};
 
 /// The most bytes of one `read`.
@@ -30,8 +31,18 @@ pub struct Process {
 
 /// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
 fn call(scope: &Scope) -> std::result::Result<&Call, wit::Error> {
-    let outside = || wit::Error::Denied("processes can be used only while a tool is called".into());
-    scope.call.as_ref().ok_or_else(outside)
+    scope.call_for("processes").map_err(wit::Error::Denied)
+}
+
+/// Returns how many bytes a command hands over to the host.
+fn size(options: &wit::StartOptions) -> usize {
+    let stdin = options.stdin.as_ref().map_or(0, Vec::len);
+    let env: usize = options
+        .env
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum();
+    options.command.len() + stdin + env
 }
 
 impl wit::Host for View<'_> {
@@ -39,6 +50,14 @@ impl wit::Host for View<'_> {
         &mut self,
         options: wit::StartOptions,
     ) -> Result<std::result::Result<Resource<Process>, wit::Error>> {
+        let size = size(&options);
+        let Scope {
+            allowance, trail, ..
+        } = &mut *self.scope;
+        let allowed = allowance.start(trail);
+        if let Err(text) = allowed.and_then(|()| allowance.hand(size, trail)) {
+            return Ok(Err(wit::Error::Limit(text)));
+        }
         let call = match call(self.scope) {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
@@ -66,8 +85,22 @@ impl wit::Host for View<'_> {
             call.started.clone(),
         );
         // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
+        let trail = self.scope.trail.clone();
+        let digest = blake3::hash(command.command.as_bytes());
         let start = started.clone().starting.spawn(async move {
-            let id = workspace.start(&request.chat, command).await?;
+            let began = workspace.start(&request.chat, command).await;
+            if let Ok(id) = &began {
+                trail.record(&Use::ProcessStart {
+                    process: Some(id.clone()),
+                    command: digest,
+                });
+            } else if matches!(began, Err(process::Error::UnknownOutcome(_))) {
+                trail.record(&Use::ProcessStart {
+                    process: None,
+                    command: digest,
+                });
+            }
+            let id = began?;
             started.push(StartedProcess {
                 id: id.clone(),
                 background,
@@ -215,11 +248,16 @@ impl wit::HostProcess for View<'_> {
         let grace = grace_ms.map(Duration::from_millis);
         let state = async {
             let call = call?;
-            Ok(call
-                .workspace
-                .signal(&call.request.chat, id, signal.into(), grace)
-                .await?
-                .into())
+            let signal = process::Signal::from(signal);
+            let workspace = &call.workspace;
+            let state = workspace
+                .signal(&call.request.chat, id, signal, grace)
+                .await?;
+            self.scope.trail.record(&Use::ProcessSignal {
+                process: id.to_owned(),
+                signal: signal.to_string(),
+            });
+            Ok(state.into())
         };
         Ok(state.await)
     }

@@ -12,6 +12,9 @@ impl Host for View<'_> {
 
     async fn secret(&mut self, name: String) -> Result<Result<String, String>> {
         let secret = self.scope.settings.secrets.get(&name).cloned();
-        Ok(secret.ok_or_else(|| format!("the operator gave this plugin no secret named {name:?}")))
+        Ok(secret.ok_or_else(|| {
+            self.scope.denied("secrets", format!("the secret {name:?}"));
+            format!("the operator gave this plugin no secret named {name:?}")
+        }))
     }
 }

@@ -8,9 +8,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Host, Inner, PluginSet, PluginSource, Plugins};
+use crate::approval::Approval;
+use crate::audit::Audit;
 use crate::call::{self, Ledger};
 use crate::capability::{FilesGrant, Grants};
 use crate::files::{self, Temporaries};
+use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Options};
 use crate::process;
 use crate::state_dir::{StateDir, StateDirError};
@@ -29,6 +32,9 @@ pub struct Builder {
     shell: bool,
     plugins: Vec<(Vec<u8>, Options)>,
     configured: PluginSet,
+    audit: Audit,
+    metrics: Metrics,
+    approval: Approval,
 }
 
 /// Why a host does not start.
@@ -72,6 +78,9 @@ impl Builder {
             shell: true,
             plugins: Vec::new(),
             configured: PluginSet::default(),
+            audit: Audit::default(),
+            metrics: Metrics::default(),
+            approval: Approval::default(),
         }
     }
 
@@ -152,6 +161,24 @@ impl Builder {
         self
     }
 
+    /// Records what plugins do in this trail.
+    pub fn audit(mut self, audit: Audit) -> Self {
+        self.audit = audit;
+        self
+    }
+
+    /// Counts in these metrics, which others may share; without it, the host has metrics of its own.
+    pub fn metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// Asks before a tool runs that may destroy something.
+    pub fn approval(mut self, approval: Approval) -> Self {
+        self.approval = approval;
+        self
+    }
+
     /// Starts the host: compiles and loads every plugin.
     ///
     /// # Errors
@@ -180,8 +207,8 @@ impl Builder {
         let files = local.files().clone();
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
-        let engine = Engine::new(cache)?;
-        let plugins = Plugins::new(engine, Arc::clone(&workspace));
+        let engine = Engine::new(cache)?.observed(self.audit.clone(), self.metrics.clone());
+        let plugins = Plugins::new(engine, Arc::clone(&workspace), self.audit.clone(), self.metrics.clone());
         let embedded = embedded(self.shell, self.files);
         let mut names = Vec::new();
         for (component, options) in embedded.chain(self.plugins) {
@@ -203,6 +230,9 @@ impl Builder {
             ledger: Ledger::new(self.ledger_limits),
             max_wait: self.max_wait,
             plugins,
+            audit: self.audit,
+            metrics: self.metrics,
+            approval: self.approval,
             stopping: CancellationToken::new(),
             calls: TaskTracker::new(),
         };

@@ -10,6 +10,8 @@ use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::ticker::Ticker;
 use super::{CodeCache, Limits};
+use crate::audit::Audit;
+use crate::metrics::Metrics;
 
 /// The most calls of all plugins at the same time. More are refused as busy.
 pub(super) const CONCURRENT_CALLS: usize = 256;
@@ -31,6 +33,8 @@ const TABLES_PER_CALL: u32 = 8;
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: Arc<Inner>,
+    pub(super) audit: Audit,
+    pub(super) metrics: Metrics,
 }
 
 pub(super) struct Inner {
@@ -88,7 +92,19 @@ impl Engine {
         };
         Ok(Self {
             inner: Arc::new(inner),
+            audit: Audit::default(),
+            metrics: Metrics::default(),
         })
+    }
+
+    /// Has what its plugins do from here on recorded and counted.
+    #[must_use]
+    pub fn observed(self, audit: Audit, metrics: Metrics) -> Self {
+        Self {
+            audit,
+            metrics,
+            ..self
+        }
     }
 
     /// Returns whether instances come from a pool. They do not where the address space is limited.

@@ -1,11 +1,14 @@
 //! Why a guest gave no answer, in words for whoever called.
 
+use std::time::Duration;
+
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 
 use super::engine::WASM_STACK;
-use super::limits::{Limiter, Limits, bytes};
+use super::limits::{Limiter, Limits};
 use super::meter::GuestTimeExceeded;
+use crate::metrics::LimitKind;
 use crate::tool::{ErrorKind, ToolError};
 
 /// Why a guest gave no answer.
@@ -13,10 +16,7 @@ use crate::tool::{ErrorKind, ToolError};
 pub(super) enum Failure {
     /// It reached one of its limits.
     #[error("the tool was stopped: {0}")]
-    Limit(String),
-    /// Its time is over.
-    #[error("the tool was stopped: its deadline has passed")]
-    Deadline,
+    Limit(Reached),
     /// Somebody cancelled the call, and the guest did not reply in time.
     #[error("the call was cancelled")]
     Cancelled,
@@ -26,9 +26,42 @@ pub(super) enum Failure {
     /// Its exports have other types than the contract, which shows only when an instance is made.
     #[error("the tool does not fit the contract: {0}")]
     Unfit(String),
-    /// It trapped, or what it replied makes no sense.
+    /// It trapped.
+    #[error("the tool is broken: {0}")]
+    Trap(String),
+    /// What it replied makes no sense, or the host failed.
     #[error("the tool is broken: {0}")]
     Broken(String),
+}
+
+/// A limit that was reached, and the text that says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub(super) struct Reached {
+    /// Which it is.
+    pub(super) kind: LimitKind,
+    text: String,
+}
+
+impl Reached {
+    /// Says what a limit is, in the unit of its kind.
+    pub(super) fn of(kind: LimitKind, value: usize) -> Self {
+        let text = kind.reached(value as u64);
+        Self { kind, text }
+    }
+
+    /// Says what a limit of time is.
+    pub(super) fn time(kind: LimitKind, value: Duration) -> Self {
+        let value = u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
+        let text = kind.reached(value);
+        Self { kind, text }
+    }
+
+    /// Adds what exceeded the limit.
+    pub(super) fn because(mut self, why: &str) -> Self {
+        self.text = format!("{}: {why}", self.text);
+        self
+    }
 }
 
 /// Marks errors of making an instance, as opposed to those of using it.
@@ -43,12 +76,18 @@ impl Failure {
     pub(super) fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Self {
         /// The type of this error is private to wasmtime; a test makes sure that its text is still the same.
         const HOST_CALL_DATA: &str = "fuel allocated for hostcalls has been exhausted";
+        /// This error has no type of its own; a test makes sure that its text is still the same.
+        const INSTANCES: &str = "resource limit exceeded: instance count";
         tracing::debug!(error = format!("{error:?}"), "a guest failed");
+        let says = |text| {
+            let mut causes = error.chain();
+            causes.any(|cause| cause.to_string().contains(text))
+        };
         if let Some(exceeded) = error.downcast_ref::<GuestTimeExceeded>() {
-            return Self::Limit(exceeded.to_string());
+            return Self::Limit(Reached::time(LimitKind::GuestTime, exceeded.0));
         }
         if error.downcast_ref::<Trap>() == Some(&Trap::StackOverflow) {
-            return Self::Limit(format!("stack limit of {} reached", bytes(WASM_STACK)));
+            return Self::Limit(Reached::of(LimitKind::Stack, WASM_STACK));
         }
         if let Some(refusal) = limiter.refusal() {
             return Self::Limit(refusal);
@@ -57,24 +96,21 @@ impl Failure {
             error.downcast_ref::<ResourceTableError>(),
             Some(ResourceTableError::Full)
         ) {
-            return Self::Limit(format!("limit of {} handles reached", limits.handles));
+            return Self::Limit(Reached::of(LimitKind::Handles, limits.handles));
         }
-        if error
-            .chain()
-            .any(|cause| cause.to_string().contains(HOST_CALL_DATA))
-        {
-            let limit = bytes(limits.host_call_data);
-            return Self::Limit(format!(
-                "limit of {limit} of data for one call into the host reached"
-            ));
+        if says(HOST_CALL_DATA) {
+            return Self::Limit(Reached::of(LimitKind::HostCallData, limits.host_call_data));
+        }
+        if says(INSTANCES) {
+            return Self::Limit(Reached::of(LimitKind::Instances, limits.instances));
         }
         if error.is::<PoolConcurrencyLimitError>() {
             return Self::Crowded;
         }
         match error.downcast_ref::<Trap>() {
-            Some(trap) => Self::Broken(trap.to_string()),
+            Some(trap) => Self::Trap(trap.to_string()),
             None if error.is::<Instantiating>() => Self::Unfit(error.root_cause().to_string()),
-            None => Self::Broken(error.root_cause().to_string()),
+            None => Self::Trap(error.root_cause().to_string()),
         }
     }
 }
@@ -82,10 +118,10 @@ impl Failure {
 impl From<Failure> for ToolError {
     fn from(failure: Failure) -> Self {
         let kind = match &failure {
-            Failure::Limit(_) | Failure::Deadline => ErrorKind::Limit,
+            Failure::Limit(_) => ErrorKind::Limit,
             Failure::Cancelled => ErrorKind::Cancelled,
             Failure::Crowded => ErrorKind::Unavailable,
-            Failure::Unfit(_) | Failure::Broken(_) => ErrorKind::Broken,
+            Failure::Unfit(_) | Failure::Trap(_) | Failure::Broken(_) => ErrorKind::Broken,
         };
         Self::new(kind, failure.to_string())
     }

@@ -1,10 +1,14 @@
 //! What a plugin may use. Everything has a limit, and every limit has a default.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
 use super::engine::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL};
+use super::failure::Reached;
+use crate::metrics::LimitKind;
 
 /// What one plugin may use, per call unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +33,16 @@ pub struct Limits {
     pub log: usize,
     /// Bytes that one crossing from the guest to the host may carry; 8 MiB.
     pub host_call_data: usize,
+    /// Bytes that one call may hand to the host for files and processes, summed over all calls into the host: contents of
+    /// files, commands and their input; 64 MiB.
+    pub host_data: usize,
     /// Calls of the plugin at the same time; 64. More are refused as busy.
     pub concurrent_calls: usize,
     /// Calls of the plugin by one chat at the same time; 16. More are refused as busy.
     pub calls_per_chat: usize,
     /// Core instances of one call; 64. A Python component has up to 38.
     pub instances: usize,
-    /// Processes that one call may start; 32.
+    /// Processes that one call may start, those that fail to start included; 32.
     pub process_starts: u32,
     /// HTTP requests that one call may send; 100.
     pub http_requests: u32,
@@ -63,6 +70,7 @@ impl Default for Limits {
             reply: 1 << 20,
             log: 64 << 10,
             host_call_data: 8 << 20,
+            host_data: 64 << 20,
             concurrent_calls: 64,
             calls_per_chat: 16,
             instances: 64,
@@ -97,13 +105,16 @@ impl Default for Ceiling {
     }
 }
 
-/// Keeps the memories and tables of one store within the limits, summed.
+/// Keeps the memories, tables and instances of one store within the limits, the first two summed.
 ///
 /// wasmtime's own `StoreLimits` counts each memory alone, so a component with ten memories would get ten times the limit.
 #[derive(Debug)]
 pub(super) struct Limiter {
     memory: Account,
     tables: Account,
+    instances: usize,
+    /// The bytes of memory in use, for whoever looks on. Nothing shrinks, so it is also the most.
+    peak: Arc<AtomicUsize>,
 }
 
 /// Something that is taken in steps and has a limit.
@@ -124,29 +135,25 @@ impl Limiter {
         Self {
             memory: account(limits.memory),
             tables: account(limits.table_elements),
+            instances: limits.instances,
+            peak: Arc::default(),
         }
     }
 
     /// Returns what was refused, for an error message: a guest that is refused memory mostly traps soon after.
-    pub(super) fn refusal(&self) -> Option<String> {
+    pub(super) fn refusal(&self) -> Option<Reached> {
         if self.memory.refused {
-            Some(format!(
-                "memory limit of {} reached",
-                bytes(self.memory.limit)
-            ))
+            Some(Reached::of(LimitKind::Memory, self.memory.limit))
         } else if self.tables.refused {
-            Some(format!(
-                "limit of {} table elements reached",
-                self.tables.limit
-            ))
+            Some(Reached::of(LimitKind::TableElements, self.tables.limit))
         } else {
             None
         }
     }
 
-    /// Returns how many bytes of memory are in use. Nothing shrinks, so it is also the most.
-    pub(super) fn memory(&self) -> usize {
-        self.memory.used
+    /// Returns where the bytes of memory in use can be seen, also by those who do not have the store.
+    pub(super) fn peak(&self) -> &Arc<AtomicUsize> {
+        &self.peak
     }
 }
 
@@ -174,7 +181,9 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok(self.memory.grow(current, desired, maximum))
+        let fits = self.memory.grow(current, desired, maximum);
+        self.peak.store(self.memory.used, Ordering::Relaxed);
+        Ok(fits)
     }
 
     fn table_growing(
@@ -185,16 +194,15 @@ impl ResourceLimiter for Limiter {
     ) -> wasmtime::Result<bool> {
         Ok(self.tables.grow(current, desired, maximum))
     }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
 }
 
 /// Returns a number of bytes for people: `64 MiB`, `100 bytes`.
 pub(super) fn bytes(count: usize) -> String {
-    match count {
-        0 => "0 bytes".into(),
-        _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
-        _ if count.is_multiple_of(1 << 10) => format!("{} KiB", count >> 10),
-        _ => format!("{count} bytes"),
-    }
+    crate::metrics::bytes(count as u64)
 }
 
 #[cfg(test)]
@@ -212,10 +220,10 @@ mod tests {
         assert_eq!(limiter.refusal(), None);
         assert!(!limiter.memory_growing(40, 41, None).unwrap());
         assert_eq!(
-            limiter.refusal().unwrap(),
+            limiter.refusal().unwrap().to_string(),
             "memory limit of 100 bytes reached"
         );
-        assert_eq!(limiter.memory(), 100);
+        assert_eq!(limiter.peak().load(Ordering::Relaxed), 100);
     }
 
     #[test]
@@ -226,16 +234,8 @@ mod tests {
         assert_eq!(limiter.refusal(), None);
         assert!(!limiter.table_growing(0, usize::MAX, None).unwrap());
         assert_eq!(
-            limiter.refusal().unwrap(),
+            limiter.refusal().unwrap().to_string(),
             "limit of 100000 table elements reached"
-        );
-    }
-
-    #[test]
-    fn sizes_read_well() {
-        assert_eq!(
-            [bytes(64 << 20), bytes(1 << 10), bytes(1000), bytes(0)],
-            ["64 MiB", "1 KiB", "1000 bytes", "0 bytes"]
         );
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, InstancePre, Linker};
 
+use super::chats::Chats;
 use super::definition::{MAX_PLUGIN_NAME, definition, is_name};
 use super::engine::Engine;
 use super::imports::{PACKAGE, check_import, is_contract};
@@ -51,6 +52,7 @@ pub struct Plugin {
     pub(super) files: FilesGrant,
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
+    pub(super) chats: Arc<Chats>,
     tools: Vec<Definition>,
 }
 
@@ -89,6 +91,7 @@ impl Plugin {
             name: name.into(),
             engine: engine.clone(),
             permits: Arc::new(Semaphore::new(limits.concurrent_calls)),
+            chats: Arc::default(),
             limits,
             settings: Arc::new(settings),
             files: grants.files,
@@ -169,6 +172,7 @@ async fn compile(engine: &Engine, plugin: &str, component: &[u8]) -> Result<Comp
     let compiled = compiled.map_err(|error| LoadError::NotAComponent(error.to_string()))?;
     let compiled = compiled.map_err(|error| LoadError::NotAComponent(format!("{error:#}")))?;
     tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
+    engine.metrics.compiled(plugin, began.elapsed());
     if let Some(cache) = &inner.cache {
         cache.store(&compiled, &name);
     }

@@ -35,7 +35,7 @@ pub(super) struct Meter {
 
 /// The guest used up its budget.
 #[derive(Debug, thiserror::Error)]
-#[error("guest time limit of {} ms reached", .0.as_millis())]
+#[error("the guest time of {} ms is used up", .0.as_millis())]
 pub(super) struct GuestTimeExceeded(pub(super) Duration);
 
 impl Meter {
@@ -142,7 +142,7 @@ mod tests {
         assert!(meter.used() >= Duration::from_millis(20));
         assert_eq!(
             meter.check().unwrap_err().to_string(),
-            "guest time limit of 20 ms reached"
+            "the guest time of 20 ms is used up"
         );
     }
 

@@ -2,14 +2,14 @@
 
 use serde_json::value::RawValue;
 
-use super::failure::Failure;
-use super::limits::bytes;
+use super::failure::{Failure, Reached};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::metrics::LimitKind;
 use crate::tool::{Blob, Content, ErrorKind, Reply, ToolError};
 
 /// Takes over a reply of at most `limit` bytes whose JSON parts are JSON. Each part costs something beyond its bytes, so that
 /// a million empty ones do not come for free.
-pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, ToolError> {
+pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, Failure> {
     let content: Vec<_> = reply
         .content
         .into_iter()
@@ -17,8 +17,9 @@ pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, ToolError>
         .collect::<Result<_, Failure>>()?;
     let size: usize = content.iter().map(Content::size).sum();
     if size > limit {
-        let text = format!("its reply has {size} bytes, the most is {}", bytes(limit));
-        return Err(Failure::Limit(text).into());
+        let reached = Reached::of(LimitKind::Reply, limit);
+        let why = format!("it has {size} bytes");
+        return Err(Failure::Limit(reached.because(&why)));
     }
     Ok(Reply {
         content,
@@ -94,7 +95,7 @@ mod tests {
         let error = check(reply(vec![text(200), text(100)]), 400).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the tool was stopped: its reply has 428 bytes, the most is 400 bytes"
+            "the tool was stopped: reply limit of 400 bytes reached: it has 428 bytes"
         );
         assert!(check(reply((0..100).map(|_| text(0)).collect()), 400).is_err());
     }
@@ -107,7 +108,7 @@ mod tests {
             r#"{"a":1}"#
         );
         for bad in ["", "{", "{} x", "nope"] {
-            let error = json(bad).unwrap_err();
+            let error = ToolError::from(json(bad).unwrap_err());
             assert!(
                 error.kind == ErrorKind::Broken && error.message.contains("not valid"),
                 "{error}"

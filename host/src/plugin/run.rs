@@ -1,6 +1,7 @@
 //! One call: a fresh instance, run within its limits, and its outcome.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,19 +11,25 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 
-use super::failure::{Failure, Instantiating};
+use super::approve::{Case, approve};
+use super::chats::ChatPlace;
+use super::failure::{Failure, Instantiating, Reached};
 use super::meter::{Meter, Metered};
 use super::reply;
 use super::store::{self, State};
+use super::tally::{self, Tally, Usage};
 use super::{Limits, LoadError, Plugin};
-use crate::audit::{Audit, Trail};
+use crate::approval::Approval;
+use crate::audit::Trail;
 use crate::call::{Outcome, Request};
 use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Call, LineLog, Scope, Started};
+use crate::capability::{Allowance, Call, LineLog, Scope, Started};
 use crate::files::Work;
+use crate::id::{CallId, ChatId};
+use crate::metrics::LimitKind;
 use crate::process::Signal;
-use crate::tool::ToolError;
+use crate::tool::{Definition, Reply, ToolError};
 use crate::workspace::Workspace;
 
 /// How long a plugin may take to list its tools.
@@ -31,6 +38,7 @@ const LIST_TOOLS: Duration = Duration::from_secs(10);
 /// A place for one call of a plugin.
 #[derive(Debug)]
 pub struct Admitted {
+    _chat: ChatPlace,
     _plugin: OwnedSemaphorePermit,
     _engine: OwnedSemaphorePermit,
     at: Instant,
@@ -38,8 +46,13 @@ pub struct Admitted {
 
 /// There is no place for another call now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} calls run, which is the most; try again later")]
-pub struct Busy(usize);
+#[error("{}; try again later", .limit.reached(*.most as u64))]
+pub struct Busy {
+    /// The limit that was reached.
+    pub limit: LimitKind,
+    /// How many calls it allows.
+    pub most: usize,
+}
 
 /// What a call runs with, besides its request.
 #[derive(Clone, Debug)]
@@ -48,25 +61,36 @@ pub struct Context {
     pub workspace: Arc<dyn Workspace>,
     /// The longest that one wait of the guest may take, if it is bounded.
     pub max_wait: Option<Duration>,
+    /// Who is asked before a tool runs that may destroy something.
+    pub approval: Approval,
     /// Cancels the call.
     pub cancelled: CancellationToken,
 }
 
 impl Plugin {
-    /// Takes a place for a call.
+    /// Takes a place for a call of a chat.
     ///
     /// # Errors
     ///
-    /// [`Busy`] if the plugin, or all plugins together, run as many calls as they may.
-    pub fn admit(&self) -> Result<Admitted, Busy> {
+    /// [`Busy`] if the chat in this plugin, the plugin, or all plugins together, run as many calls as they may.
+    pub fn admit(&self, chat: &ChatId) -> Result<Admitted, Busy> {
+        let busy = |limit, most| {
+            self.engine.metrics.limit(&self.name, limit);
+            Busy { limit, most }
+        };
+        let limits = &self.limits;
+        let per_chat = limits.calls_per_chat;
+        let chat = self.chats.take(chat, per_chat);
+        let chat = chat.ok_or_else(|| busy(LimitKind::CallsPerChat, per_chat))?;
         let plugin = Arc::clone(&self.permits)
             .try_acquire_owned()
-            .map_err(|_| Busy(self.limits.concurrent_calls))?;
+            .map_err(|_| busy(LimitKind::ConcurrentCalls, limits.concurrent_calls))?;
         let all = &self.engine.inner.calls;
         let engine = Arc::clone(all)
             .try_acquire_owned()
-            .map_err(|_| Busy(super::engine::CONCURRENT_CALLS))?;
+            .map_err(|_| busy(LimitKind::CallsInAll, super::engine::CONCURRENT_CALLS))?;
         Ok(Admitted {
+            _chat: chat,
             _plugin: plugin,
             _engine: engine,
             at: Instant::now(),
@@ -82,36 +106,11 @@ impl Plugin {
         context: Context,
     ) -> Outcome {
         let began = Instant::now();
+        let trail = self.trail(Some((request.chat.clone(), request.id.clone())));
+        let mut tally = Tally::begin(trail, tool, &request, began);
         let started = Started::default();
-        let deadline = began + self.time_of(tool);
-        let call = Call {
-            request: Arc::clone(&request),
-            workspace: Arc::clone(&context.workspace),
-            deadline,
-            max_wait: context.max_wait,
-            cancelled: context.cancelled.clone(),
-            started: started.clone(),
-        };
-        let wit_call = wit::Call {
-            id: request.id.to_string(),
-            tool: tool.to_owned(),
-            arguments: request.arguments.as_str().to_owned(),
-        };
-        let guest = self.spawn(Some(call), move |plugin, store| {
-            Box::pin(async move {
-                plugin
-                    .toolhost_plugin_tools()
-                    .call_call_tool(store, &wit_call)
-                    .await
-            })
-        });
-        let result = settle(guest, deadline, &context.cancelled, &self.limits).await;
-        let result = match result {
-            Ok(replied) => replied
-                .map_err(ToolError::from)
-                .and_then(|reply| reply::check(reply, self.limits.reply)),
-            Err(failure) => Err(failure.into()),
-        };
+        let ran = self.run(began, tool, &request, &context, &started, &mut tally);
+        let result = ran.await;
         let cancelled = context.cancelled.is_cancelled();
         let replied = result.as_ref().is_ok() && !cancelled;
         let processes = started.all().await;
@@ -129,36 +128,114 @@ impl Plugin {
                 tracing::debug!(process = process.id, %error, "failed to end the process of a failed call");
             }
         }
+        let processes: Vec<String> = processes.into_iter().map(|process| process.id).collect();
+        tally.end(&result, &processes);
         Outcome {
             id: request.id.clone(),
             tool: request.tool.clone(),
             result,
             cancelled,
-            processes: processes.into_iter().map(|process| process.id).collect(),
+            processes,
             duration: began.elapsed(),
             queued: began.saturating_duration_since(admitted.at),
         }
     }
 
+    /// Has the call approved if that is needed, and runs its guest.
+    async fn run(
+        &self,
+        began: Instant,
+        tool: &str,
+        request: &Arc<Request>,
+        context: &Context,
+        started: &Started,
+        tally: &mut Tally,
+    ) -> Result<Reply, ToolError> {
+        let time = self.time_of(tool);
+        let deadline = Deadline {
+            at: began + time,
+            after: time,
+        };
+        let hints = self.definition(tool).map(|tool| tool.hints);
+        let case = Case {
+            approval: &context.approval,
+            trail: tally.trail(),
+            tool,
+            hints: hints.unwrap_or_default(),
+            request,
+        };
+        approve(&case, &deadline, &context.cancelled).await?;
+        let call = Call {
+            request: Arc::clone(request),
+            workspace: Arc::clone(&context.workspace),
+            deadline: deadline.at,
+            max_wait: context.max_wait,
+            cancelled: context.cancelled.clone(),
+            started: started.clone(),
+        };
+        let wit_call = wit::Call {
+            id: request.id.to_string(),
+            tool: tool.to_owned(),
+            arguments: request.arguments.as_str().to_owned(),
+        };
+        let trail = tally.trail().clone();
+        let (guest, usage) = self.spawn(trail, Some(call), move |plugin, store| {
+            Box::pin(async move {
+                plugin
+                    .toolhost_plugin_tools()
+                    .call_call_tool(store, &wit_call)
+                    .await
+            })
+        });
+        tally.watch(usage);
+        let settled = settle(guest, &deadline, &context.cancelled, &self.limits).await;
+        let reply = match settled {
+            Ok(Ok(reply)) => reply::check(reply, self.limits.reply),
+            Ok(Err(error)) => return Err(error.into()),
+            Err(failure) => Err(failure),
+        };
+        reply.map_err(|failure| {
+            tally.failed(&failure);
+            failure.into()
+        })
+    }
+
     /// Asks the plugin for its tools, outside any call.
     pub(super) async fn list_tools(&self) -> Result<Vec<wit::Tool>, LoadError> {
-        let guest = self.spawn(None, |plugin, store| {
+        let trail = self.trail(None);
+        let (guest, _) = self.spawn(trail.clone(), None, |plugin, store| {
             Box::pin(async move { plugin.toolhost_plugin_tools().call_list_tools(store).await })
         });
         let never = CancellationToken::new();
-        match settle(guest, Instant::now() + LIST_TOOLS, &never, &self.limits).await {
+        let deadline = Deadline {
+            at: Instant::now() + LIST_TOOLS,
+            after: LIST_TOOLS,
+        };
+        let settled = settle(guest, &deadline, &never, &self.limits).await;
+        if let Err(failure) = &settled {
+            tally::count(&trail, failure);
+        }
+        match settled {
             Ok(listed) => listed.map_err(LoadError::ListTools),
             Err(Failure::Unfit(text)) => Err(LoadError::Mismatch(text)),
             Err(failure) => Err(LoadError::ListTools(failure.to_string())),
         }
     }
 
+    fn trail(&self, call: Option<(ChatId, CallId)>) -> Trail {
+        let engine = &self.engine;
+        let name = Arc::clone(&self.name);
+        Trail::new(engine.audit.clone(), engine.metrics.clone(), name, call)
+    }
+
+    fn definition(&self, tool: &str) -> Option<&Definition> {
+        let mut tools = self.tools().iter();
+        tools.find(|definition| definition.name == tool)
+    }
+
     fn time_of(&self, tool: &str) -> Duration {
-        let definition = self
-            .tools()
-            .iter()
-            .find(|definition| definition.name == tool);
-        let asked = definition
+        let asked = self
+            .definition(tool)
             .and_then(|definition| definition.max_duration_ms)
             .map(Duration::from_millis);
         asked
@@ -167,7 +244,7 @@ impl Plugin {
     }
 
     /// Starts a guest on the threads for guests: a fresh store and instance, and one use of it.
-    fn spawn<T, U>(&self, call: Option<Call>, use_it: U) -> Guest<T>
+    fn spawn<T, U>(&self, trail: Trail, call: Option<Call>, use_it: U) -> (Guest<T>, Usage)
     where
         T: Send + 'static,
         U: for<'a> FnOnce(
@@ -178,18 +255,7 @@ impl Plugin {
             + 'static,
     {
         let inner = &self.engine.inner;
-        let name: Arc<str> = call
-            .as_ref()
-            .map_or("", |call| call.request.id.as_str())
-            .into();
-        let trail = Trail {
-            audit: Audit::default(),
-            plugin: Arc::clone(&self.name),
-            call: call
-                .as_ref()
-                .map(|call| (call.request.chat.clone(), call.request.id.clone())),
-        };
-        let log = LineLog::new(Arc::clone(&self.name), name, self.limits.log);
+        let log = LineLog::new(&trail, self.limits.log);
         let work = Arc::new(Work::limited(self.limits.guest_time));
         let scope = Scope {
             call,
@@ -197,10 +263,15 @@ impl Plugin {
             log,
             files: self.files,
             trail,
+            allowance: Allowance::new(self.limits.process_starts, self.limits.host_data),
             work: Arc::clone(&work),
         };
         let meter = Meter::new(self.limits.guest_time, work);
         let mut store = store::make(&self.engine, &self.limits, scope, Arc::clone(&meter));
+        let usage = Usage {
+            meter: Arc::clone(&meter),
+            memory: Arc::clone(store.data().limiter.peak()),
+        };
         let (pre, limits, plugin) = (
             self.pre.clone(),
             self.limits.clone(),
@@ -218,7 +289,7 @@ impl Plugin {
             tracing::debug!(
                 plugin = &*plugin,
                 guest_time_us = time.used().as_micros(),
-                memory = limiter.memory(),
+                memory = limiter.peak().load(Ordering::Relaxed),
                 ok = result.is_ok(),
                 "a guest ended"
             );
@@ -230,7 +301,7 @@ impl Plugin {
             Arc::clone(&inner.ticker),
             Arc::clone(&inner.heavy),
         );
-        Guest(self.engine.guests().spawn(metered))
+        (Guest(self.engine.guests().spawn(metered)), usage)
     }
 }
 
@@ -243,19 +314,34 @@ impl<T> Drop for Guest<T> {
     }
 }
 
+/// When the host ends a call.
+pub(super) struct Deadline {
+    /// When it is.
+    pub(super) at: Instant,
+    /// How long after the call began that is.
+    pub(super) after: Duration,
+}
+
+impl Deadline {
+    /// Returns what ends a call then.
+    pub(super) fn passed(&self) -> Failure {
+        Failure::Limit(Reached::time(LimitKind::Deadline, self.after))
+    }
+}
+
 /// Waits for a guest until its deadline, and not much longer than somebody cancels its call.
 async fn settle<T>(
     mut guest: Guest<T>,
-    deadline: Instant,
+    deadline: &Deadline,
     cancelled: &CancellationToken,
     limits: &Limits,
 ) -> Result<T, Failure> {
     let ended = tokio::select! {
         biased;
         ended = &mut guest.0 => Some(ended),
-        () = tokio::time::sleep_until(deadline) => None,
+        () = tokio::time::sleep_until(deadline.at) => None,
         () = cancelled.cancelled() => {
-            let grace = (Instant::now() + limits.cancel_grace).min(deadline);
+            let grace = (Instant::now() + limits.cancel_grace).min(deadline.at);
             tokio::time::timeout_at(grace, &mut guest.0).await.ok()
         }
     };
@@ -269,7 +355,7 @@ async fn settle<T>(
             Err(if cancelled.is_cancelled() {
                 Failure::Cancelled
             } else {
-                Failure::Deadline
+                deadline.passed()
             })
         }
     }

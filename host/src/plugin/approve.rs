@@ -1,0 +1,91 @@
+//! Asking before a tool runs that may destroy something. No guest is there yet: only the place of the call is held.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::run::Deadline;
+use crate::approval::{Answer, Approval, Question};
+use crate::audit::Trail;
+use crate::call::Request;
+use crate::tool::{ErrorKind, Hints, ToolError};
+
+/// What is asked about, and who.
+pub(super) struct Case<'a> {
+    pub(super) approval: &'a Approval,
+    pub(super) trail: &'a Trail,
+    /// The name that the plugin gave the tool.
+    pub(super) tool: &'a str,
+    pub(super) hints: Hints,
+    pub(super) request: &'a Request,
+}
+
+/// Returns once the call may run.
+///
+/// # Errors
+///
+/// If it may not, if there is no answer, or if the call ended before there was one.
+pub(super) async fn approve(
+    case: &Case<'_>,
+    deadline: &Deadline,
+    cancelled: &CancellationToken,
+) -> Result<(), ToolError> {
+    let &Case {
+        approval,
+        trail,
+        tool,
+        hints,
+        request,
+    } = case;
+    if !approval.is_needed(hints) {
+        return Ok(());
+    }
+    let broken = |error: serde_json::Error| Failure::Broken(error.to_string());
+    let arguments: &RawValue = serde_json::from_str(request.arguments.as_str()).map_err(broken)?;
+    let question = Question {
+        chat: request.chat.as_str(),
+        call: request.id.as_str(),
+        plugin: &trail.plugin,
+        tool,
+        hints,
+        arguments,
+    };
+    let refused = |reason: &str| {
+        let fields = json!({ "tool": tool, "reason": reason });
+        trail.event("approval_refused", fields);
+    };
+    trail.event("approval_asked", json!({ "tool": tool }));
+    let ended = |failure: Failure| {
+        refused(&failure.to_string());
+        if let Failure::Limit(reached) = &failure {
+            trail.limit(reached.kind);
+        }
+        failure
+    };
+    let answer = tokio::select! {
+        biased;
+        () = cancelled.cancelled() => return Err(ended(Failure::Cancelled).into()),
+        () = tokio::time::sleep_until(deadline.at) => return Err(ended(deadline.passed()).into()),
+        answer = approval.ask(&question) => answer,
+    };
+    trail.metrics.approval(&trail.plugin, answer.name());
+    match &answer {
+        Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
+        Answer::Refused(reason) => refused(reason),
+        Answer::Failed(problem) => {
+            let plugin = &*trail.plugin;
+            tracing::warn!(
+                plugin,
+                tool,
+                problem,
+                "the approval hook failed, so a call was refused"
+            );
+            refused(problem);
+        }
+    }
+    match answer.refusal() {
+        None => Ok(()),
+        Some(text) => Err(ToolError::new(ErrorKind::Denied, text)),
+    }
+}

@@ -1,0 +1,65 @@
+//! How many calls of one plugin each chat runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::id::ChatId;
+
+/// The calls that run, by chat. Chats without any are not in it.
+#[derive(Debug, Default)]
+pub(super) struct Chats(Mutex<HashMap<ChatId, usize>>);
+
+/// The place of one call, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct ChatPlace {
+    chats: Arc<Chats>,
+    chat: ChatId,
+}
+
+impl Chats {
+    /// Takes a place of at most so many that a chat has at the same time.
+    pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPlace> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = running.get(chat).copied().unwrap_or_default();
+        if count >= most {
+            return None;
+        }
+        running.insert(chat.clone(), count + 1);
+        Some(ChatPlace {
+            chats: Arc::clone(self),
+            chat: chat.clone(),
+        })
+    }
+}
+
+impl Drop for ChatPlace {
+    fn drop(&mut self) {
+        let mut running = self.chats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = running.get_mut(&self.chat) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.chat);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_chat_has_places_of_its_own() {
+        let chats = Arc::new(Chats::default());
+        let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());
+        let first = chats.take(&a, 2).unwrap();
+        let second = chats.take(&a, 2).unwrap();
+        assert!(chats.take(&a, 2).is_none());
+        assert!(chats.take(&b, 2).is_some());
+        drop(first);
+        assert!(chats.take(&a, 2).is_some());
+        drop(second);
+        assert!(chats.0.lock().unwrap().is_empty());
+        assert!(chats.take(&a, 0).is_none());
+    }
+}

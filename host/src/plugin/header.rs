@@ -1,0 +1,97 @@
+//! What the audit trail says of a plugin that was loaded.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Limits, Options, Plugin};
+use crate::audit::Header;
+use crate::capability::{FilesGrant, Grants};
+
+impl Plugin {
+    /// Returns what the audit trail says of this plugin, which was loaded from this component with these options.
+    pub(crate) fn header(&self, component: &[u8], options: &Options) -> Header {
+        let names = |map: &std::collections::BTreeMap<String, String>| {
+            map.keys().cloned().collect::<Vec<String>>()
+        };
+        let types = self.pre.instance_pre().component().component_type();
+        let imports = types.imports(&self.engine.inner.wasm);
+        Header {
+            plugin: options.name.clone(),
+            sha256: sha256(component),
+            size: component.len(),
+            imports: imports.map(|(name, _)| name.to_owned()).collect(),
+            grants: grants(&options.grants),
+            limits: limits(&options.limits),
+            settings: names(&options.settings.settings),
+            secrets: names(&options.settings.secrets),
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut hex = String::new();
+    for byte in Sha256::digest(bytes) {
+        _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+fn grants(grants: &Grants) -> Value {
+    let files = match grants.files {
+        FilesGrant::None => "none",
+        FilesGrant::Read => "read",
+        FilesGrant::Write => "write",
+    };
+    let http = grants.http.iter().map(|pattern| format!("{pattern:?}"));
+    let preopens = grants.preopens.iter().map(|preopen| {
+        json!({
+            "directory": preopen.directory.to_string_lossy(),
+            "name": preopen.name,
+            "write": preopen.write,
+        })
+    });
+    json!({
+        "processes": grants.processes,
+        "files": files,
+        "http": http.collect::<Vec<_>>(),
+        "env": grants.env,
+        "preopens": preopens.collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the limits that are not the defaults, times in milliseconds.
+fn limits(limits: &Limits) -> Value {
+    let named = |limits: &Limits| {
+        let time = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        [
+            ("memory", limits.memory as u64),
+            ("table_elements", limits.table_elements as u64),
+            ("handles", limits.handles as u64),
+            ("guest_time_ms", time(limits.guest_time)),
+            ("deadline_ms", time(limits.deadline)),
+            ("max_deadline_ms", time(limits.max_deadline)),
+            ("cancel_grace_ms", time(limits.cancel_grace)),
+            ("reply", limits.reply as u64),
+            ("log", limits.log as u64),
+            ("host_call_data", limits.host_call_data as u64),
+            ("host_data", limits.host_data as u64),
+            ("concurrent_calls", limits.concurrent_calls as u64),
+            ("calls_per_chat", limits.calls_per_chat as u64),
+            ("instances", limits.instances as u64),
+            ("process_starts", limits.process_starts.into()),
+            ("http_requests", limits.http_requests.into()),
+            ("http_bytes", limits.http_bytes),
+            ("component", limits.component as u64),
+            ("compile_time_ms", time(limits.compile_time)),
+        ]
+    };
+    let (own, defaults) = (named(limits), named(&Limits::default()));
+    let different = own.into_iter().zip(defaults);
+    different
+        .filter(|(own, default)| own != default)
+        .map(|((name, value), _)| (name.to_owned(), value.into()))
+        .collect::<Map<_, _>>()
+        .into()
+}

@@ -1,0 +1,139 @@
+//! What is recorded and counted of one call, from before it runs until it ended, however it does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::failure::Failure;
+use super::meter::Meter;
+use crate::audit::Trail;
+use crate::call::Request;
+use crate::metrics::{LimitKind, Running, Used};
+use crate::tool::{ErrorKind, Reply, ToolError};
+
+/// What a guest uses, for those who do not have its store.
+#[derive(Clone, Debug)]
+pub(super) struct Usage {
+    pub(super) meter: Arc<Meter>,
+    pub(super) memory: Arc<AtomicUsize>,
+}
+
+impl Usage {
+    fn used(&self) -> Used {
+        Used {
+            guest_time: self.meter.used(),
+            memory: self.memory.load(Ordering::Relaxed) as u64,
+        }
+    }
+}
+
+/// A call that runs. Dropped without [`Tally::end`], it was dropped by whoever ran it.
+#[derive(Debug)]
+pub(super) struct Tally {
+    trail: Trail,
+    /// The name that the plugin gave the tool.
+    tool: String,
+    began: Instant,
+    usage: Option<Usage>,
+    ended: bool,
+    _running: Running,
+}
+
+impl Tally {
+    pub(super) fn begin(trail: Trail, tool: &str, request: &Request, began: Instant) -> Self {
+        let arguments = blake3::Hash::from_bytes(*request.arguments.digest());
+        let fields = json!({
+            "tool": tool,
+            "arguments": arguments.to_hex().as_str(),
+            "arguments_size": request.arguments.as_str().len(),
+        });
+        trail.event("call_started", fields);
+        Self {
+            _running: trail.metrics.running(&trail.plugin),
+            tool: tool.to_owned(),
+            trail,
+            began,
+            usage: None,
+            ended: false,
+        }
+    }
+
+    pub(super) fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
+    /// Looks at a guest from here on.
+    pub(super) fn watch(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+
+    /// Counts why a guest gave no answer.
+    pub(super) fn failed(&self, failure: &Failure) {
+        count(&self.trail, failure);
+    }
+
+    /// Records the end of the call, with the ids of the processes that it started.
+    pub(super) fn end(mut self, result: &Result<Reply, ToolError>, processes: &[String]) {
+        self.write(outcome(result), processes);
+    }
+
+    fn write(&mut self, outcome: &'static str, processes: &[String]) {
+        self.ended = true;
+        let used = self.usage.as_ref().map(Usage::used).unwrap_or_default();
+        let duration = self.began.elapsed();
+        let fields = json!({
+            "tool": self.tool,
+            "outcome": outcome,
+            "duration_ms": milliseconds(duration),
+            "guest_time_ms": milliseconds(used.guest_time),
+            "memory": used.memory,
+            "processes": processes,
+            "left_out": self.trail.left_out(),
+        });
+        self.trail.event("call", fields);
+        let metrics = &self.trail.metrics;
+        metrics.call(&self.trail.plugin, outcome, duration, &used);
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.write("dropped", &[]);
+        }
+    }
+}
+
+/// Counts why a guest gave no answer, be it in a call or while it was asked for its tools.
+pub(super) fn count(trail: &Trail, failure: &Failure) {
+    match failure {
+        Failure::Limit(reached) => trail.limit(reached.kind),
+        Failure::Crowded => trail.limit(LimitKind::CallsInAll),
+        Failure::Trap(_) => trail.metrics.trap(&trail.plugin),
+        Failure::Cancelled | Failure::Unfit(_) | Failure::Broken(_) => {}
+    }
+}
+
+fn outcome(result: &Result<Reply, ToolError>) -> &'static str {
+    match result {
+        Ok(reply) if reply.is_error => "error",
+        Ok(_) => "ok",
+        Err(error) => match error.kind {
+            ErrorKind::UnknownTool => "unknown_tool",
+            ErrorKind::InvalidArguments => "invalid_arguments",
+            ErrorKind::Denied => "denied",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Failed => "failed",
+            ErrorKind::Limit => "limit",
+            ErrorKind::Broken => "broken",
+            ErrorKind::Cancelled => "cancelled",
+        },
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
