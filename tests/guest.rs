@@ -1,6 +1,6 @@
 //! Guests from their text; see `guests/README.md`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolhost::plugin::Limits;
 use toolhost::{FilesGrant, Grants, Options};
@@ -9,9 +9,20 @@ use wit_parser::Resolve;
 
 /// The bytes of the guest in `guests/<name>.wat`, as a component unless it is told otherwise.
 pub(crate) fn guest(name: &str) -> Vec<u8> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
-    let read = |file: String| std::fs::read_to_string(directory.join(file)).unwrap();
-    let text = read(format!("{name}.wat"));
+    component(name, read(&format!("{name}.wat")))
+}
+
+/// Reads a file of the directory of guests.
+fn read(file: &str) -> String {
+    std::fs::read_to_string(directory().join(file)).unwrap()
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests")
+}
+
+/// The bytes of a guest of this text, as a component unless it is told otherwise.
+pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
     let code = text
         .lines()
         .find(|line| !line.starts_with(";;"))
@@ -23,17 +34,15 @@ pub(crate) fn guest(name: &str) -> Vec<u8> {
     let text = if whole {
         text
     } else {
-        format!("(module {text}\n{})", read("prelude.wat".into()))
+        format!("(module {text}\n{})", read("prelude.wat"))
     };
     let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     if name == "core_module" {
         return module;
     }
     let mut resolve = Resolve::default();
-    resolve.push_dir(directory.join("../../wit")).unwrap();
-    let package = resolve
-        .push_str("wasi.wit", &read("wasi.wit".into()))
-        .unwrap();
+    resolve.push_dir(directory().join("../../wit")).unwrap();
+    let package = resolve.push_str("wasi.wit", &read("wasi.wit")).unwrap();
     let world = resolve.select_world(&[package], Some("hostile")).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
     let mut encoder = ComponentEncoder::default();

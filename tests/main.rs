@@ -39,6 +39,15 @@ mod containment;
 /// Hostile guests, each held by its limit.
 mod sandbox;
 
+/// Every limit, with its text and its metric.
+mod limits;
+
+/// The audit trail, and what a crash or a full disk leaves of it.
+mod audit;
+
+/// The hook that is asked before a tool may destroy something.
+mod approval;
+
 /// The contract: documented, and kept by the embedded tools.
 mod contract;
 

@@ -144,7 +144,7 @@ async fn a_deadline_ends_a_guest_that_has_guest_time_left() {
     let outcome = setup.outcome("t", json!({})).await;
     assert_limit(
         outcome.result.as_ref().unwrap_err(),
-        "its deadline has passed",
+        "deadline of 100 ms reached",
     );
     // Its place is free again.
     let again = setup.outcome("t", json!({})).await;
@@ -195,7 +195,7 @@ async fn handle_hoard() {
 async fn giant_reply() {
     assert_limit(
         &error_of("giant_reply").await,
-        "its reply has 2097216 bytes, the most is 1 MiB",
+        "reply limit of 1 MiB reached: it has 2097216 bytes",
     );
 }
 
@@ -397,7 +397,7 @@ async fn as_many_calls_as_there_are_places() {
     let refused = setup.host.call(requests[2].clone()).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "2 calls run, which is the most; try again later"
+        "limit of 2 calls of the plugin at the same time reached; try again later"
     );
     // A repeat of a running call needs no place: it attaches.
     let repeat = setup.host.call(requests[0].clone());

@@ -1,0 +1,405 @@
+//! The approval hook: real scripts and a real HTTP server that approve, refuse, answer nonsense, hang, or are not there.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use toolhost::approval::{Approval, Header, Url};
+use toolhost::audit::{Audit, Config};
+use toolhost::metrics::Metrics;
+use toolhost::plugin::Limits;
+use toolhost::state_dir::StateDir;
+use toolhost::tool::{ErrorKind, ToolError};
+
+use crate::guest::{guest, limited};
+use crate::harness::{PATIENCE, Setup, call, file, request, until_dead};
+
+/// What is not a matter of time here gets as much of it as there is.
+const LONG: Duration = Duration::from_secs(3600);
+
+const FAILED: &str = "the call was not approved: whoever approves calls could not be asked; the operator's log says why";
+
+/// A script in a directory of its own, which it knows as `$1`.
+struct Script {
+    directory: tempfile::TempDir,
+}
+
+impl Script {
+    fn new(text: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let script = Self { directory };
+        let path = script.path("hook");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+        script
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn approval(&self, timeout: Duration) -> Approval {
+        let directory = self.directory.path().to_str().unwrap().to_owned();
+        // Through a shell: a file that was just written may still be open in a child of another test.
+        let hook = self.path("hook").to_str().unwrap().to_owned();
+        Approval::command("sh", vec![hook, directory], timeout).unwrap()
+    }
+}
+
+/// A host with a tool that promises nothing, and its trail.
+struct Asking {
+    setup: Setup,
+    metrics: Metrics,
+    trail: tempfile::TempDir,
+}
+
+impl Asking {
+    async fn new(approval: Approval) -> Self {
+        Self::limited(approval, Limits::default()).await
+    }
+
+    async fn limited(approval: Approval, limits: Limits) -> Self {
+        let trail = tempfile::tempdir().unwrap();
+        let metrics = Metrics::default();
+        let directory = StateDir::open(&trail.path().join("audit")).unwrap();
+        let audit = Audit::open(directory, &Config::default(), &metrics).unwrap();
+        let setup = Setup::with(|builder| {
+            builder
+                .audit(audit)
+                .metrics(metrics.clone())
+                .approval(approval)
+                .plugin(guest("well_behaved"), limited("p", limits))
+        })
+        .await;
+        Self {
+            setup,
+            metrics,
+            trail,
+        }
+    }
+
+    async fn error(&self) -> ToolError {
+        let outcome = self.setup.outcome("t", json!({ "x": 1 })).await;
+        outcome.result.clone().expect_err("it is refused")
+    }
+
+    /// The events about approvals, after the end of the host.
+    async fn events(self) -> Vec<Value> {
+        self.setup.host.shutdown().await;
+        let text = std::fs::read_to_string(self.trail.path().join("audit/audit.jsonl")).unwrap();
+        let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let about = |event: &Value| event["event"].as_str().unwrap().starts_with("approval");
+        events.filter(about).collect()
+    }
+
+    fn counted(&self, answer: &str) -> bool {
+        let line =
+            format!("toolhost_plugin_approvals_total{{plugin=\"p\",answer=\"{answer}\"}} 1\n");
+        self.metrics.text().contains(&line)
+    }
+}
+
+fn denied(error: &ToolError, text: &str) {
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Denied, text)
+    );
+}
+
+#[tokio::test]
+async fn a_script_approves() {
+    let script = Script::new("cat > \"$1/question\"; env > \"$1/env\"; pwd >> \"$1/env\"; exit 0");
+    let asking = Asking::new(script.approval(LONG)).await;
+    let request = request("chat-1", "t", &json!({ "x": [1, "two"] }));
+    let outcome = call(&asking.setup.host, request.clone()).await.unwrap();
+    assert!(!outcome.is_error(), "{outcome:?}");
+    let question = std::fs::read_to_string(script.path("question")).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&question).unwrap(),
+        json!({
+            "chat": "chat-1", "call": request.id.as_str(), "plugin": "p", "tool": "t",
+            "hints": { "read_only": false, "non_destructive": false, "idempotent": false, "closed_world": false },
+            "arguments": { "x": [1, "two"] },
+        })
+    );
+    // Nothing of the host's environment, and not its directory.
+    let environment = std::fs::read_to_string(script.path("env")).unwrap();
+    for line in environment.lines() {
+        let name = line.split('=').next().unwrap();
+        assert!(
+            ["PATH", "LANG", "PWD", "OLDPWD", "SHLVL", "_", "/"].contains(&name),
+            "{line}"
+        );
+    }
+    assert!(environment.ends_with("\n/\n"));
+    assert!(asking.counted("granted"));
+    let events = asking.events().await;
+    let names: Vec<_> = events.iter().map(|event| &event["event"]).collect();
+    assert_eq!(names, ["approval_asked", "approval_granted"]);
+    assert!(
+        events
+            .iter()
+            .all(|event| event["call"] == request.id.as_str() && event["tool"] == "t")
+    );
+}
+
+#[tokio::test]
+async fn a_script_refuses() {
+    // It reads nothing of the question, and what it leaves running holds its output open.
+    let script = Script::new("sleep 1000 & echo $! > \"$1/pid\"; echo 'not on a Friday'; exit 1");
+    let asking = Asking::new(script.approval(LONG)).await;
+    denied(
+        &asking.error().await,
+        "the call was not approved: not on a Friday",
+    );
+    let pid = std::fs::read_to_string(script.path("pid")).unwrap();
+    let pid = nix::unistd::Pid::from_raw(pid.trim().parse().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
+    assert!(asking.counted("refused"));
+    let events = asking.events().await;
+    assert_eq!(events[1]["event"], "approval_refused");
+    assert_eq!(events[1]["reason"], "not on a Friday");
+    let silent = Asking::new(Script::new("exit 1").approval(LONG)).await;
+    denied(
+        &silent.error().await,
+        "the call was not approved; no reason was given",
+    );
+    let endless = Script::new("yes no | head -c 1000000; exit 1");
+    let endless = Asking::new(endless.approval(LONG)).await;
+    let reason = "no\n".repeat(1000);
+    let text = format!(
+        "the call was not approved: {}",
+        reason.get(..2048).unwrap().trim()
+    );
+    denied(&endless.error().await, &text);
+}
+
+#[tokio::test]
+async fn a_broken_script_approves_nothing() {
+    for (text, why) in [
+        ("exit 7", "it ended with exit status: 7"),
+        ("kill -9 $$", "it ended with signal: 9 (SIGKILL)"),
+    ] {
+        let asking = Asking::new(Script::new(text).approval(LONG)).await;
+        denied(&asking.error().await, FAILED);
+        assert!(asking.counted("failed"));
+        assert_eq!(asking.events().await[1]["reason"], why);
+    }
+    let missing = Approval::command("/nonexistent/hook", Vec::new(), LONG).unwrap();
+    let asking = Asking::new(missing).await;
+    denied(&asking.error().await, FAILED);
+    let why = asking.events().await[1]["reason"].clone();
+    assert_eq!(
+        why,
+        "/nonexistent/hook cannot be run: No such file or directory (os error 2)"
+    );
+    let error = Approval::command("./hook", Vec::new(), LONG).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the program \"./hook\" of the approval hook is neither an absolute path nor a name to be looked up"
+    );
+}
+
+/// Leaves the ids of its two processes, and does not answer.
+const HANGS: &str =
+    "sleep 1000 & echo $$ $! > \"$1/pids.new\"; mv \"$1/pids.new\" \"$1/pids\"; wait";
+
+async fn hook_is_dead(script: &Script) {
+    let pids = file(&script.path("pids")).await;
+    for pid in pids.split_whitespace() {
+        until_dead(pid.parse().unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_hangs_is_killed_with_its_children() {
+    let script = Script::new(HANGS);
+    let hook = script.approval(Duration::from_secs(2));
+    let asking = Asking::new(hook).await;
+    denied(&asking.error().await, FAILED);
+    hook_is_dead(&script).await;
+    let events = asking.events().await;
+    assert_eq!(events[1]["reason"], "it did not answer within 2000 ms");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_stops_waiting() {
+    let script = Script::new(HANGS);
+    let asking = Asking::new(script.approval(LONG)).await;
+    let host = asking.setup.host.clone();
+    let calling = tokio::spawn(async move { host.call(request("chat", "t", &json!({}))).await });
+    file(&script.path("pids")).await;
+    asking.setup.host.shutdown().await;
+    let outcome = calling.await.unwrap().unwrap();
+    let error = outcome.result.as_ref().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled, "{error}");
+    assert!(outcome.cancelled);
+    hook_is_dead(&script).await;
+    assert_eq!(asking.events().await[1]["reason"], "the call was cancelled");
+}
+
+#[tokio::test]
+async fn the_wait_counts_towards_the_deadline_and_is_no_guest_time() {
+    let script = Script::new(HANGS);
+    let limits = Limits {
+        deadline: Duration::from_secs(2),
+        guest_time: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let asking = Asking::limited(script.approval(LONG), limits).await;
+    let error = asking.error().await;
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (
+            ErrorKind::Limit,
+            "the tool was stopped: deadline of 2000 ms reached"
+        )
+    );
+    hook_is_dead(&script).await;
+    let metric = "toolhost_plugin_limits_hit_total{plugin=\"p\",limit=\"deadline\"} 1\n";
+    assert!(asking.metrics.text().contains(metric));
+    let slow = Script::new("sleep 1; exit 0");
+    let limits = Limits {
+        guest_time: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let asking = Asking::limited(slow.approval(LONG), limits).await;
+    assert!(!asking.setup.outcome("t", json!({})).await.is_error());
+}
+
+#[tokio::test]
+async fn tools_that_only_read_never_ask() {
+    let script = Script::new("touch \"$1/asked\"; exit 1");
+    let asking = Asking::new(script.approval(LONG)).await;
+    asking.setup.call("process_list", json!({})).await;
+    std::fs::write(asking.setup.root().join("file"), "x\n").unwrap();
+    asking
+        .setup
+        .call("read_file", json!({ "path": "file" }))
+        .await;
+    assert!(!script.path("asked").exists());
+    let arguments = json!({ "command": "touch ran" });
+    let outcome = asking.setup.outcome("execute", arguments).await;
+    denied(
+        outcome.result.as_ref().unwrap_err(),
+        "the call was not approved; no reason was given",
+    );
+    assert!(script.path("asked").exists() && !asking.setup.root().join("ran").exists());
+}
+
+/// What a server was asked: headers and body of each request.
+type Asked = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
+
+async fn remember(State(asked): State<Asked>, headers: HeaderMap, body: String) -> &'static str {
+    let body = serde_json::from_str(&body).unwrap();
+    asked.lock().unwrap().push((headers, body));
+    r#"{"approved":true}"#
+}
+
+/// A server that answers in another way at each path. Returns its address, and what it was asked at `/yes`.
+async fn server() -> (String, Asked) {
+    async fn hang() -> Response {
+        std::future::pending().await
+    }
+    let text = |text: &'static str| post(async move || text);
+    let asked = Asked::default();
+    let routes = Router::new()
+        .route("/yes", post(remember))
+        .route(
+            "/no",
+            text(r#"{"approved":false,"reason":"ask Ada first"}"#),
+        )
+        .route("/garbage", text("yes"))
+        .route("/neither", text("{}"))
+        .route("/text", text(r#"{"approved":"true"}"#))
+        .route("/error", post(async || StatusCode::INTERNAL_SERVER_ERROR))
+        .route(
+            "/elsewhere",
+            post(async || Redirect::temporary("/yes").into_response()),
+        )
+        .route(
+            "/huge",
+            post(async || " ".repeat(1 << 20) + r#"{"approved":true}"#),
+        )
+        .route("/hang", post(hang))
+        .with_state(Arc::clone(&asked));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (url, asked)
+}
+
+fn at(url: &str) -> Approval {
+    Approval::url(Url::new(url, &[], None).unwrap(), PATIENCE)
+}
+
+#[tokio::test]
+async fn a_url_approves() {
+    let (url, asked) = server().await;
+    let secret = tempfile::tempdir().unwrap();
+    let token = secret.path().join("token");
+    std::fs::write(&token, "t0ken\n").unwrap();
+    let headers = [Header {
+        name: "X-Team".into(),
+        value: "tools".into(),
+    }];
+    let hook = Url::new(&format!("{url}/yes"), &headers, Some(token.clone())).unwrap();
+    let asking = Asking::new(Approval::url(hook, PATIENCE)).await;
+    let outcome = asking.setup.outcome("t", json!({ "x": 1 })).await;
+    assert!(!outcome.is_error(), "{outcome:?}");
+    {
+        let asked = asked.lock().unwrap();
+        let (headers, body) = &asked[0];
+        assert_eq!(headers["authorization"], "Bearer t0ken");
+        assert_eq!(headers["x-team"], "tools");
+        assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(
+            (&body["tool"], &body["arguments"]),
+            (&json!("t"), &json!({ "x": 1 }))
+        );
+    }
+    // Without its token, it is not asked.
+    std::fs::remove_file(token).unwrap();
+    denied(&asking.error().await, FAILED);
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert!(asking.counted("granted") && asking.counted("failed"));
+}
+
+#[tokio::test]
+async fn a_url_refuses_or_is_broken() {
+    let (url, asked) = server().await;
+    let refusing = Asking::new(at(&format!("{url}/no"))).await;
+    denied(
+        &refusing.error().await,
+        "the call was not approved: ask Ada first",
+    );
+    for (path, why) in [
+        ("/garbage", "its answer is not what it should be"),
+        ("/neither", "missing field `approved`"),
+        ("/text", "its answer is not what it should be"),
+        ("/error", "it answered with status 500"),
+        ("/elsewhere", "it answered with status 307"),
+        ("/huge", "its answer has more than 65536 bytes"),
+    ] {
+        let asking = Asking::new(at(&format!("{url}{path}"))).await;
+        denied(&asking.error().await, FAILED);
+        let reason = asking.events().await[1]["reason"].clone();
+        assert!(reason.as_str().unwrap().contains(why), "{path}: {reason}");
+    }
+    assert!(asked.lock().unwrap().is_empty(), "a redirect was followed");
+    let slow = Url::new(&format!("{url}/hang"), &[], None).unwrap();
+    let slow = Asking::new(Approval::url(slow, Duration::from_millis(200))).await;
+    denied(&slow.error().await, FAILED);
+    // A port that was free a moment ago.
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = format!("http://{}/yes", free.local_addr().unwrap());
+    drop(free);
+    denied(&Asking::new(at(&nobody)).await.error().await, FAILED);
+}
