@@ -207,7 +207,8 @@ async fn calls_at_the_same_time() {
         .unwrap()
         .observed(Default::default(), metrics.clone());
     let load = async |limits: Limits| {
-        let loaded = Plugin::load(&engine, &guest("well_behaved"), limited("p", limits));
+        let guest = guest("well_behaved");
+        let loaded = Plugin::load(&engine, &guest, limited("p", limits));
         loaded.await.unwrap()
     };
     let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());

@@ -19,7 +19,7 @@ use crate::call::{Ledger, Outcome, Refused, Request};
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::id::ChatId;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::plugin::Context;
 use crate::process::{self, Info, Registry};
 use crate::tool::{Definition, ErrorKind};
@@ -57,6 +57,25 @@ struct Inner {
     approval: Approval,
     stopping: CancellationToken,
     calls: TaskTracker,
+}
+
+impl Inner {
+    fn quarantined(&self, plugin: &str, time: Duration) {
+        tracing::error!(
+            plugin,
+            seconds = time.as_secs(),
+            "the plugin is quarantined, because it trapped too often in a row"
+        );
+        self.audit.plugin_quarantined(plugin, time);
+        self.metrics
+            .plugin_state(plugin, metrics::PluginState::Quarantined);
+    }
+
+    fn recovered(&self, plugin: &str) {
+        tracing::info!(plugin, "the plugin works again");
+        self.metrics
+            .plugin_state(plugin, metrics::PluginState::Loaded);
+    }
 }
 
 /// Why a request gets no outcome.
@@ -204,14 +223,8 @@ impl Host {
             let trapped = matches!(&outcome.result, Err(error) if error.kind == ErrorKind::Broken);
             match healthy.ended(trapped) {
                 Change::None => {}
-                Change::Quarantined(time) => tracing::error!(
-                    plugin = route.plugin.name(),
-                    seconds = time.as_secs(),
-                    "the plugin is quarantined, because it trapped too often in a row"
-                ),
-                Change::Recovered => {
-                    tracing::info!(plugin = route.plugin.name(), "the plugin works again");
-                }
+                Change::Quarantined(time) => inner.quarantined(route.plugin.name(), time),
+                Change::Recovered => inner.recovered(route.plugin.name()),
             }
             outcome
         })

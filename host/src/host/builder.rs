@@ -208,7 +208,12 @@ impl Builder {
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
         let engine = Engine::new(cache)?.observed(self.audit.clone(), self.metrics.clone());
-        let plugins = Plugins::new(engine, Arc::clone(&workspace), self.audit.clone(), self.metrics.clone());
+        let plugins = Plugins::new(
+            engine,
+            Arc::clone(&workspace),
+            self.audit.clone(),
+            self.metrics.clone(),
+        );
         let embedded = embedded(self.shell, self.files);
         let mut names = Vec::new();
         for (component, options) in embedded.chain(self.plugins) {

@@ -12,6 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
+use crate::audit::Audit;
+use crate::metrics::{self, Metrics};
 use crate::plugin::{Engine, Limits, LoadError, Plugin};
 use crate::workspace::Workspace;
 
@@ -64,6 +66,8 @@ pub enum PluginError {
 pub(super) struct Plugins {
     engine: Engine,
     workspace: Arc<dyn Workspace>,
+    audit: Audit,
+    metrics: Metrics,
     /// In the order in which their tools are listed.
     entries: Mutex<Vec<Entry>>,
     table: RwLock<Arc<Table>>,
@@ -72,10 +76,17 @@ pub(super) struct Plugins {
 }
 
 impl Plugins {
-    pub(super) fn new(engine: Engine, workspace: Arc<dyn Workspace>) -> Self {
+    pub(super) fn new(
+        engine: Engine,
+        workspace: Arc<dyn Workspace>,
+        audit: Audit,
+        metrics: Metrics,
+    ) -> Self {
         Self {
             engine,
             workspace,
+            audit,
+            metrics,
             entries: Mutex::default(),
             table: RwLock::default(),
             changes: watch::Sender::new(0),
@@ -120,6 +131,8 @@ impl Plugins {
             let stays = entry.embedded || named(entry);
             if !stays {
                 tracing::info!(plugin = entry.name(), "the plugin was removed");
+                self.audit.plugin_removed(entry.name());
+                self.metrics.plugin_removed(entry.name());
             }
             stays
         });
@@ -153,7 +166,7 @@ impl Plugins {
         enabled: bool,
     ) -> Result<PluginInfo, PluginError> {
         self.change(name, async |entry| {
-            entry.enabled = enabled;
+            self.switch(entry, enabled);
             if enabled && entry.plugin.is_none() {
                 let content = entry.content().await;
                 self.load(entry, content).await?;
@@ -206,17 +219,34 @@ impl Plugins {
     async fn update(&self, entry: &mut Entry, source: PluginSource) {
         // What an administrator turned off or on stays so for as long as the configuration says what it said then.
         if source.enabled != entry.source.enabled {
-            entry.enabled = source.enabled;
+            self.switch(entry, source.enabled);
         }
         let changed = source.options != entry.source.options;
         entry.source = source;
         self.refresh(entry, changed).await;
     }
 
+    /// Turns a plugin on or off, as far as that needs no loading.
+    fn switch(&self, entry: &mut Entry, enabled: bool) {
+        if entry.enabled == enabled {
+            return;
+        }
+        entry.enabled = enabled;
+        if enabled {
+            self.audit.plugin_enabled(entry.name());
+        } else {
+            entry.plugin = None;
+            self.audit.plugin_disabled(entry.name());
+            self.metrics
+                .plugin_state(entry.name(), metrics::PluginState::Disabled);
+        }
+    }
+
     /// Loads a plugin if it is to be there and is not, or not as it should be.
     async fn refresh(&self, entry: &mut Entry, changed: bool) {
         if !entry.enabled {
-            entry.plugin = None;
+            let disabled = metrics::PluginState::Disabled;
+            self.metrics.plugin_state(entry.name(), disabled);
             return;
         }
         let content = entry.content().await;
@@ -243,12 +273,15 @@ impl Plugins {
                 Content::Read(bytes, _) => bytes,
                 Content::Unreadable(error) => return Err(error),
             };
-            let plugin = Plugin::load(&self.engine, &bytes, options).await?;
+            let plugin = Plugin::load(&self.engine, &bytes, options.clone()).await?;
+            self.audit.plugin(&plugin.header(&bytes, &options));
             Ok((plugin, workspace))
         };
         match loaded.await {
             Ok((plugin, workspace)) => {
                 entry.take(plugin, workspace);
+                self.metrics
+                    .plugin_state(entry.name(), metrics::PluginState::Loaded);
                 Ok(())
             }
             Err(error) => {
@@ -264,6 +297,11 @@ impl Plugins {
                         ""
                     }
                 );
+                self.audit.plugin_failed(entry.name(), &text);
+                if !former {
+                    self.metrics
+                        .plugin_state(entry.name(), metrics::PluginState::Failed);
+                }
                 entry.error = Some(text);
                 Err(error)
             }

@@ -55,6 +55,7 @@ fn grants(grants: &Grants) -> Value {
     json!({
         "processes": grants.processes,
         "files": files,
+        "file_roots": grants.file_roots,
         "http": http.collect::<Vec<_>>(),
         "env": grants.env,
         "preopens": preopens.collect::<Vec<_>>(),
