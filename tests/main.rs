@@ -48,6 +48,9 @@ mod audit;
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 
+/// Plugins in other languages than Rust.
+mod languages;
+
 /// The contract: documented, and kept by the embedded tools.
 mod contract;
 

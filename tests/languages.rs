@@ -1,0 +1,159 @@
+//! Plugins in other languages: built by `examples/plugins/build`, they load and run with default limits, and what they throw
+//! hurts nobody.
+//!
+//! The components take minutes to build and half a minute to compile, so there is one test for each, and it is skipped where
+//! they were not built.
+
+/// What a call of each costs.
+mod cost;
+/// The examples in Python, and many calls of one plugin at once.
+mod python;
+/// The examples in JavaScript for QuickJS, which have no interfaces of the web.
+mod quickjs;
+/// The examples in JavaScript for StarlingMonkey, which have them.
+mod starlingmonkey;
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use toolhost::call::MAX_DEPTH;
+use toolhost::tool::{ErrorKind, ToolError};
+use toolhost::{Definition, FilesGrant, Options};
+
+use crate::harness::{Server, Setup, logged};
+
+/// A component and its name.
+struct Language {
+    name: &'static str,
+    component: Vec<u8>,
+}
+
+impl Language {
+    /// Reads a component. `None`: it was not built, which is said.
+    fn read(name: &'static str) -> Option<Self> {
+        let directory = std::env::var_os("TOOLHOST_LANGUAGES").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/languages"),
+            PathBuf::from,
+        );
+        let path = directory.join(format!("{name}.wasm"));
+        match std::fs::read(&path) {
+            Ok(component) => Some(Self { name, component }),
+            Err(error) => {
+                let path = path.display();
+                eprintln!(
+                    "skipped: {path}: {error}; build it with `examples/plugins/build {name}`"
+                );
+                None
+            }
+        }
+    }
+
+    /// Options with default limits, nothing granted, and these settings.
+    fn options(&self, settings: &[(&str, &str)]) -> Options {
+        let mut options = Options::new(self.name);
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        options.settings.settings = settings.collect();
+        options
+    }
+
+    /// A host with this plugin and nothing else.
+    async fn host(&self, options: Options) -> Setup {
+        Setup::with(|builder| {
+            builder
+                .without_shell()
+                .files(FilesGrant::None)
+                .plugin(self.component.clone(), options)
+        })
+        .await
+    }
+}
+
+/// What a call is refused with.
+async fn error_of(setup: &Setup, tool: &str, arguments: Value) -> ToolError {
+    let outcome = setup.outcome(tool, arguments).await;
+    outcome.result.clone().expect_err("it must be refused")
+}
+
+/// What a model is told about arguments that do not fit.
+async fn invalid(setup: &Setup, tool: &str, arguments: Value) -> String {
+    let error = error_of(setup, tool, arguments).await;
+    assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
+    error.message
+}
+
+fn definition<'a>(setup: &'a Setup, tool: &str) -> &'a Definition {
+    let mut tools = setup.host.tools().iter();
+    tools.find(|definition| definition.name == tool).unwrap()
+}
+
+/// The reply to arguments that fit the schema of a tool, which fits the schema of its replies.
+async fn reply(setup: &Setup, tool: &str, arguments: Value) -> Value {
+    let definition = definition(setup, tool);
+    assert!(jsonschema::is_valid(&definition.input_schema, &arguments));
+    let reply = setup.call(tool, arguments).await;
+    let promised = definition.output_schema.as_ref().unwrap();
+    assert!(jsonschema::is_valid(promised, &reply), "{tool}: {reply}");
+    reply
+}
+
+/// Calls that fail in every language alike: what the host refuses, and what just passes it. Ends the host.
+async fn odd_arguments(setup: Setup, tool: &str) {
+    let message = invalid(&setup, tool, json!({ "zzz": 1, "aaa": 2 })).await;
+    assert_eq!(message, "unknown arguments: aaa, zzz");
+    // As deep as the host allows; more would overflow the stack of a parser that recurses.
+    let nested = (2..MAX_DEPTH).fold(json!([]), |inner, _| json!([inner]));
+    let message = invalid(&setup, tool, json!({ "aaa": nested })).await;
+    assert_eq!(message, "unknown arguments: aaa");
+
+    let server = Server::start(setup.host.clone()).await;
+    let arguments = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    let mut status = None;
+    let lines = logged(async {
+        let path = "/v1/chats/chat/calls/deep";
+        let body = format!("{{\"tool\":\"{tool}\",\"arguments\":{{\"aaa\":{arguments}}}}}");
+        let request = server.request(reqwest::Method::PUT, path).body(body);
+        let request = request.header("content-type", "application/json");
+        status = Some(request.send().await.unwrap().status().as_u16());
+    })
+    .await;
+    assert_eq!(status, Some(400));
+    let plugin = &definition(&setup, tool).plugin;
+    assert!(
+        guests(&lines, plugin).is_empty(),
+        "it reached a guest: {lines}"
+    );
+    server.stop().await;
+}
+
+/// A call that ends in something that nobody catches: the caller is told that the tool is broken, and the operator why.
+async fn uncaught(setup: &Setup, tool: &str, arguments: Value, thrown: &str) {
+    let plugin = definition(setup, tool).plugin.clone();
+    let lines = logged(async {
+        let error = error_of(setup, tool, arguments).await;
+        assert_eq!(error.kind, ErrorKind::Broken, "{error}");
+        assert!(error.message.starts_with("the tool is broken: "), "{error}");
+        assert!(!error.message.contains(thrown), "{error}");
+    })
+    .await;
+    let told = |line: &&str| {
+        line.contains("toolhost::guest") && line.contains(&format!("plugin=\"{plugin}\""))
+    };
+    let told: Vec<_> = lines.lines().filter(told).collect();
+    assert!(told.iter().any(|line| line.contains(thrown)), "{told:#?}");
+}
+
+/// The lines about the guests of a plugin that ended.
+fn guests<'a>(lines: &'a str, plugin: &str) -> Vec<&'a str> {
+    let name = format!("plugin=\"{plugin}\"");
+    let ended = |line: &&str| line.contains("a guest ended") && line.contains(&name);
+    lines.lines().filter(ended).collect()
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}

@@ -1,0 +1,111 @@
+//! The examples in Python, and many calls of one plugin at once.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use toolhost::call::Refused;
+use toolhost::plugin::Limits;
+use toolhost::{CallError, Outcome};
+
+use super::{Language, definition, invalid, now_ms, odd_arguments, reply, uncaught};
+use crate::harness::{Setup, request};
+
+#[tokio::test]
+async fn python() {
+    let Some(language) = Language::read("python") else {
+        return;
+    };
+    let setup = language.host(language.options(&[("prefix", "row-")])).await;
+    calls(&setup).await;
+    random_and_clock(&setup).await;
+    as_many_as_may_run(&setup).await;
+    more_than_may_run(&setup).await;
+    odd_arguments(setup, "csv_summary").await;
+
+    let setup = language
+        .host(language.options(&[("decimals", "many")]))
+        .await;
+    let table = json!({ "csv": "a\n1\n" });
+    uncaught(&setup, "csv_summary", table, "ValueError: invalid literal").await;
+    reply(&setup, "new_ids", json!({})).await;
+    setup.host.shutdown().await;
+}
+
+async fn calls(setup: &Setup) {
+    let hints = definition(setup, "csv_summary").hints;
+    assert!(hints.read_only && hints.non_destructive && hints.idempotent && hints.closed_world);
+    assert!(!definition(setup, "new_ids").hints.idempotent);
+
+    let table = "city;people\nUlm;126000\n\"Bonn\";331000\nUlm;\n";
+    let arguments = json!({ "csv": table, "delimiter": ";" });
+    assert_eq!(
+        reply(setup, "csv_summary", arguments).await,
+        json!({
+            "rows": 3,
+            "columns": [
+                { "name": "city", "values": 3, "distinct": 2 },
+                { "name": "people", "values": 2, "distinct": 2, "min": 126_000.0, "mean": 228_500.0, "max": 331_000.0 },
+            ],
+        })
+    );
+    let message = invalid(setup, "csv_summary", json!({ "csv": 1 })).await;
+    assert_eq!(message, "csv is required, and must be a string");
+    let message = invalid(setup, "csv_summary", json!({ "csv": "a,b\n1\n" })).await;
+    assert_eq!(message, "row 1 has 1 values, and the header 2");
+    let message = invalid(setup, "new_ids", json!({ "count": 101 })).await;
+    assert_eq!(message, "count must be an integer from 1 to 100");
+}
+
+/// The generator of random numbers has another seed in every instance, and the clock is not that of the build.
+async fn random_and_clock(setup: &Setup) {
+    let before = now_ms();
+    let one = reply(setup, "new_ids", json!({})).await;
+    let other = reply(setup, "new_ids", json!({})).await;
+    assert_ne!(one["ids"], other["ids"]);
+    assert!(one["ids"][0].as_str().unwrap().starts_with("row-"));
+    assert!((before..=now_ms()).contains(&one["created_ms"].as_u64().unwrap()));
+}
+
+/// Calls that all begin before any of them ends, each in a chat of its own: this runtime has one thread.
+async fn at_once(setup: &Setup, count: usize) -> Vec<Result<std::sync::Arc<Outcome>, CallError>> {
+    let calls = (0..count).map(|index| {
+        let arguments = json!({ "csv": format!("number\n{index}\n") });
+        let chat = format!("chat-{index}");
+        let call = setup.host.call(request(&chat, "csv_summary", &arguments));
+        tokio::time::timeout(crate::harness::PATIENCE, call)
+    });
+    let outcomes = join_all(calls).await.into_iter();
+    outcomes.map(|ended| ended.expect("hangs")).collect()
+}
+
+/// Each replied, and to its own arguments.
+fn assert_replied<'a>(outcomes: impl Iterator<Item = (usize, &'a std::sync::Arc<Outcome>)>) {
+    for (index, outcome) in outcomes {
+        let reply = outcome.result.as_ref().unwrap();
+        let reply: Value = serde_json::from_str(reply.structured().unwrap().get()).unwrap();
+        assert_eq!(reply["columns"][0]["max"], json!(index as f64));
+    }
+}
+
+/// They take turns, and the pool has a place for each.
+async fn as_many_as_may_run(setup: &Setup) {
+    let most = Limits::default().concurrent_calls;
+    assert_eq!(most, 64);
+    let outcomes = at_once(setup, most).await;
+    let outcomes = outcomes.iter().map(|outcome| outcome.as_ref().unwrap());
+    assert_replied(outcomes.enumerate());
+}
+
+/// More are refused at once, as what they are: to be tried again later.
+async fn more_than_may_run(setup: &Setup) {
+    let outcomes = at_once(setup, 80).await;
+    let (run, refused) = outcomes.split_at(64);
+    let run = run.iter().map(|outcome| outcome.as_ref().unwrap());
+    assert_replied(run.enumerate());
+    for outcome in refused {
+        let Err(CallError::Refused(Refused::Busy(text))) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(text, "64 calls run, which is the most; try again later");
+    }
+    assert_replied(at_once(setup, 1).await.iter().flatten().enumerate());
+}
