@@ -145,6 +145,19 @@ async fn uncaught(setup: &Setup, tool: &str, arguments: Value, thrown: &str) {
     assert!(told.iter().any(|line| line.contains(thrown)), "{told:#?}");
 }
 
+/// A call that needs more memory than it may have: its limit is what the caller is told, whatever the language made of it.
+async fn out_of_memory(language: &Language, most_mib: usize, tool: &str, arguments: Value) {
+    let mut options = language.options(&[]);
+    options.grants.processes = true;
+    options.limits.memory = most_mib << 20;
+    let setup = language.host(options).await;
+    let error = error_of(&setup, tool, arguments).await;
+    assert_eq!(error.kind, ErrorKind::Limit, "{error}");
+    let text = format!("the tool was stopped: memory limit of {most_mib} MiB reached");
+    assert_eq!(error.message, text);
+    setup.host.shutdown().await;
+}
+
 /// The lines about the guests of a plugin that ended.
 fn guests<'a>(lines: &'a str, plugin: &str) -> Vec<&'a str> {
     let name = format!("plugin=\"{plugin}\"");

@@ -1,12 +1,18 @@
 //! The examples in Python, and many calls of one plugin at once.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use toolhost::call::Refused;
 use toolhost::plugin::Limits;
+use toolhost::tool::ErrorKind;
 use toolhost::{CallError, Outcome};
 
-use super::{Language, definition, invalid, now_ms, odd_arguments, reply, uncaught};
+use super::{
+    Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,
+};
 use crate::harness::{Setup, request};
 
 #[tokio::test]
@@ -27,6 +33,25 @@ async fn python() {
     let table = json!({ "csv": "a\n1\n" });
     uncaught(&setup, "csv_summary", table, "ValueError: invalid literal").await;
     reply(&setup, "new_ids", json!({})).await;
+    setup.host.shutdown().await;
+
+    let large = json!({ "csv": format!("a\n{}", "1\n".repeat(300_000)) });
+    out_of_memory(&language, 16, "csv_summary", large).await;
+    let wide = "1,".repeat(250_000);
+    let wide = json!({ "csv": format!("{wide}\n{wide}") });
+    out_of_guest_time(&language, "csv_summary", wide).await;
+}
+
+/// The interpreter is stopped like any guest. It needs several times as much for this, and a fraction of it for a small call.
+async fn out_of_guest_time(language: &Language, tool: &str, arguments: Value) {
+    let mut options = language.options(&[]);
+    options.limits.guest_time = Duration::from_millis(1000);
+    options.limits.memory = 1 << 30;
+    let setup = language.host(options).await;
+    let error = error_of(&setup, tool, arguments).await;
+    assert_eq!(error.kind, ErrorKind::Limit, "{error}");
+    let text = "the tool was stopped: guest time limit of 1000 ms reached";
+    assert_eq!(error.message, text);
     setup.host.shutdown().await;
 }
 
@@ -66,7 +91,7 @@ async fn random_and_clock(setup: &Setup) {
 }
 
 /// Calls that all begin before any of them ends, each in a chat of its own: this runtime has one thread.
-async fn at_once(setup: &Setup, count: usize) -> Vec<Result<std::sync::Arc<Outcome>, CallError>> {
+async fn at_once(setup: &Setup, count: usize) -> Vec<Result<Arc<Outcome>, CallError>> {
     let calls = (0..count).map(|index| {
         let arguments = json!({ "csv": format!("number\n{index}\n") });
         let chat = format!("chat-{index}");
@@ -78,7 +103,7 @@ async fn at_once(setup: &Setup, count: usize) -> Vec<Result<std::sync::Arc<Outco
 }
 
 /// Each replied, and to its own arguments.
-fn assert_replied<'a>(outcomes: impl Iterator<Item = (usize, &'a std::sync::Arc<Outcome>)>) {
+fn assert_replied<'a>(outcomes: impl Iterator<Item = (usize, &'a Arc<Outcome>)>) {
     for (index, outcome) in outcomes {
         let reply = outcome.result.as_ref().unwrap();
         let reply: Value = serde_json::from_str(reply.structured().unwrap().get()).unwrap();

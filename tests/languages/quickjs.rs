@@ -5,7 +5,9 @@ use toolhost::plugin::LoadError;
 use toolhost::tool::ErrorKind;
 use toolhost::{Host, Options, StartError};
 
-use super::{Language, definition, error_of, invalid, now_ms, odd_arguments, reply, uncaught};
+use super::{
+    Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,
+};
 use crate::harness::{Setup, state_dir};
 
 #[tokio::test]
@@ -29,6 +31,9 @@ async fn quickjs() {
     uncaught(&setup, "slugify", title, "the setting max_length").await;
     reply(&setup, "disk_usage", json!({})).await;
     setup.host.shutdown().await;
+
+    let long = json!({ "text": "long ".repeat(200_000) });
+    out_of_memory(&language, 4, "slugify", long).await;
 }
 
 /// It imports `processes`, so it does not load unless it is granted them.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Language, definition, invalid, now_ms, odd_arguments, reply, uncaught};
+use super::{Language, definition, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught};
 use crate::harness::Setup;
 
 #[tokio::test]
@@ -23,6 +23,9 @@ async fn starlingmonkey() {
     uncaught(&setup, "parse_url", url, "TypeError").await;
     reply(&setup, "pick", json!({ "items": ["a"] })).await;
     setup.host.shutdown().await;
+
+    let long = json!({ "url": format!("https://example.org/?{}", "a&".repeat(400_000)) });
+    out_of_memory(&language, 12, "parse_url", long).await;
 }
 
 async fn calls(setup: &Setup) {
