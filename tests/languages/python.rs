@@ -45,12 +45,12 @@ async fn python() {
 /// The interpreter is stopped like any guest. It needs several times as much for this, and a fraction of it for a small call.
 async fn out_of_guest_time(language: &Language, tool: &str, arguments: Value) {
     let mut options = language.options(&[]);
-    options.limits.guest_time = Duration::from_millis(1000);
+    options.limits.guest_time = Duration::from_millis(500);
     options.limits.memory = 1 << 30;
     let setup = language.host(options).await;
     let error = error_of(&setup, tool, arguments).await;
     assert_eq!(error.kind, ErrorKind::Limit, "{error}");
-    let text = "the tool was stopped: guest time limit of 1000 ms reached";
+    let text = "the tool was stopped: guest time limit of 500 ms reached";
     assert_eq!(error.message, text);
     setup.host.shutdown().await;
 }
