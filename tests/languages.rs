@@ -84,9 +84,13 @@ async fn invalid(setup: &Setup, tool: &str, arguments: Value) -> String {
     error.message
 }
 
-fn definition<'a>(setup: &'a Setup, tool: &str) -> &'a Definition {
-    let mut tools = setup.host.tools().iter();
-    tools.find(|definition| definition.name == tool).unwrap()
+fn definition(setup: &Setup, tool: &str) -> Definition {
+    let tools = setup.host.tools();
+    let mut tools = tools.iter();
+    tools
+        .find(|definition| definition.name == tool)
+        .unwrap()
+        .clone()
 }
 
 /// The reply to arguments that fit the schema of a tool, which fits the schema of its replies.
@@ -120,7 +124,7 @@ async fn odd_arguments(setup: Setup, tool: &str) {
     })
     .await;
     assert_eq!(status, Some(400));
-    let plugin = &definition(&setup, tool).plugin;
+    let plugin = definition(&setup, tool).plugin;
     assert!(
         guests(&lines, plugin).is_empty(),
         "it reached a guest: {lines}"

@@ -39,6 +39,9 @@ mod containment;
 /// Hostile guests, each held by its limit.
 mod sandbox;
 
+/// Plugins that load, and each reason why one does not.
+mod loading;
+
 /// Every limit, with its text and its metric.
 mod limits;
 

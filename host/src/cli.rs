@@ -8,6 +8,7 @@ mod files;
 mod list;
 mod listening;
 mod logging;
+mod plugin;
 mod plugins;
 mod processes;
 mod remote;
@@ -26,6 +27,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::Config;
 use crate::files::Temporaries;
 use crate::host::{Builder, Host, StartError};
+use crate::plugin::{COMPILER, Compiler, run_compiler};
 use crate::process::{Records, SPAWNER, run_spawner};
 use crate::state_dir::StateDir;
 use processes::Prepared;
@@ -102,7 +104,12 @@ enum Command {
     ///
     /// Exit codes: 0 if commands can be run, 2 if something does not work.
     Doctor(doctor::Options),
+    /// Look at plugins before a host runs them
+    Plugin(plugin::Options),
 }
+
+/// The program that this is, also if its file was replaced meanwhile.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// A failure of usage or set-up, which ends the process with this code; a tool's own failure is no such thing.
 const SETUP_FAILED: u8 = 2;
@@ -110,11 +117,14 @@ const SETUP_FAILED: u8 = 2;
 /// Runs the command line of this process.
 ///
 /// With the one argument `spawner`, it is that instead (see [`process::Spawner`](crate::process::Spawner)): nothing else is
-/// done before, as that must have one thread.
+/// done before, as that must have one thread. With `compiler` and one more, it compiles a component (see
+/// [`plugin::Compiler`](crate::plugin::Compiler)).
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|argument| argument == SPAWNER) && arguments.next().is_none() {
-        run_spawner();
+    match (arguments.next(), arguments.next(), arguments.next()) {
+        (Some(first), None, None) if first == SPAWNER => run_spawner(),
+        (Some(first), Some(allocation), None) if first == COMPILER => run_compiler(&allocation),
+        _ => {}
     }
     // Before there is anything to clean up: this ends the program if the arguments are not what it takes.
     let arguments = configuration::arguments(std::env::args_os().collect());
@@ -142,6 +152,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Serve(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),
         Command::Doctor(options) => options.processes.prepare(),
+        Command::Plugin(options) => options.prepare(),
     };
     more_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -155,6 +166,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Serve(options) => serve::run(&arguments.common, options, prepared).await,
             Command::Agent(options) => agent::run(&arguments.common, options, prepared).await,
             Command::Doctor(options) => doctor::run(&arguments.common, options, prepared).await,
+            Command::Plugin(options) => plugin::run(&arguments.common, options, prepared).await,
         }
     });
     // Nothing may hold up the exit, such as a read of standard input that nobody ends.
@@ -242,7 +254,10 @@ impl Common {
     ) -> anyhow::Result<Host> {
         let workspace = self.workspace()?;
         let plugins = config.plugins()?;
-        let builder = || configure(Host::builder(&workspace).configured(plugins.clone()));
+        let builder = || {
+            let builder = Host::builder(&workspace).compiler(Compiler::new(THIS_PROGRAM));
+            configure(builder.configured(plugins.clone()))
+        };
         let Some(path) = self.state_dir() else {
             tracing::warn!(
                 "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"

@@ -64,12 +64,12 @@ fn variables(patterns: &str) -> Result<List, ExtrasError> {
 /// What must be there before there are threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prepared {
-    spawner: Option<Spawner>,
+    pub(super) spawner: Option<Spawner>,
 }
 
 impl Prepared {
     /// Starts the spawner. Commands run without one as well, so a failure is only a warning.
-    fn with_cgroup(cgroup: bool) -> Self {
+    pub(super) fn with_cgroup(cgroup: bool) -> Self {
         let program = Path::new("/proc/self/exe");
         let started = if cgroup {
             Spawner::start(program)

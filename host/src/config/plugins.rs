@@ -76,7 +76,10 @@ impl PluginTable {
             let value = value.map_err(|error| format!("secrets.{name}: {error}"))?;
             Ok((name.clone(), value))
         });
+        let sha256 = self.sha256.as_deref().map(str::parse).transpose();
+        let sha256 = sha256.map_err(|error| format!("sha256: {error}"))?;
         let options = Options {
+            sha256,
             grants: grants.grants(config)?,
             settings: Settings {
                 settings: settings

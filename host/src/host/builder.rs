@@ -14,7 +14,7 @@ use crate::call::{self, Ledger};
 use crate::capability::{FilesGrant, Grants};
 use crate::files::{self, Temporaries};
 use crate::metrics::Metrics;
-use crate::plugin::{CacheError, CodeCache, Engine, EngineError, LoadError, Options};
+use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use crate::process;
 use crate::state_dir::{StateDir, StateDirError};
 use crate::workspace::{Local, OpenError, Workspace};
@@ -35,6 +35,7 @@ pub struct Builder {
     audit: Audit,
     metrics: Metrics,
     approval: Approval,
+    compiler: Option<Compiler>,
 }
 
 /// Why a host does not start.
@@ -81,6 +82,7 @@ impl Builder {
             audit: Audit::default(),
             metrics: Metrics::default(),
             approval: Approval::default(),
+            compiler: None,
         }
     }
 
@@ -148,6 +150,12 @@ impl Builder {
         self
     }
 
+    /// Has plugins compiled in processes of their own, instead of within this one.
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.compiler = Some(compiler);
+        self
+    }
+
     /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
     /// starting. [`Host::apply`] changes them later.
     pub fn configured(mut self, set: PluginSet) -> Self {
@@ -207,7 +215,8 @@ impl Builder {
         let files = local.files().clone();
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
-        let engine = Engine::new(cache)?.observed(self.audit.clone(), self.metrics.clone());
+        let engine = Engine::with_compiler(cache, self.compiler)?
+            .observed(self.audit.clone(), self.metrics.clone());
         let plugins = Plugins::new(
             engine,
             Arc::clone(&workspace),

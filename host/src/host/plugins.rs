@@ -274,7 +274,7 @@ impl Plugins {
                 Content::Unreadable(error) => return Err(error),
             };
             let plugin = Plugin::load(&self.engine, &bytes, options.clone()).await?;
-            self.audit.plugin(&plugin.header(&bytes, &options));
+            self.audit.plugin(&plugin.header(&options));
             Ok((plugin, workspace))
         };
         match loaded.await {

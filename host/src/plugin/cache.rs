@@ -57,10 +57,10 @@ impl CodeCache {
 
     /// Returns the name under which the code of a component for an engine is kept.
     pub(super) fn name(engine: &wasmtime::Engine, component: &[u8]) -> String {
-        let mut hasher = KeyHasher(blake3::Hasher::new());
-        hasher.0.update(blake3::hash(component).as_bytes());
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        format!("{}.cwasm", hasher.0.finalize().to_hex())
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(blake3::hash(component).as_bytes());
+        hasher.update(compatibility(engine).as_bytes());
+        format!("{}.cwasm", hasher.finalize().to_hex())
     }
 
     /// Returns the component that is kept under this name, if it is there and its hash is right.
@@ -78,6 +78,7 @@ impl CodeCache {
             tracing::warn!(name, "a file of the code cache is not ours, and is ignored");
             return None;
         }
+        // It carries a hash under a key that is kept where only this user can read and write: it is what we compiled.
         let component = deserialize(engine, code);
         component
             .inspect_err(
@@ -86,16 +87,12 @@ impl CodeCache {
             .ok()
     }
 
-    /// Keeps a component under this name. That it cannot be kept is logged, and nothing worse: it is compiled again.
-    pub(super) fn store(&self, component: &Component, name: &str) {
-        let stored = component
-            .serialize()
-            .map_err(io::Error::other)
-            .and_then(|code| {
-                let hash = self.authenticate(name, &code);
-                self.directory
-                    .write(name, &[hash.as_bytes(), code.as_slice()].concat())
-            });
+    /// Keeps compiled code under this name. That it cannot be kept is logged, and nothing worse: it is compiled again.
+    pub(super) fn store(&self, code: &[u8], name: &str) {
+        let hash = self.authenticate(name, code);
+        let stored = self
+            .directory
+            .write(name, &[hash.as_bytes(), code].concat());
         if let Err(error) = stored.and_then(|()| self.prune()) {
             tracing::warn!(name, %error, "compiled code could not be kept");
         }
@@ -120,14 +117,22 @@ impl CodeCache {
     }
 }
 
-/// Loads code that was authenticated.
+/// Returns what tells engines apart between which compiled code cannot be exchanged.
+pub(super) fn compatibility(engine: &wasmtime::Engine) -> blake3::Hash {
+    let mut hasher = KeyHasher(blake3::Hasher::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.0.finalize()
+}
+
+/// Loads code that we compiled: it comes from a file that was authenticated, or from a compiler that we started.
 #[expect(
     unsafe_code,
-    reason = "wasmtime cannot check compiled code; the caller has authenticated it as written by us"
+    reason = "wasmtime cannot check compiled code; the caller knows that it was compiled by us"
 )]
-fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are those that `Component::serialize` gave this user's Toolhost: they carry a hash under a key
-    // that is kept where only this user can read and write. wasmtime itself checks version and configuration.
+pub(super) fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are those that `Component::serialize` or `Engine::precompile_component` gave this user's Toolhost:
+    // they carry a hash under its key, or came through a pipe from a program of ours. wasmtime itself checks version and
+    // configuration.
     unsafe { Component::deserialize(engine, code) }
 }
 
@@ -190,7 +195,7 @@ mod tests {
         let cache = CodeCache::open(&StateDir::open(&base.path().join("state")).unwrap()).unwrap();
         let bytes = wat::parse_str(EMPTY).unwrap();
         let name = CodeCache::name(&engine, &bytes);
-        cache.store(&Component::new(&engine, &bytes).unwrap(), &name);
+        cache.store(&engine.precompile_component(&bytes).unwrap(), &name);
         Setup {
             base,
             engine,

@@ -1,9 +1,15 @@
 //! From a tool as a plugin describes it to a definition that every caller can rely on.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::LoadError;
+use super::schema::{InvalidSchema, Schema};
+use super::text::{hidden_in, shown};
+use crate::call::Arguments;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::files::thread_time;
 use crate::tool::{Definition, Hints};
 
 /// The longest name of a tool, in bytes.
@@ -12,51 +18,216 @@ const MAX_TOOL_NAME: usize = 31;
 /// The longest name of a plugin, in bytes: with the name of a tool it stays below the 64 of model providers.
 pub(super) const MAX_PLUGIN_NAME: usize = 31;
 
-pub(super) fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, LoadError> {
-    let unsound = |problem: String| LoadError::Tool {
-        name: tool.name.clone(),
-        problem,
-    };
-    if !is_name(&tool.name, MAX_TOOL_NAME) {
-        let problem = format!(
-            "its name must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_TOOL_NAME} bytes"
-        );
-        return Err(unsound(problem));
+/// The most tools of one plugin: about as many as providers take of all plugins.
+pub(super) const MAX_TOOLS: usize = 128;
+
+/// The longest title, in bytes.
+const MAX_TITLE: usize = 256;
+
+/// The longest description, in bytes. Some providers cut at 1 KiB.
+const MAX_DESCRIPTION: usize = 16 << 10;
+
+/// The most examples of one tool, the longest name of one, and its longest arguments, in bytes.
+const MAX_EXAMPLES: usize = 32;
+const MAX_EXAMPLE_NAME: usize = 256;
+const MAX_EXAMPLE_ARGUMENTS: usize = 64 << 10;
+
+/// What each text counts beyond its bytes, where all are summed.
+const OVERHEAD: usize = 32;
+
+/// The CPU time that all schemas of one plugin may take. Each alone is bounded; a sound plugin takes milliseconds.
+const MAX_TIME: Duration = Duration::from_secs(5);
+
+/// A call that shows a tool at work, as its author wrote it. What is in it was bounded, and nothing else checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// The tool.
+    pub tool: String,
+    /// What it shows, at most 256 bytes.
+    pub name: String,
+    /// What should be the text of one JSON object that fits the tool's input schema; at most 64 KiB.
+    pub arguments: String,
+    /// Whether the reply should report an error.
+    pub is_error: bool,
+}
+
+/// What a plugin listed.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) tools: Vec<Definition>,
+    pub(super) examples: Vec<Example>,
+    /// What is wrong with examples, which is no reason not to load.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Checks what a plugin listed. `limit` is for the text of all tools together. Takes up to [`MAX_TIME`] and much stack: not for
+/// a thread that others wait for.
+pub(super) fn check(
+    tools: Vec<wit::Tool>,
+    plugin: &str,
+    limit: usize,
+) -> Result<Listed, LoadError> {
+    if tools.len() > MAX_TOOLS {
+        return Err(LoadError::TooManyTools(tools.len()));
     }
-    let schema = |what: &str, text: &str| match serde_json::from_str::<Value>(text) {
-        Ok(schema) if schema.is_object() => Ok(schema),
-        Ok(_) => Err(unsound(format!("its {what} schema is no JSON object"))),
-        Err(error) => Err(unsound(format!(
-            "its {what} schema is not valid JSON: {error}"
-        ))),
-    };
-    let input_schema = schema("input", &tool.input_schema)?;
-    if input_schema.get("type").and_then(Value::as_str) != Some("object") {
-        return Err(unsound(
-            "its input schema does not describe an object".into(),
+    let size = tools.iter().map(size).sum();
+    if size > limit {
+        return Err(LoadError::TooMuchText { size, limit });
+    }
+    let began = thread_time();
+    let mut listed = Listed::default();
+    for tool in tools {
+        let name = tool.name.clone();
+        let unsound = |problem: String| LoadError::Tool {
+            name: name.clone(),
+            problem,
+        };
+        if listed.tools.iter().any(|other| other.name == name) {
+            return Err(unsound("the name occurs twice".into()));
+        }
+        let examples = take_examples(&tool).map_err(unsound)?;
+        let (definition, schema) = definition(tool, plugin).map_err(unsound)?;
+        for example in &examples {
+            if let Err(problem) = fits(example, &schema) {
+                let shown = shown(&example.name);
+                listed
+                    .warnings
+                    .push(format!("the example \"{shown}\" of {name} {problem}"));
+            }
+        }
+        let used = Duration::from_nanos(thread_time().saturating_sub(began));
+        if used > MAX_TIME {
+            let text =
+                "checking its schemas, and those before, takes longer than 5 s: make them simpler";
+            return Err(unsound(text.into()));
+        }
+        listed.tools.push(definition);
+        listed.examples.extend(examples);
+    }
+    Ok(listed)
+}
+
+/// Returns how much text a tool has.
+fn size(tool: &wit::Tool) -> usize {
+    let pairs = tool
+        .extra
+        .iter()
+        .map(|(name, json)| name.len() + json.len());
+    let examples = tool.examples.iter();
+    let examples = examples.map(|example| example.name.len() + example.arguments.len());
+    [
+        tool.name.len(),
+        tool.title.as_ref().map_or(0, String::len),
+        tool.description.len(),
+        tool.input_schema.len(),
+        tool.output_schema.as_ref().map_or(0, String::len),
+    ]
+    .into_iter()
+    .chain(pairs)
+    .chain(examples)
+    .map(|len| len + OVERHEAD)
+    .sum()
+}
+
+/// Makes a definition of what a plugin says about a tool, and its input schema to compare arguments with.
+fn definition(tool: wit::Tool, plugin: &str) -> Result<(Definition, Schema), String> {
+    if !is_name(&tool.name, MAX_TOOL_NAME) {
+        return Err(format!(
+            "its name must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_TOOL_NAME} bytes"
         ));
     }
-    let output_schema = tool
-        .output_schema
-        .as_deref()
-        .map(|text| schema("output", text))
-        .transpose()?;
-    let hints = Hints {
-        read_only: tool.hints.contains(wit::Hints::READ_ONLY),
-        non_destructive: tool.hints.contains(wit::Hints::NON_DESTRUCTIVE),
-        idempotent: tool.hints.contains(wit::Hints::IDEMPOTENT),
-        closed_world: tool.hints.contains(wit::Hints::CLOSED_WORLD),
-    };
-    Ok(Definition {
-        input_schema,
-        output_schema,
-        hints,
+    if let Some(title) = &tool.title {
+        check_text("title", title, MAX_TITLE, false)?;
+    }
+    check_text("description", &tool.description, MAX_DESCRIPTION, true)?;
+    if tool.max_duration_ms == Some(0) {
+        return Err(
+            "its max-duration-ms is 0, with which no call could succeed: leave it out, or give a time in milliseconds"
+                .into(),
+        );
+    }
+    let unsound =
+        |what: &'static str| move |error: InvalidSchema| format!("its {what} schema {error}");
+    let input = Schema::parse(&tool.input_schema).map_err(unsound("input"))?;
+    if input.value().get("type").and_then(Value::as_str) != Some("object") {
+        return Err(
+            "its input schema does not describe an object: add \"type\": \"object\"".into(),
+        );
+    }
+    let output = tool.output_schema.as_deref().map(Schema::parse).transpose();
+    let output = output.map_err(unsound("output"))?;
+    let definition = Definition {
+        input_schema: input.value().clone(),
+        output_schema: output.map(Schema::into_value),
+        hints: Hints {
+            read_only: tool.hints.contains(wit::Hints::READ_ONLY),
+            non_destructive: tool.hints.contains(wit::Hints::NON_DESTRUCTIVE),
+            idempotent: tool.hints.contains(wit::Hints::IDEMPOTENT),
+            closed_world: tool.hints.contains(wit::Hints::CLOSED_WORLD),
+        },
         name: tool.name,
         title: tool.title,
         description: tool.description,
         max_duration_ms: tool.max_duration_ms,
         plugin: plugin.to_owned(),
-    })
+    };
+    Ok((definition, input))
+}
+
+/// Checks a text that models and people read.
+fn check_text(what: &str, text: &str, most: usize, several_lines: bool) -> Result<(), String> {
+    if text.len() > most {
+        let size = text.len();
+        return Err(format!("its {what} has {size} bytes, the most is {most}"));
+    }
+    match hidden_in(text, several_lines) {
+        None => Ok(()),
+        Some(c) => Err(format!(
+            "its {what} has the character {}, which a model reads and a person does not see: remove it",
+            c.escape_unicode()
+        )),
+    }
+}
+
+fn take_examples(tool: &wit::Tool) -> Result<Vec<Example>, String> {
+    if tool.examples.len() > MAX_EXAMPLES {
+        let count = tool.examples.len();
+        return Err(format!(
+            "it has {count} examples, the most is {MAX_EXAMPLES}"
+        ));
+    }
+    let take = |example: &wit::Example| {
+        check_text("example's name", &example.name, MAX_EXAMPLE_NAME, false)?;
+        if example.arguments.len() > MAX_EXAMPLE_ARGUMENTS {
+            return Err(format!(
+                "the arguments of an example have {} bytes, the most is {MAX_EXAMPLE_ARGUMENTS}",
+                example.arguments.len()
+            ));
+        }
+        Ok(Example {
+            tool: tool.name.clone(),
+            name: example.name.clone(),
+            arguments: example.arguments.clone(),
+            is_error: example.is_error,
+        })
+    };
+    tool.examples.iter().map(take).collect()
+}
+
+/// Returns what is wrong with the arguments of an example, unless it should report an error anyway.
+fn fits(example: &Example, schema: &Schema) -> Result<(), String> {
+    let arguments = Arguments::parse(&example.arguments)
+        .map_err(|error| format!("cannot be called: {error}"))?;
+    // With a schema that refers to itself, the comparison can take for ever. `plugin check` makes it.
+    if example.is_error || schema.is_recursive() {
+        return Ok(());
+    }
+    let Ok(value) = serde_json::from_str(arguments.as_str()) else {
+        return Ok(());
+    };
+    schema
+        .fits(&value)
+        .map_err(|problem| format!("does not fit the tool's input schema: {problem}"))
 }
 
 /// `[a-z][a-z0-9]*(_[a-z0-9]+)*`. Two underscores together are kept for `plugin__tool`, so that no name can pose as one.

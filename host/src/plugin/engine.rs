@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::ticker::Ticker;
-use super::{CodeCache, Limits};
+use super::{CodeCache, Compiler, Limits};
 use crate::audit::Audit;
 use crate::metrics::Metrics;
 
@@ -42,6 +42,8 @@ pub(super) struct Inner {
     pub(super) pooling: bool,
     pub(super) ticker: Arc<Ticker>,
     pub(super) cache: Option<CodeCache>,
+    /// What compiles in a process of its own; `None`: this process does.
+    pub(super) compiler: Option<Compiler>,
     /// One compilation at a time: each uses every core and up to 350 MiB.
     pub(super) compiling: Semaphore,
     pub(super) calls: Arc<Semaphore>,
@@ -66,10 +68,25 @@ pub enum EngineError {
 impl Engine {
     /// Makes an engine; with a cache it compiles each component once and not at every start.
     ///
+    /// It compiles within this process, which takes half a minute and 350 MiB for a component of Python and cannot be
+    /// interrupted. [`Engine::with_compiler`] does not.
+    ///
     /// # Errors
     ///
     /// If this machine cannot run compiled WebAssembly, or no thread can be started.
     pub fn new(cache: Option<CodeCache>) -> Result<Self, EngineError> {
+        Self::with_compiler(cache, None)
+    }
+
+    /// Makes an engine that has components compiled in processes of their own, if there is a program for that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::new`].
+    pub fn with_compiler(
+        cache: Option<CodeCache>,
+        compiler: Option<Compiler>,
+    ) -> Result<Self, EngineError> {
         let (wasm, pooling) = wasm_engine().map_err(EngineError::Wasm)?;
         let ticker = Ticker::start(wasm.weak())?;
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -84,6 +101,7 @@ impl Engine {
             pooling,
             ticker,
             cache,
+            compiler,
             compiling: Semaphore::new(1),
             calls: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
             heavy: Arc::new(Semaphore::new(heavy)),
@@ -139,7 +157,7 @@ impl fmt::Debug for Engine {
 
 /// Makes the engine with a pool of instances, or without one where the address space is too small for it.
 fn wasm_engine() -> wasmtime::Result<(wasmtime::Engine, bool)> {
-    let pooled = wasmtime::Engine::new(config().allocation_strategy(pool()));
+    let pooled = wasmtime::Engine::new(config(true).allocation_strategy(pool()));
     match pooled {
         Ok(engine) => Ok((engine, true)),
         Err(error) => {
@@ -147,25 +165,32 @@ fn wasm_engine() -> wasmtime::Result<(wasmtime::Engine, bool)> {
                 error = format!("{error:#}"),
                 "no pool of instances, as the address space is limited"
             );
-            let mut config = config();
-            config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
-            // Just what a guest may use, rather than the 4 GiB that make bounds checks free.
-            config
-                .memory_reservation(0)
-                .memory_guard_size(64 << 10)
-                .memory_reservation_for_growth(1 << 20);
-            Ok((wasmtime::Engine::new(&config)?, false))
+            Ok((wasmtime::Engine::new(&config(false))?, false))
         }
     }
 }
 
-fn config() -> Config {
+/// Makes an engine that compiles for one with or without a pool, and takes no room for instances itself.
+pub(super) fn compiling_engine(pooling: bool) -> wasmtime::Result<wasmtime::Engine> {
+    wasmtime::Engine::new(&config(pooling))
+}
+
+/// Everything that the code of a guest depends on. Instances are allocated on demand unless a pool is set.
+fn config(pooling: bool) -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
         .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK)
-        .concurrency_support(false);
+        .concurrency_support(false)
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    if !pooling {
+        // Just what a guest may use, rather than the 4 GiB that make bounds checks free.
+        config
+            .memory_reservation(0)
+            .memory_guard_size(64 << 10)
+            .memory_reservation_for_growth(1 << 20);
+    }
     config
 }
 

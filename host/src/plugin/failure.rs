@@ -109,7 +109,11 @@ impl Failure {
         }
         match error.downcast_ref::<Trap>() {
             Some(trap) => Self::Trap(trap.to_string()),
-            None if error.is::<Instantiating>() => Self::Unfit(error.root_cause().to_string()),
+            // Its causes name the function.
+            None if error.is::<Instantiating>() => {
+                let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
+                Self::Unfit(causes.join(": "))
+            }
             None => Self::Trap(error.root_cause().to_string()),
         }
     }

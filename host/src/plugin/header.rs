@@ -1,41 +1,28 @@
 //! What the audit trail says of a plugin that was loaded.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{Limits, Options, Plugin};
 use crate::audit::Header;
 use crate::capability::{FilesGrant, Grants};
 
 impl Plugin {
-    /// Returns what the audit trail says of this plugin, which was loaded from this component with these options.
-    pub(crate) fn header(&self, component: &[u8], options: &Options) -> Header {
+    /// Returns what the audit trail says of this plugin, which was loaded with these options.
+    pub(crate) fn header(&self, options: &Options) -> Header {
         let names = |map: &std::collections::BTreeMap<String, String>| {
             map.keys().cloned().collect::<Vec<String>>()
         };
-        let types = self.pre.instance_pre().component().component_type();
-        let imports = types.imports(&self.engine.inner.wasm);
         Header {
             plugin: options.name.clone(),
-            sha256: sha256(component),
-            size: component.len(),
-            imports: imports.map(|(name, _)| name.to_owned()).collect(),
+            sha256: self.digest().to_string(),
+            size: self.size(),
+            imports: self.imports().to_vec(),
             grants: grants(&options.grants),
             limits: limits(&options.limits),
             settings: names(&options.settings.settings),
             secrets: names(&options.settings.secrets),
         }
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(bytes) {
-        _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }
 
 fn grants(grants: &Grants) -> Value {

@@ -1,6 +1,8 @@
-//! What a component may import, judged by name before the linker looks, whose error would not say what to do.
+//! What a component may import and must export, judged by name before the linker looks, whose error would not say what to
+//! do, and before anything is compiled.
 
-use super::LoadError;
+use super::text::shown;
+use super::{LoadError, Shape};
 use crate::capability::{FilesGrant, Grants};
 
 /// The package of the contract.
@@ -8,6 +10,7 @@ pub(super) const PACKAGE: &str = "toolhost:plugin/";
 
 /// The version of the contract that this host speaks.
 pub(super) const CONTRACT: &str = "0.1";
+const VERSION: (u64, u64) = (0, 1);
 
 /// Interfaces of the contract that every plugin may import.
 const FREE: [&str; 4] = ["context", "settings", "log", "progress"];
@@ -22,44 +25,257 @@ const WASI: [&str; 6] = [
     "wasi:sockets/",
 ];
 
-/// Looks at the name of an import before the linker does, whose error would not say what to do.
-pub(super) fn check_import(import: &str, grants: &Grants) -> Result<(), LoadError> {
-    let Some(interface) = import.strip_prefix(PACKAGE) else {
-        let version = import.rsplit_once('@').map_or("", |(_, version)| version);
-        let known =
-            WASI.iter().any(|package| import.starts_with(package)) && version.starts_with("0.2.");
-        return if known {
-            Ok(())
-        } else {
-            Err(LoadError::UnknownImport(import.to_owned()))
-        };
-    };
-    if !is_contract(interface) {
-        return Err(LoadError::Version(import.to_owned()));
+/// Interfaces of `wasi:http` by which requests are sent. They take a grant.
+const HTTP: [&str; 2] = ["wasi:http/types", "wasi:http/outgoing-handler"];
+
+/// A grant without which a plugin that imports what it stands for does not load, by its name in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GrantName {
+    /// `processes`.
+    Processes,
+    /// `files`.
+    Files,
+    /// `http`.
+    Http,
+}
+
+impl GrantName {
+    /// Returns the name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Processes => "processes",
+            Self::Files => "files",
+            Self::Http => "http",
+        }
     }
-    let name = interface.split('@').next().unwrap_or_default();
-    match name {
-        free if FREE.contains(&free) => Ok(()),
-        "processes" if grants.processes => Ok(()),
-        "processes" => Err(LoadError::NotGranted {
-            import: import.to_owned(),
-            grant: "processes",
-        }),
-        "files" if grants.files != FilesGrant::None => Ok(()),
-        "files" => Err(LoadError::NotGranted {
-            import: import.to_owned(),
-            grant: "files",
-        }),
-        _ => Err(LoadError::UnknownImport(import.to_owned())),
+
+    /// Returns the line of the configuration, with the least that lets a plugin load.
+    pub fn line(self) -> &'static str {
+        match self {
+            Self::Processes => r#"processes = "own""#,
+            Self::Files => r#"files = "read""#,
+            Self::Http => r#"http = ["https://api.example.com"]"#,
+        }
+    }
+
+    /// Returns what it lets a plugin do, in sentences without the last full stop.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Self::Processes => {
+                "`processes` lets it run any command as the user of the host, and see and signal those of the calling chat"
+            }
+            Self::Files => {
+                "`files` lets it read the files of the workspace, and with \"write\" change them as well"
+            }
+            Self::Http => {
+                "`http` lets it send requests to the hosts that you list; if it needs none, build it without HTTP, for jco and componentize-js with `-d http -d fetch-event`"
+            }
+        }
     }
 }
 
-/// Returns whether an interface name with a version, such as `tools@0.1.3`, is of the contract that this host speaks.
-pub(super) fn is_contract(interface: &str) -> bool {
-    let version = interface.split_once('@').map_or("", |(_, version)| version);
-    version
-        .strip_prefix(CONTRACT)
-        .is_some_and(|patch| patch.starts_with('.'))
+/// Returns the line of the configuration that grants all of these.
+pub(super) fn grants_line(grants: &[GrantName]) -> String {
+    let lines: Vec<_> = grants.iter().map(|grant| grant.line()).collect();
+    format!("grants = {{ {} }}", lines.join(", "))
+}
+
+/// A world of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// `plugin`: it computes.
+    Plugin,
+    /// `process-plugin`: it runs commands.
+    ProcessPlugin,
+    /// `file-plugin`: it reads or writes files.
+    FilePlugin,
+    /// `full-plugin`: it does both.
+    FullPlugin,
+}
+
+impl World {
+    /// Returns its name in `wit/world.wit`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plugin => "plugin",
+            Self::ProcessPlugin => "process-plugin",
+            Self::FilePlugin => "file-plugin",
+            Self::FullPlugin => "full-plugin",
+        }
+    }
+}
+
+/// Which import of a component this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Import {
+    /// Every plugin has it.
+    Free,
+    /// It takes a grant.
+    Granted(GrantName),
+    Newer,
+    Older,
+    OtherWasi,
+    Unknown,
+}
+
+fn import(name: &str) -> Import {
+    if let Some(interface) = name.strip_prefix(PACKAGE) {
+        return match version(interface) {
+            Some(version) if version > VERSION => Import::Newer,
+            Some(version) if version < VERSION => Import::Older,
+            Some(_) => match without_version(interface) {
+                free if FREE.contains(&free) => Import::Free,
+                "processes" => Import::Granted(GrantName::Processes),
+                "files" => Import::Granted(GrantName::Files),
+                _ => Import::Unknown,
+            },
+            None => Import::Unknown,
+        };
+    }
+    let http = HTTP.contains(&without_version(name));
+    if !http && !WASI.iter().any(|package| name.starts_with(package)) {
+        return Import::Unknown;
+    }
+    match version(name) {
+        Some((0, 2)) if http => Import::Granted(GrantName::Http),
+        Some((0, 2)) => Import::Free,
+        _ => Import::OtherWasi,
+    }
+}
+
+impl Shape {
+    /// Returns the grants without which the component does not load, each once.
+    pub fn needs(&self) -> Vec<GrantName> {
+        let mut needs: Vec<_> = self.granted().map(|(_, grant)| grant).collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// Returns the imports that need a grant.
+    pub fn granted(&self) -> impl Iterator<Item = (&str, GrantName)> {
+        let granted = |name: &'_ String| match import(name) {
+            Import::Granted(grant) => Some(grant),
+            _ => None,
+        };
+        self.imports
+            .iter()
+            .filter_map(move |name| Some((name.as_str(), granted(name)?)))
+    }
+
+    /// Returns the version of the contract of the tools that it exports, such as `0.1.0`: the one that this host speaks, if it
+    /// exports several.
+    pub fn contract(&self) -> Option<&str> {
+        let tools = || self.tools().filter_map(|name| name.split_once('@'));
+        let known = tools().find(|(_, version)| parse(version) == Some(VERSION));
+        known.or_else(|| tools().next()).map(|(_, version)| version)
+    }
+
+    /// Returns the smallest world of the contract that it fits, if it exports the tools in a version that this host speaks.
+    pub fn world(&self) -> Option<World> {
+        self.contract()
+            .filter(|contract| parse(contract) == Some(VERSION))?;
+        let needs = self.needs();
+        let needs = |grant| needs.contains(&grant);
+        Some(
+            match (needs(GrantName::Processes), needs(GrantName::Files)) {
+                (false, false) => World::Plugin,
+                (true, false) => World::ProcessPlugin,
+                (false, true) => World::FilePlugin,
+                (true, true) => World::FullPlugin,
+            },
+        )
+    }
+
+    /// Returns the exports of the contract's tools, in any version.
+    fn tools(&self) -> impl Iterator<Item = &str> {
+        let tools = |name: &&str| {
+            let interface = name.strip_prefix(PACKAGE);
+            interface.is_some_and(|interface| without_version(interface) == "tools")
+        };
+        self.exports.iter().map(String::as_str).filter(tools)
+    }
+
+    /// Judges whether it is a plugin that may be loaded with these grants.
+    pub(super) fn judge(&self, plugin: &str, grants: &Grants) -> Result<(), LoadError> {
+        self.judge_exports()?;
+        for name in &self.imports {
+            match import(name) {
+                Import::Free | Import::Granted(_) => {}
+                Import::Newer => return Err(LoadError::Newer(shown(name))),
+                Import::Older => return Err(LoadError::Older(shown(name))),
+                Import::OtherWasi => return Err(LoadError::OtherWasi(shown(name))),
+                Import::Unknown => return Err(LoadError::UnknownImport(shown(name))),
+            }
+        }
+        let has = |grant| match grant {
+            GrantName::Processes => grants.processes,
+            GrantName::Files => grants.files != FilesGrant::None,
+            GrantName::Http => !grants.http.is_empty(),
+        };
+        let missing = self.granted().filter(|(_, grant)| !has(*grant));
+        let missing: Vec<_> = missing
+            .map(|(name, grant)| (name.to_owned(), grant))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(LoadError::NotGranted {
+            plugin: plugin.to_owned(),
+            imports: missing,
+        })
+    }
+
+    fn judge_exports(&self) -> Result<(), LoadError> {
+        let versions: Vec<_> = self.tools().map(|name| (name, version(name))).collect();
+        if versions
+            .iter()
+            .any(|(_, version)| *version == Some(VERSION))
+        {
+            return Ok(());
+        }
+        for (name, version) in versions {
+            match version {
+                Some(version) if version > VERSION => return Err(LoadError::Newer(shown(name))),
+                Some(_) => return Err(LoadError::Older(shown(name))),
+                None => {}
+            }
+        }
+        let exported = |interface: &str| {
+            let mut exports = self.exports.iter();
+            exports.find(|name| without_version(name) == interface)
+        };
+        if let Some(name) = exported("wasi:cli/run") {
+            return Err(LoadError::Program(shown(name)));
+        }
+        if let Some(name) = exported("wasi:http/incoming-handler") {
+            return Err(LoadError::Server(shown(name)));
+        }
+        Err(LoadError::NoTools(self.exports.clone()))
+    }
+}
+
+fn without_version(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(name, _)| name)
+}
+
+/// Returns major and minor version of a name.
+fn version(name: &str) -> Option<(u64, u64)> {
+    parse(name.split_once('@')?.1)
+}
+
+/// Reads a version of three numbers. What is a draft of a version (`0.1.0-rc.1`) is not that version.
+fn parse(version: &str) -> Option<(u64, u64)> {
+    let mut numbers = version.split('.').map(str::parse);
+    match (
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+    ) {
+        (Some(Ok(major)), Some(Ok(minor)), Some(Ok::<u64, _>(_)), None) => Some((major, minor)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -67,41 +283,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imports_are_judged_by_name_and_version() {
-        let judge = |import: &str, granted: bool| {
-            let grants = Grants {
-                processes: granted,
-                files: if granted {
-                    FilesGrant::Read
-                } else {
-                    FilesGrant::None
-                },
-                ..Grants::default()
-            };
-            check_import(import, &grants)
-                .err()
-                .map(|error| error.to_string())
-                .unwrap_or_default()
-        };
-        assert_eq!(judge("toolhost:plugin/log@0.1.0", false), "");
-        assert_eq!(judge("toolhost:plugin/context@0.1.7", false), "");
-        assert_eq!(judge("toolhost:plugin/processes@0.1.0", true), "");
-        assert_eq!(judge("wasi:sockets/tcp@0.2.12", false), "");
-        insta::assert_snapshot!(judge("toolhost:plugin/processes@0.1.0", false), @"the plugin imports toolhost:plugin/processes@0.1.0, which it was not granted: add `grants = { processes = … }` to its configuration");
-        assert_eq!(judge("toolhost:plugin/files@0.1.0", true), "");
-        insta::assert_snapshot!(judge("toolhost:plugin/files@0.1.0", false), @"the plugin imports toolhost:plugin/files@0.1.0, which it was not granted: add `grants = { files = … }` to its configuration");
-        insta::assert_snapshot!(judge("toolhost:plugin/log@0.2.0", false), @"the plugin names toolhost:plugin/log@0.2.0, but this host speaks version 0.1 of the contract: build it against that");
-        for unknown in [
-            "toolhost:plugin/magic@0.1.0",
-            "wasi:http/types@0.2.0",
-            "wasi:cli/environment@0.3.0",
-            "env",
-            "",
+    fn imports_are_known_by_name_and_version() {
+        use Import::{Free, Granted, Newer, Older, OtherWasi, Unknown};
+        for (name, expected) in [
+            ("toolhost:plugin/log@0.1.0", Free),
+            ("toolhost:plugin/context@0.1.7", Free),
+            (
+                "toolhost:plugin/processes@0.1.0",
+                Granted(GrantName::Processes),
+            ),
+            ("toolhost:plugin/files@0.1.12", Granted(GrantName::Files)),
+            ("wasi:sockets/tcp@0.2.12", Free),
+            ("wasi:http/types@0.2.0", Granted(GrantName::Http)),
+            (
+                "wasi:http/outgoing-handler@0.2.10",
+                Granted(GrantName::Http),
+            ),
+            ("toolhost:plugin/log@0.2.0", Newer),
+            ("toolhost:plugin/magic@1.0.0", Newer),
+            ("toolhost:plugin/log@0.0.9", Older),
+            ("wasi:cli/environment@0.3.0", OtherWasi),
+            ("wasi:http/types@0.3.0", OtherWasi),
+            ("wasi:cli/environment", OtherWasi),
+            ("toolhost:plugin/log", Unknown),
+            ("toolhost:plugin/log@0.1.0-rc.1", Unknown),
+            ("toolhost:plugin/magic@0.1.0", Unknown),
+            ("wasi:http/incoming-handler@0.2.0", Unknown),
+            ("wasi:nn/graph@0.2.0", Unknown),
+            ("env", Unknown),
+            ("", Unknown),
         ] {
-            assert!(
-                judge(unknown, true).contains("which no Toolhost offers"),
-                "{unknown}"
-            );
+            assert_eq!(import(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_known_version_counts_where_there_are_several() {
+        let shape = |exports: &[&str]| Shape {
+            imports: vec!["toolhost:plugin/files@0.1.0".into()],
+            exports: exports.iter().map(|name| (*name).into()).collect(),
+        };
+        let both = shape(&["toolhost:plugin/tools@0.2.0", "toolhost:plugin/tools@0.1.3"]);
+        assert_eq!(both.contract(), Some("0.1.3"));
+        assert_eq!(both.world(), Some(World::FilePlugin));
+        both.judge_exports().unwrap();
+        let newer = shape(&["toolhost:plugin/tools@0.2.0"]);
+        assert_eq!((newer.contract(), newer.world()), (Some("0.2.0"), None));
     }
 }

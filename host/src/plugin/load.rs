@@ -1,18 +1,20 @@
 //! Loading a plugin: from bytes to something that can be called, or to an error that says what to do.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use super::chats::Chats;
-use super::definition::{MAX_PLUGIN_NAME, definition, is_name};
+use super::compile::compile;
+use super::definition::{Listed, MAX_PLUGIN_NAME, check, is_name};
 use super::engine::Engine;
-use super::imports::{PACKAGE, check_import, is_contract};
+use super::schema::STACK;
 use super::store::State;
-use super::{CodeCache, Limits, LoadError};
+use super::text::shown;
+use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::FullPluginPre;
+use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{self, FilesGrant, Grants, Settings};
 use crate::tool::Definition;
 
@@ -21,6 +23,8 @@ use crate::tool::Definition;
 pub struct Options {
     /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.
     pub name: String,
+    /// The SHA-256 that the component must have; `None`: any.
+    pub sha256: Option<Digest>,
     /// What it may import.
     pub grants: Grants,
     /// Settings and secrets for it.
@@ -36,6 +40,7 @@ impl Options {
             (Grants::default(), Settings::default(), Limits::default());
         Self {
             name: name.into(),
+            sha256: None,
             grants,
             settings,
             limits,
@@ -53,7 +58,18 @@ pub struct Plugin {
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
+    grants: Grants,
+    component: Facts,
     tools: Vec<Definition>,
+    examples: Vec<Example>,
+}
+
+/// What is known of a component by its bytes.
+#[derive(Debug)]
+struct Facts {
+    size: usize,
+    digest: Digest,
+    shape: Shape,
 }
 
 impl Plugin {
@@ -69,6 +85,7 @@ impl Plugin {
     ) -> Result<Arc<Self>, LoadError> {
         let Options {
             name,
+            sha256,
             grants,
             settings,
             limits,
@@ -82,10 +99,22 @@ impl Plugin {
                 limit: limits.component,
             });
         }
-        if component.get(..8) == Some(b"\0asm\x01\0\0\0".as_slice()) {
-            return Err(LoadError::CoreModule);
+        let component: Arc<[u8]> = component.into();
+        let facts = read(Arc::clone(&component)).await?;
+        if let Some(pinned) = sha256.filter(|pinned| *pinned != facts.digest) {
+            return Err(LoadError::Digest {
+                plugin: name,
+                pinned,
+                found: facts.digest,
+            });
         }
-        let compiled = compile(engine, &name, component).await?;
+        let facts = Facts {
+            shape: facts.shape?,
+            size: component.len(),
+            digest: facts.digest,
+        };
+        facts.shape.judge(&name, &grants)?;
+        let compiled = compile(engine, &name, &component, limits.compile_time).await?;
         let pre = link(engine, &compiled, &grants)?;
         let mut plugin = Self {
             name: name.into(),
@@ -96,22 +125,21 @@ impl Plugin {
             settings: Arc::new(settings),
             files: grants.files,
             pre,
+            grants,
+            component: facts,
             tools: Vec::new(),
+            examples: Vec::new(),
         };
-        for tool in plugin.list_tools().await? {
-            let definition = definition(tool, &plugin.name)?;
-            if plugin
-                .tools
-                .iter()
-                .any(|other| other.name == definition.name)
-            {
-                return Err(LoadError::Tool {
-                    name: definition.name,
-                    problem: "the name occurs twice".into(),
-                });
-            }
-            plugin.tools.push(definition);
+        let tools = plugin.list_tools().await?;
+        let Listed {
+            tools,
+            examples,
+            warnings,
+        } = checked(tools, plugin.name.to_string(), plugin.limits.reply).await?;
+        for problem in warnings {
+            tracing::warn!(plugin = &*plugin.name, problem, "an example is of no use");
         }
+        (plugin.tools, plugin.examples) = (tools, examples);
         Ok(Arc::new(plugin))
     }
 
@@ -123,6 +151,36 @@ impl Plugin {
     /// Returns the tools that it offers, in its order.
     pub fn tools(&self) -> &[Definition] {
         &self.tools
+    }
+
+    /// Returns the examples of all tools, in its order.
+    pub fn examples(&self) -> &[Example] {
+        &self.examples
+    }
+
+    /// Returns the SHA-256 of the component.
+    pub fn digest(&self) -> Digest {
+        self.component.digest
+    }
+
+    /// Returns the size of the component in bytes.
+    pub fn size(&self) -> usize {
+        self.component.size
+    }
+
+    /// Returns the names of what it imports, in its order.
+    pub fn imports(&self) -> &[String] {
+        &self.component.shape.imports
+    }
+
+    /// Returns the names of what it exports, in its order.
+    pub fn exports(&self) -> &[String] {
+        &self.component.shape.exports
+    }
+
+    /// Returns what it was granted.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
     }
 }
 
@@ -137,46 +195,33 @@ impl std::fmt::Debug for Plugin {
     }
 }
 
-async fn compile(engine: &Engine, plugin: &str, component: &[u8]) -> Result<Component, LoadError> {
-    /// After this long somebody is told what takes so long.
-    const NOTICE: Duration = Duration::from_secs(1);
-    let inner = &engine.inner;
-    let name = CodeCache::name(&inner.wasm, component);
-    if let Some(cached) = inner
-        .cache
-        .as_ref()
-        .and_then(|cache| cache.load(&inner.wasm, &name))
-    {
-        tracing::debug!(plugin, "code cache hit");
-        return Ok(cached);
-    }
-    tracing::debug!(
-        plugin,
-        cache = inner.cache.is_some(),
-        "code cache miss, compiling"
-    );
-    let _one_at_a_time = inner.compiling.acquire().await;
-    let began = Instant::now();
-    let (wasm, component) = (inner.wasm.clone(), component.to_vec());
-    let mut compiling = tokio::task::spawn_blocking(move || Component::new(&wasm, component));
-    let compiled = match tokio::time::timeout(NOTICE, &mut compiling).await {
-        Ok(compiled) => compiled,
-        Err(_) => {
-            tracing::info!(
-                plugin,
-                "compiling; this happens once for each version of a plugin"
-            );
-            compiling.await
-        }
+/// What was read of a component: its digest counts before all that is wrong with it.
+struct Read {
+    digest: Digest,
+    shape: Result<Shape, LoadError>,
+}
+
+/// Reads a component, which takes a while for a large one, on a thread that may.
+async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
+    let read = move || Read {
+        digest: Digest::of(&component),
+        shape: Shape::read(&component),
     };
-    let compiled = compiled.map_err(|error| LoadError::NotAComponent(error.to_string()))?;
-    let compiled = compiled.map_err(|error| LoadError::NotAComponent(format!("{error:#}")))?;
-    tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
-    engine.metrics.compiled(plugin, began.elapsed());
-    if let Some(cache) = &inner.cache {
-        cache.store(&compiled, &name);
-    }
-    Ok(compiled)
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|error| LoadError::NotAComponent(error.to_string()))
+}
+
+/// Checks what a plugin listed, on a thread with the stack that deep schemas need.
+async fn checked(tools: Vec<wit::Tool>, plugin: String, limit: usize) -> Result<Listed, LoadError> {
+    let failed =
+        |why: String| LoadError::ListTools(format!("the host failed to check them: {why}"));
+    let (give, take) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new()
+        .name("toolhost-schemas".into())
+        .stack_size(STACK)
+        .spawn(move || _ = give.send(check(tools, &plugin, limit)))
+        .map_err(|error| failed(error.to_string()))?;
+    take.await.map_err(|error| failed(error.to_string()))?
 }
 
 fn link(
@@ -185,23 +230,7 @@ fn link(
     grants: &Grants,
 ) -> Result<FullPluginPre<State>, LoadError> {
     let wasm = &engine.inner.wasm;
-    let types = component.component_type();
-    for (import, _) in types.imports(wasm) {
-        check_import(import, grants)?;
-    }
-    let tools = types
-        .exports(wasm)
-        .map(|(name, _)| name)
-        .filter_map(|name| Some((name, name.strip_prefix(PACKAGE)?)));
-    let tools: Vec<_> = tools
-        .filter(|(_, interface)| interface.starts_with("tools@"))
-        .collect();
-    match tools.as_slice() {
-        [] => return Err(LoadError::NoTools),
-        all if all.iter().any(|(_, interface)| is_contract(interface)) => {}
-        [(name, _), ..] => return Err(LoadError::Version((*name).to_owned())),
-    }
-    let mismatch = |error: wasmtime::Error| LoadError::Mismatch(format!("{error:#}"));
+    let mismatch = |error: wasmtime::Error| LoadError::Mismatch(shown(&format!("{error:#}")));
     let mut linker = Linker::new(wasm);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(mismatch)?;
     capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;

@@ -1,12 +1,15 @@
 //! Why a plugin does not load, in words that say what to do.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::definition::MAX_PLUGIN_NAME;
-use super::imports::{CONTRACT, PACKAGE};
+use super::Digest;
+use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
+use super::imports::{CONTRACT, GrantName, PACKAGE, grants_line};
 use super::limits::bytes as in_bytes;
+use super::text::shown;
 
-/// Why a plugin does not load. Each text says what to do.
+/// Why a plugin does not load. Each text says what to do, in one line. What the plugin wrote is escaped and cut in it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The name cannot be part of a tool's name.
@@ -36,45 +39,114 @@ pub enum LoadError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// It is another component than the one that the operator pinned.
+    #[error(
+        "the component is not the one that was pinned: its sha256 is {found}, and the configuration has {pinned}; if you trust this one, put `sha256 = \"{found}\"` into [plugins.{plugin}]"
+    )]
+    Digest {
+        /// The name of the plugin.
+        plugin: String,
+        /// What the operator pinned.
+        pinned: Digest,
+        /// What the component has.
+        found: Digest,
+    },
     /// It is a core module.
     #[error(
-        "this is a core module, not a component: build it for wasm32-wasip2, or turn it into one with `wasm-tools component new`"
+        "this is a core module, not a component: in Rust build for the target wasm32-wasip2; in Python use componentize-py, in JavaScript `jco componentize`; in C turn the module into a component with `wasm-tools component new`"
     )]
     CoreModule,
-    /// It is no WebAssembly.
+    /// It has interfaces and no code.
+    #[error(
+        "this is a WIT package, which describes interfaces and has no code: give the component that your build makes"
+    )]
+    WitPackage,
+    /// It is no WebAssembly component that can be read.
     #[error("this is not a WebAssembly component: {0}")]
     NotAComponent(String),
-    /// It imports a capability that it was not granted.
+    /// It is a program.
     #[error(
-        "the plugin imports {import}, which it was not granted: add `grants = {{ {grant} = … }}` to its configuration"
+        "the component exports {0}: it is a program, not a plugin; build it against a world of toolhost:plugin, which exports {PACKAGE}tools@{CONTRACT}.0"
     )]
+    Program(String),
+    /// It is a server.
+    #[error(
+        "the component exports {0}: it answers HTTP requests, and is no plugin; build it against a world of toolhost:plugin, which exports {PACKAGE}tools@{CONTRACT}.0"
+    )]
+    Server(String),
+    /// It does not export the tools.
+    #[error(
+        "the component does not export {PACKAGE}tools@{CONTRACT}.0, so it is no plugin: it exports {exports}; build it against a world of toolhost:plugin",
+        exports = listed(.0)
+    )]
+    NoTools(Vec<String>),
+    /// It speaks a newer version of the contract.
+    #[error(
+        "the plugin names {0}, and this host speaks version {CONTRACT} of the contract: use a newer Toolhost, or build the plugin against {CONTRACT}"
+    )]
+    Newer(String),
+    /// It speaks an older version of the contract.
+    #[error(
+        "the plugin names {0}, which is older than version {CONTRACT} of the contract, the oldest that this host speaks: build the plugin against {CONTRACT}"
+    )]
+    Older(String),
+    /// It imports capabilities that it was not granted.
+    #[error("{}", not_granted(.plugin, .imports))]
     NotGranted {
-        /// The full name of the import.
-        import: String,
-        /// The name of the grant.
-        grant: &'static str,
+        /// The name of the plugin.
+        plugin: String,
+        /// The full name of each import, and what grants it.
+        imports: Vec<(String, GrantName)>,
     },
-    /// It speaks another version of the contract.
+    /// It imports another WASI than 0.2.
     #[error(
-        "the plugin names {0}, but this host speaks version {CONTRACT} of the contract: build it against that"
+        "the plugin imports {0}, and this host offers WASI 0.2: build it for that, in Rust with the target wasm32-wasip2"
     )]
-    Version(String),
+    OtherWasi(String),
     /// It imports something unknown.
     #[error(
-        "the plugin imports {0}, which no Toolhost offers: build it against a world of toolhost:plugin and WASI 0.2, and nothing else"
+        "the plugin imports {0}, which no Toolhost offers: build it against a world of toolhost:plugin and WASI 0.2 (cli, clocks, filesystem, http, io, random, sockets), and nothing else"
     )]
     UnknownImport(String),
-    /// It does not export the tools.
-    #[error("the component does not export {PACKAGE}tools@{CONTRACT}: it is no plugin")]
-    NoTools,
     /// Imports or exports have other types than the contract.
-    #[error("the plugin does not fit the contract: {0}")]
+    #[error(
+        "the plugin does not fit the contract: {0}; build it against the files of wit/ as they are"
+    )]
     Mismatch(String),
+    /// Compiling takes too long.
+    #[error(
+        "compiling the component takes longer than {limit} s: if it is as it should be, put `limits = {{ compile_time = \"{more}s\" }}` into [plugins.{plugin}]",
+        limit = .limit.as_secs_f64(),
+        more = more(*.limit)
+    )]
+    CompileTime {
+        /// The name of the plugin.
+        plugin: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The compiler does not work.
+    #[error("the compiler failed: {0}")]
+    Compiler(String),
     /// It could not say which tools it offers.
     #[error("the plugin did not list its tools: {0}")]
     ListTools(String),
+    /// It lists too many tools.
+    #[error("the plugin lists {0} tools, the most is {MAX_TOOLS}: make several plugins of it")]
+    TooManyTools(usize),
+    /// What it lists is too long.
+    #[error(
+        "the plugin lists tools with {size} bytes of text, the most is {limit}: shorten the descriptions and schemas",
+        limit = in_bytes(*.limit)
+    )]
+    TooMuchText {
+        /// Their size in bytes.
+        size: usize,
+        /// The limit in bytes, which is that of a reply.
+        limit: usize,
+    },
     /// A tool is not sound.
-    #[error("the tool {name:?} of the plugin is not sound: {problem}")]
+    #[error("the tool \"{name}\" of the plugin is not sound: {problem}", name = shown(.name))]
     Tool {
         /// The name that the plugin gave.
         name: String,
@@ -95,4 +167,45 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
             format!("{text}: {cause}")
         }
     })
+}
+
+impl LoadError {
+    /// Makes the error of a component that cannot be read; the text is that of whoever tried.
+    pub(super) fn malformed(text: &str) -> Self {
+        let text = shown(text);
+        Self::NotAComponent(format!(
+            "it is broken or was cut off ({text}); build or download it again"
+        ))
+    }
+}
+
+/// Suggests a time for compiling, in seconds.
+fn more(limit: Duration) -> u64 {
+    limit.as_secs().max(1) * 3
+}
+
+/// Lists names that a guest gave.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 5;
+    let mut text: Vec<_> = names.iter().take(MOST).map(|name| shown(name)).collect();
+    match names.len().checked_sub(MOST) {
+        _ if names.is_empty() => text.push("nothing".into()),
+        Some(more @ 1..) => text.push(format!("{more} more")),
+        _ => {}
+    }
+    text.join(", ")
+}
+
+fn not_granted(plugin: &str, imports: &[(String, GrantName)]) -> String {
+    let mut grants: Vec<_> = imports.iter().map(|(_, grant)| *grant).collect();
+    grants.sort_unstable();
+    grants.dedup();
+    let names: Vec<_> = imports.iter().map(|(import, _)| import.clone()).collect();
+    let meanings: Vec<_> = grants.iter().map(|grant| grant.meaning()).collect();
+    format!(
+        "the plugin imports {}, which it was not granted: to grant it, put `{}` into [plugins.{plugin}]. {}",
+        listed(&names),
+        grants_line(&grants),
+        meanings.join(". ")
+    )
 }

@@ -18,6 +18,7 @@ use super::meter::{Meter, Metered};
 use super::reply;
 use super::store::{self, State};
 use super::tally::{self, Tally, Usage};
+use super::text::shown;
 use super::{Limits, LoadError, Plugin};
 use crate::approval::Approval;
 use crate::audit::Trail;
@@ -216,8 +217,10 @@ impl Plugin {
             tally::count(&trail, failure);
         }
         match settled {
-            Ok(listed) => listed.map_err(LoadError::ListTools),
-            Err(Failure::Unfit(text)) => Err(LoadError::Mismatch(text)),
+            Ok(listed) => {
+                listed.map_err(|text| LoadError::ListTools(format!("it says: {}", shown(&text))))
+            }
+            Err(Failure::Unfit(text)) => Err(LoadError::Mismatch(shown(&text))),
             Err(failure) => Err(LoadError::ListTools(failure.to_string())),
         }
     }

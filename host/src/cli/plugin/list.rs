@@ -6,13 +6,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::super::{Common, plugins, print, remote};
-use super::Form;
+use super::Format;
+use crate::plugin::shown;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
     /// How the list is printed
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Form::Table)]
-    format: Form,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
+    format: Format,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -33,8 +34,8 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
     let all = plugins.get("plugins").and_then(Value::as_array);
     let all = all.map(Vec::as_slice).unwrap_or_default();
     match options.format {
-        Form::Json => print(&serde_json::to_string_pretty(&plugins)?)?,
-        Form::Table => print(&table(all))?,
+        Format::Json => print(&serde_json::to_string_pretty(&plugins)?)?,
+        Format::Table => print(&table(all))?,
     }
     let failed = |plugin: &Value| plugin.get("error").is_some();
     Ok(if all.iter().any(failed) {
@@ -66,9 +67,4 @@ fn table(plugins: &[Value]) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// What a plugin wrote must not act on a terminal.
-fn shown(text: &str) -> String {
-    text.escape_debug().to_string().replace("\\\"", "\"")
 }

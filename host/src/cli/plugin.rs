@@ -1,0 +1,152 @@
+//! `toolhost plugin`: what a plugin is, before a host runs it.
+
+mod check;
+mod inspect;
+mod list;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::processes::Prepared;
+use super::{Common, THIS_PROGRAM};
+use crate::config::name_of;
+use crate::plugin::{CodeCache, Compiler, Engine, GrantName, Limits};
+use crate::state_dir::StateDir;
+use crate::{FilesGrant, Grants};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what a component is: its imports, exports and tools, and what to write into the configuration to use it
+    ///
+    /// It is compiled and asked for its tools, and nothing else of it runs: outside of a call, every capability is denied.
+    /// Exit codes: 0 if it loads with the grants that are shown, 1 if not, 2 for bad usage.
+    Inspect(inspect::Options),
+    /// Load a plugin, check all that it promises, and run its examples
+    ///
+    /// This happens in a process of its own, with an empty environment but for PATH, language and time zone, in a temporary
+    /// workspace. A plugin may always read and write the files of that. A plugin that imports processes or wasi:http is checked,
+    /// but its examples run only if that is granted: its commands run as you, and reach whatever you can.
+    /// Exit codes: 0 if all is well, 1 if a check failed, 2 for bad usage.
+    Check(check::Options),
+    /// List the plugins of the configuration, or of a running server, and how each stands
+    ///
+    /// Exit codes: 0 if all of them load, 1 if one does not, 2 for bad usage.
+    List(list::Options),
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Table,
+    /// One JSON object.
+    Json,
+}
+
+impl Options {
+    /// Does what must be done before there are threads.
+    pub(super) fn prepare(&self) -> Prepared {
+        match &self.command {
+            Command::Check(options) => options.prepare(),
+            Command::Inspect(_) | Command::List(_) => Prepared::default(),
+        }
+    }
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    match options.command {
+        Command::Inspect(options) => inspect::run(common, &options).await,
+        Command::Check(options) => check::run(common, options, prepared).await,
+        Command::List(options) => list::run(common, &options).await,
+    }
+}
+
+/// Reads a component. One that is much too large is not read to its end.
+fn component(path: &Path) -> anyhow::Result<Vec<u8>> {
+    use std::io::Read;
+    let most = Limits::default().component as u64 + 1;
+    let mut bytes = Vec::new();
+    let shown = || format!("cannot read {}", path.display());
+    let file = std::fs::File::open(path).with_context(shown)?;
+    file.take(most)
+        .read_to_end(&mut bytes)
+        .with_context(shown)?;
+    Ok(bytes)
+}
+
+/// Returns the name of a plugin: the one that was given, or the name of the file with what a name cannot have replaced.
+fn name(given: Option<&str>, path: &Path) -> anyhow::Result<String> {
+    if let Some(name) = given {
+        return Ok(name.to_owned());
+    }
+    let name = name_of(&path.file_stem().unwrap_or_default().to_string_lossy());
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        Ok(name)
+    } else {
+        bail!(
+            "{} gives no name for a plugin: give one with --name",
+            path.display()
+        )
+    }
+}
+
+/// Makes an engine with the code cache of the state directory, so that a second look is fast. A directory that the user named
+/// must work.
+fn engine(common: &Common) -> anyhow::Result<Engine> {
+    let open = |path| anyhow::Ok(CodeCache::open(&StateDir::open(path)?)?);
+    let cache = match common.state_dir().as_deref().map(open) {
+        Some(Err(error)) if common.state_dir.is_none() => {
+            let error = format!("{error:#}");
+            tracing::warn!(error, "no code cache: code is compiled each time");
+            None
+        }
+        opened => opened.transpose()?,
+    };
+    let compiler = Compiler::new(THIS_PROGRAM);
+    Ok(Engine::with_compiler(cache, Some(compiler))?)
+}
+
+/// Returns the least grants with which a component that needs these loads. Nothing can be reached with that for HTTP.
+fn least(needs: &[GrantName]) -> Grants {
+    /// A name that no resolver knows (RFC 6761).
+    const NOWHERE: &str = "https://toolhost.invalid";
+    let mut grants = Grants::default();
+    for need in needs {
+        match need {
+            GrantName::Processes => grants.processes = true,
+            GrantName::Files => grants.files = FilesGrant::Write,
+            GrantName::Http => grants.http.extend(NOWHERE.parse()),
+        }
+    }
+    grants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_gives_its_plugin_a_name() {
+        let named = |path: &str| name(None, Path::new(path)).map_err(|error| error.to_string());
+        assert_eq!(
+            named("plugins/Weather-Report.v2.wasm").as_deref(),
+            Ok("weather_report_v2")
+        );
+        assert_eq!(named("a.wasm").as_deref(), Ok("a"));
+        insta::assert_snapshot!(named("2.wasm").unwrap_err(), @"2.wasm gives no name for a plugin: give one with --name");
+        assert_eq!(name(Some("x"), Path::new("2.wasm")).unwrap(), "x");
+    }
+}

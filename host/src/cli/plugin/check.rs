@@ -1,0 +1,266 @@
+//! `toolhost plugin check`.
+
+mod apart;
+mod examples;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::{Common, Format, component, engine, least, name};
+use crate::cli::print;
+use crate::cli::processes::Prepared;
+use crate::outgoing::Pattern;
+use crate::plugin::{Digest, GrantName, Plugin, Shape};
+use crate::{FilesGrant, Grants, Options as PluginOptions, Settings};
+use report::Report;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The component
+    file: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    /// The name of the plugin [default: from the name of the file]
+    #[arg(long)]
+    name: Option<String>,
+    /// What its examples may use: processes=own, files=none, files=read, files=write or http=PATTERN; can be repeated
+    /// [default: files=write, within the temporary workspace]
+    #[arg(long, value_name = "GRANT")]
+    grant: Vec<Grant>,
+    /// A setting of the plugin; can be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    setting: Vec<Setting>,
+    /// The directory in which the process of the check lives: this is it
+    #[arg(long, value_name = "DIR", hide = true)]
+    confined: Option<PathBuf>,
+}
+
+/// A grant as it is written on the command line.
+#[derive(Clone, Debug)]
+enum Grant {
+    Processes,
+    Files(FilesGrant),
+    Http(Pattern, String),
+}
+
+/// A setting as it is written on the command line.
+#[derive(Clone, Debug)]
+struct Setting(String, String);
+
+/// An argument that is not what it should be.
+#[derive(Debug, thiserror::Error)]
+enum Invalid {
+    #[error("a grant is processes=own, files=none, files=read, files=write or http=PATTERN")]
+    Grant,
+    #[error("{0}")]
+    Pattern(String),
+    #[error("a setting is NAME=VALUE")]
+    Setting,
+}
+
+impl FromStr for Grant {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Ok(match text.split_once('=') {
+            Some(("processes", "own")) => Self::Processes,
+            Some(("files", "none")) => Self::Files(FilesGrant::None),
+            Some(("files", "read")) => Self::Files(FilesGrant::Read),
+            Some(("files", "write")) => Self::Files(FilesGrant::Write),
+            Some(("http", pattern)) => {
+                let parsed = pattern.parse::<Pattern>();
+                Self::Http(
+                    parsed.map_err(|error| Invalid::Pattern(error.to_string()))?,
+                    pattern.to_owned(),
+                )
+            }
+            _ => return Err(Invalid::Grant),
+        })
+    }
+}
+
+impl std::fmt::Display for Grant {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Processes => "processes=own",
+            Self::Files(FilesGrant::None) => "files=none",
+            Self::Files(FilesGrant::Read) => "files=read",
+            Self::Files(FilesGrant::Write) => "files=write",
+            Self::Http(_, pattern) => return write!(formatter, "http={pattern}"),
+        })
+    }
+}
+
+impl FromStr for Setting {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (name, value) = text.split_once('=').ok_or(Invalid::Setting)?;
+        Ok(Self(name.into(), value.into()))
+    }
+}
+
+impl Options {
+    /// Starts a spawner, in the process of the check and if commands may run.
+    pub(super) fn prepare(&self) -> Prepared {
+        if self.confined.is_some() && self.granted().processes {
+            Prepared::with_cgroup(true)
+        } else {
+            Prepared::default()
+        }
+    }
+
+    /// Returns what the examples may use.
+    fn granted(&self) -> Grants {
+        let mut grants = Grants {
+            files: FilesGrant::Write,
+            ..Grants::default()
+        };
+        for grant in &self.grant {
+            match grant {
+                Grant::Processes => grants.processes = true,
+                Grant::Files(files) => grants.files = *files,
+                Grant::Http(pattern, _) => grants.http.push(pattern.clone()),
+            }
+        }
+        grants
+    }
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let Some(directory) = options.confined.clone() else {
+        return apart::run(common, &options).await;
+    };
+    apart::end_with_parent()?;
+    let bytes = component(&options.file)?;
+    let name = name(options.name.as_deref(), &options.file)?;
+    let mut report = Report::new(&name, Digest::of(&bytes));
+    let loaded = load(common, &options, &bytes, &name, &mut report).await?;
+    if let Some((plugin, missing)) = loaded {
+        tools(&plugin, &mut report);
+        examples::run(&plugin, &missing, prepared, &directory, &mut report).await?;
+    }
+    print(&match options.format {
+        Format::Table => report.table(),
+        Format::Json => serde_json::to_string_pretty(&report.json())?,
+    })?;
+    Ok(if report.failed() == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Loads the plugin, if that is possible with whatever it needs. Returns it with what its examples would need beyond what was
+/// granted.
+async fn load(
+    common: &Common,
+    options: &Options,
+    bytes: &[u8],
+    name: &str,
+    report: &mut Report,
+) -> anyhow::Result<Option<(Arc<Plugin>, Vec<GrantName>)>> {
+    let shape = match Shape::read(bytes) {
+        Ok(shape) => shape,
+        Err(error) => {
+            report.failed_because("component", error.to_string());
+            return Ok(None);
+        }
+    };
+    let size = bytes.len();
+    report.ok(
+        "component",
+        format!("{size} bytes, sha256 {}", Digest::of(bytes)),
+    );
+    let granted = options.granted();
+    let mut missing = shape.needs();
+    missing.retain(|need| match need {
+        GrantName::Processes => !granted.processes,
+        GrantName::Files => granted.files == FilesGrant::None,
+        GrantName::Http => granted.http.is_empty(),
+    });
+    let lacking = least(&missing);
+    let grants = Grants {
+        processes: granted.processes || lacking.processes,
+        files: if granted.files == FilesGrant::None {
+            lacking.files
+        } else {
+            granted.files
+        },
+        http: [granted.http, lacking.http].concat(),
+        ..Grants::default()
+    };
+    let settings = options.setting.iter();
+    let plugin_options = PluginOptions {
+        grants,
+        settings: Settings {
+            settings: settings
+                .map(|Setting(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            ..Settings::default()
+        },
+        ..PluginOptions::new(name)
+    };
+    match Plugin::load(&engine(common)?, bytes, plugin_options).await {
+        Ok(plugin) => {
+            let world = shape.world().map_or("no world", |world| world.name());
+            let count = match plugin.tools().len() {
+                1 => "1 tool".into(),
+                count => format!("{count} tools"),
+            };
+            report.ok(
+                "load",
+                format!("it fits the world {world} and lists {count}"),
+            );
+            Ok(Some((plugin, missing)))
+        }
+        Err(error) => {
+            report.failed_because("load", error.to_string());
+            Ok(None)
+        }
+    }
+}
+
+/// Says what is worth knowing of the tools, which are sound as they were loaded.
+fn tools(plugin: &Plugin, report: &mut Report) {
+    /// What every provider takes.
+    const SHORT: usize = 1024;
+    if plugin.tools().is_empty() {
+        report.note("tools", "it lists none".into());
+    }
+    for tool in plugin.tools() {
+        let subject = format!("tool {}", tool.name);
+        report.ok(&subject, "its name, texts and schemas are sound".into());
+        let size = tool.description.len();
+        if size == 0 {
+            report.note(
+                &subject,
+                "it has no description, by which a model would know when to use it".into(),
+            );
+        } else if size > SHORT {
+            let text =
+                format!("its description has {size} bytes, and some providers cut it at {SHORT}");
+            report.note(&subject, text);
+        }
+        if !plugin
+            .examples()
+            .iter()
+            .any(|example| example.tool == tool.name)
+        {
+            report.note(
+                &subject,
+                "it has no examples, so no call of it was checked".into(),
+            );
+        }
+    }
+}

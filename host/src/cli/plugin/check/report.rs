@@ -1,0 +1,120 @@
+//! How the checks came out, for people and as JSON. What the guest wrote was escaped before.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::plugin::Digest;
+
+/// How one check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+    /// Fine, with something that the author should know.
+    Note,
+    /// It was not made, and nothing is known.
+    Skipped,
+    Failed,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    status: Status,
+    subject: String,
+    text: String,
+}
+
+/// All checks of one plugin, in order.
+#[derive(Debug)]
+pub(super) struct Report {
+    name: String,
+    sha256: Digest,
+    checks: Vec<Check>,
+}
+
+impl Report {
+    pub(super) fn new(name: &str, sha256: Digest) -> Self {
+        Self {
+            name: name.to_owned(),
+            sha256,
+            checks: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, status: Status, subject: &str, text: String) {
+        self.checks.push(Check {
+            status,
+            subject: subject.to_owned(),
+            text,
+        });
+    }
+
+    pub(super) fn ok(&mut self, subject: &str, text: String) {
+        self.push(Status::Ok, subject, text);
+    }
+
+    pub(super) fn note(&mut self, subject: &str, text: String) {
+        self.push(Status::Note, subject, text);
+    }
+
+    pub(super) fn skipped(&mut self, subject: &str, text: String) {
+        self.push(Status::Skipped, subject, text);
+    }
+
+    pub(super) fn failed_because(&mut self, subject: &str, text: String) {
+        self.push(Status::Failed, subject, text);
+    }
+
+    /// Returns how many checks failed.
+    pub(super) fn failed(&self) -> usize {
+        self.count(Status::Failed)
+    }
+
+    fn count(&self, status: Status) -> usize {
+        self.checks
+            .iter()
+            .filter(|check| check.status == status)
+            .count()
+    }
+
+    /// Shows a line for each check, and their sum.
+    pub(super) fn table(&self) -> String {
+        let width = self
+            .checks
+            .iter()
+            .map(|check| check.subject.chars().count())
+            .max();
+        let width = width.unwrap_or_default();
+        let mut text = String::new();
+        for Check {
+            status,
+            subject,
+            text: why,
+        } in &self.checks
+        {
+            let status = match status {
+                Status::Ok => "ok     ",
+                Status::Note => "note   ",
+                Status::Skipped => "skipped",
+                Status::Failed => "FAILED ",
+            };
+            text.push_str(&format!("{status}  {subject:width$}  {why}\n"));
+        }
+        let (ok, failed) = (self.count(Status::Ok), self.failed());
+        text.push_str(&format!("{}: {ok} ok, {failed} failed", self.name));
+        match self.count(Status::Skipped) {
+            0 => {}
+            skipped => text.push_str(&format!(", {skipped} skipped")),
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "ok": self.failed() == 0,
+            "name": self.name,
+            "sha256": self.sha256,
+            "checks": self.checks,
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Compiling a component, in a process of its own: it takes half a minute of CPU time and 350 MiB for one of Python, and it
+//! is a stranger's file that the compiler reads.
+
+mod child;
+mod program;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::component::Component;
+
+use super::cache::deserialize;
+use super::engine::Engine;
+use super::{CodeCache, LoadError};
+
+pub(crate) use program::{ARGUMENT as COMPILER, run as run_compiler};
+
+/// After this long somebody is told what takes so long, and then again after each [`REMINDER`].
+const NOTICE: Duration = Duration::from_secs(1);
+const REMINDER: Duration = Duration::from_secs(10);
+
+/// Compiles components in processes of their own.
+///
+/// Each has an empty environment, limits for CPU time and memory (2 GiB) and a low priority, and is killed when the time for
+/// compiling is over or whoever loads the plugin gives up.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    program: PathBuf,
+}
+
+impl Compiler {
+    /// Names the Toolhost program: within it, `/proc/self/exe`. It must be of the same version as this library.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+        }
+    }
+}
+
+/// Takes the code of a component from the cache, or compiles it, one at a time.
+pub(super) async fn compile(
+    engine: &Engine,
+    plugin: &str,
+    component: &Arc<[u8]>,
+    limit: Duration,
+) -> Result<Component, LoadError> {
+    let inner = &engine.inner;
+    let name = CodeCache::name(&inner.wasm, component);
+    let cached = || {
+        let cache = inner.cache.as_ref()?;
+        cache.load(&inner.wasm, &name)
+    };
+    if let Some(cached) = cached() {
+        tracing::debug!(plugin, "code cache hit");
+        return Ok(cached);
+    }
+    let _one_at_a_time = inner.compiling.acquire().await;
+    // Whoever compiled before may have compiled the same.
+    if let Some(cached) = cached() {
+        return Ok(cached);
+    }
+    tracing::debug!(
+        plugin,
+        cache = inner.cache.is_some(),
+        "code cache miss, compiling"
+    );
+    let began = Instant::now();
+    let notice = |elapsed: Duration| {
+        let elapsed_s = elapsed.as_secs();
+        tracing::info!(
+            plugin,
+            elapsed_s,
+            "compiling; this happens once for each version of a plugin"
+        );
+    };
+    let code = async {
+        match &inner.compiler {
+            Some(compiler) => compiler.compile(engine, component).await,
+            None => in_process(engine, component).await,
+        }
+    };
+    let code = tokio::time::timeout(limit, with_notices(code, notice));
+    let code = code.await.unwrap_or(Err(Failure::Time));
+    let code = code.map_err(|failure| failure.of(plugin, limit))?;
+    tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
+    engine.metrics.compiled(plugin, began.elapsed());
+    let compiled = deserialize(&inner.wasm, &code)
+        .map_err(|error| LoadError::Compiler(format!("its code is of no use: {error:#}")))?;
+    if let Some(cache) = &inner.cache {
+        cache.store(&code, &name);
+    }
+    Ok(compiled)
+}
+
+/// Why there is no code.
+#[derive(Debug)]
+enum Failure {
+    /// The component is at fault.
+    Component(String),
+    /// It took too long.
+    Time,
+    /// The compiler is at fault, or the machine.
+    Compiler(String),
+}
+
+impl Failure {
+    fn of(self, plugin: &str, limit: Duration) -> LoadError {
+        match self {
+            Self::Component(text) => LoadError::malformed(&text),
+            Self::Time => LoadError::CompileTime {
+                plugin: plugin.to_owned(),
+                limit,
+            },
+            Self::Compiler(text) => LoadError::Compiler(text),
+        }
+    }
+}
+
+/// Compiles on a thread of this process. What was begun cannot be stopped.
+async fn in_process(engine: &Engine, component: &Arc<[u8]>) -> Result<Vec<u8>, Failure> {
+    let (wasm, component) = (engine.inner.wasm.clone(), Arc::clone(component));
+    let compiling = tokio::task::spawn_blocking(move || wasm.precompile_component(&component));
+    match compiling.await {
+        Ok(compiled) => compiled.map_err(|error| Failure::Component(format!("{error:#}"))),
+        Err(error) => Err(Failure::Compiler(error.to_string())),
+    }
+}
+
+/// Waits for something, and says now and then that it is not done yet.
+async fn with_notices<T>(work: impl Future<Output = T>, notice: impl Fn(Duration)) -> T {
+    let began = Instant::now();
+    let mut work = std::pin::pin!(work);
+    let mut next = began + NOTICE;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = tokio::time::sleep_until(next) => notice(began.elapsed()),
+        }
+        next += REMINDER;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_long_is_told_after_a_second_and_then_every_ten() {
+        let told = RefCell::new(Vec::new());
+        let work = tokio::time::sleep(Duration::from_secs(25));
+        with_notices(work, |elapsed| told.borrow_mut().push(elapsed.as_secs())).await;
+        assert_eq!(*told.borrow(), [1, 11, 21]);
+        told.borrow_mut().clear();
+        with_notices(async {}, |elapsed| {
+            told.borrow_mut().push(elapsed.as_secs())
+        })
+        .await;
+        assert!(told.borrow().is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! The host's end of a compiler: it gets the component, and gives its code or says why there is none.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+use super::program::{ARGUMENT, Allocation, BAD_COMPONENT, HEADER, header};
+use super::{Compiler, Failure};
+use crate::plugin::engine::Engine;
+use crate::plugin::text::shown;
+use crate::process::helper;
+
+/// The largest code that is taken. That of Python has 35 MB.
+const MAX_CODE: u64 = 1 << 30;
+
+/// How much of what it says is read.
+const MAX_WORDS: u64 = 16 << 10;
+
+impl Compiler {
+    /// Has a component compiled by a process of its own, which ends when this is dropped.
+    pub(super) async fn compile(
+        &self,
+        engine: &Engine,
+        component: &[u8],
+    ) -> Result<Vec<u8>, Failure> {
+        let inner = &engine.inner;
+        let unusable = |error: std::io::Error| {
+            let program = self.program.display();
+            Failure::Compiler(format!("{program} cannot be run: {error}"))
+        };
+        let allocation = Allocation::of(inner.pooling);
+        let mut child = helper(&self.program, [ARGUMENT, allocation.as_str()])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(unusable)?;
+        let (mut stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // It says more by how it ends than a failed write does.
+        let give = async {
+            if let Some(stdin) = &mut stdin {
+                _ = stdin
+                    .write_all(&(component.len() as u64).to_le_bytes())
+                    .await;
+                _ = stdin.write_all(component).await;
+                _ = stdin.flush().await;
+            }
+        };
+        let ((), answer, words, status) = tokio::join!(
+            give,
+            read(stdout, MAX_CODE + 1),
+            read(stderr, MAX_WORDS),
+            async { child.wait().await }
+        );
+        // Until here: the end of its input would have ended it.
+        drop(stdin);
+        let status = status.map_err(unusable)?;
+        let words = String::from_utf8_lossy(&words);
+        judge(status, &answer, words.trim(), &header(&inner.wasm))
+    }
+}
+
+/// Reads to the end, and keeps at most so much.
+async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        _ = (&mut from).take(most).read_to_end(&mut bytes).await;
+        // It must not wait for a reader.
+        _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+    }
+    bytes
+}
+
+/// Says what an answer means.
+fn judge(
+    status: ExitStatus,
+    answer: &[u8],
+    words: &str,
+    expected: &[u8; HEADER],
+) -> Result<Vec<u8>, Failure> {
+    /// What Rust says before it aborts.
+    const NO_MEMORY: &str = "memory allocation of";
+    let said = if words.is_empty() {
+        String::new()
+    } else {
+        format!(", after it said: {}", shown(words))
+    };
+    match (status.code(), status.signal()) {
+        (Some(0), _) => {}
+        (Some(BAD_COMPONENT), _) => return Err(Failure::Component(words.to_owned())),
+        (_, Some(signal)) if signal == nix::libc::SIGXCPU => return Err(Failure::Time),
+        _ if words.contains(NO_MEMORY) => {
+            return Err(Failure::Compiler(
+                "it needs more than 2 GiB of memory, which is the most for compiling: use a smaller component".into(),
+            ));
+        }
+        (_, Some(signal)) if signal == nix::libc::SIGKILL => {
+            return Err(Failure::Compiler(format!(
+                "it was killed, as the system does when memory runs out: give this machine or container more memory{said}"
+            )));
+        }
+        (_, Some(signal)) => {
+            let name = nix::sys::signal::Signal::try_from(signal)
+                .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
+            return Err(Failure::Compiler(format!("it crashed with {name}{said}")));
+        }
+        (code, None) => {
+            let code = code.unwrap_or_default();
+            return Err(Failure::Compiler(format!(
+                "it ended with code {code}{said}"
+            )));
+        }
+    }
+    if answer.len() as u64 > MAX_CODE {
+        return Err(Failure::Compiler("its code has more than 1 GiB".into()));
+    }
+    match answer.split_first_chunk::<HEADER>() {
+        Some((header, code)) if header == expected => Ok(code.to_vec()),
+        Some((header, _)) if header.get(..8) == expected.get(..8) => Err(Failure::Compiler(
+            "it is another version of Toolhost, or one for another machine: use the program that this host is".into(),
+        )),
+        _ => Err(Failure::Compiler(format!(
+            "it did not answer as a compiler does: name the Toolhost program{said}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPECTED: [u8; HEADER] = [7; HEADER];
+
+    fn text(status: i32, answer: &[u8], words: &str) -> String {
+        match judge(ExitStatus::from_raw(status), answer, words, &EXPECTED) {
+            Ok(code) => format!("code: {code:?}"),
+            Err(failure) => format!("{failure:?}"),
+        }
+    }
+
+    #[test]
+    fn every_end_of_a_compiler_is_understood() {
+        let good = [&EXPECTED[..], &[1, 2]].concat();
+        assert_eq!(text(0, &good, ""), "code: [1, 2]");
+        assert_eq!(text(24, &good, ""), "Time");
+        insta::assert_snapshot!(text(BAD_COMPONENT << 8, &good, "bad at 7"), @r#"Component("bad at 7")"#);
+        insta::assert_snapshot!(text(9, &good, ""), @r#"Compiler("it was killed, as the system does when memory runs out: give this machine or container more memory")"#);
+        insta::assert_snapshot!(text(6, &good, "memory allocation of 77 bytes failed"), @r#"Compiler("it needs more than 2 GiB of memory, which is the most for compiling: use a smaller component")"#);
+        insta::assert_snapshot!(text(11, &good, "oh\nno"), @r#"Compiler("it crashed with SIGSEGV, after it said: oh\\nno")"#);
+        insta::assert_snapshot!(text(101 << 8, &good, "thread panicked"), @r#"Compiler("it ended with code 101, after it said: thread panicked")"#);
+        insta::assert_snapshot!(text(0, b"hello", ""), @r#"Compiler("it did not answer as a compiler does: name the Toolhost program")"#);
+        let mut other = good;
+        other[HEADER - 1] = 8;
+        insta::assert_snapshot!(text(0, &other, ""), @r#"Compiler("it is another version of Toolhost, or one for another machine: use the program that this host is")"#);
+    }
+}

@@ -1,0 +1,145 @@
+//! What runs in a compiler: it reads a component, writes its code, and has no more than it needs for that.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
+
+use nix::sys::resource::{Resource, setrlimit};
+
+use crate::plugin::cache::compatibility;
+use crate::plugin::engine::compiling_engine;
+
+/// The argument that makes the Toolhost program a compiler.
+pub(crate) const ARGUMENT: &str = "compiler";
+
+/// The exit code if the component cannot be compiled; the text on standard error says why.
+pub(super) const BAD_COMPONENT: i32 = 3;
+
+/// The exit code if the compiler cannot work.
+const BROKEN: i32 = 4;
+
+/// The bytes before the code: a mark, and what the code is compatible with.
+pub(super) const HEADER: usize = 8 + 32;
+
+/// The mark.
+const MARK: [u8; 8] = *b"thcode 1";
+
+/// The most memory of a compiler in bytes. What is only reserved does not count, of which threads have much. A component
+/// of Python takes 350 MiB.
+const MEMORY: u64 = 2 << 30;
+
+/// CPU time in seconds and for each core. It ends a compiler whose host was stopped and cannot say that time is over.
+const CPU: u64 = 60 * 60;
+
+/// What is added to the niceness: calls go before.
+const NICE: i32 = 10;
+
+/// The largest component, far above what any plugin may have.
+const MAX_COMPONENT: u64 = 1 << 30;
+
+/// Where the instances of the code will live, on which the code depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allocation {
+    Pool,
+    OnDemand,
+}
+
+impl Allocation {
+    pub(super) fn of(pooling: bool) -> Self {
+        if pooling { Self::Pool } else { Self::OnDemand }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pool => "pool",
+            Self::OnDemand => "on-demand",
+        }
+    }
+}
+
+/// Returns what precedes the code for an engine.
+pub(super) fn header(engine: &wasmtime::Engine) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    let compatible = compatibility(engine);
+    let bytes = MARK.iter().chain(compatible.as_bytes());
+    header
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    header
+}
+
+/// Reads a component from standard input, writes its code to standard output, and ends this process.
+pub(crate) fn run(allocation: &OsStr) -> ! {
+    let (code, text) = match compile(allocation) {
+        Ok(()) => (0, String::new()),
+        Err(failure) => failure,
+    };
+    _ = io::stderr().write_all(text.as_bytes());
+    std::process::exit(code)
+}
+
+/// Fails with an exit code and a text.
+fn compile(allocation: &OsStr) -> Result<(), (i32, String)> {
+    let broken = |text: String| (BROKEN, text);
+    let pooling = [Allocation::Pool, Allocation::OnDemand]
+        .into_iter()
+        .find(|known| allocation == known.as_str())
+        .ok_or_else(|| broken("the allocation of instances is pool or on-demand".into()))?
+        == Allocation::Pool;
+    confine().map_err(|error| broken(format!("cannot set limits: {error}")))?;
+    let component =
+        read().map_err(|error| broken(format!("cannot read the component: {error}")))?;
+    let engine = compiling_engine(pooling).map_err(|error| broken(format!("{error:#}")))?;
+    let code = engine
+        .precompile_component(&component)
+        .map_err(|error| (BAD_COMPONENT, format!("{error:#}")))?;
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(&header(&engine))
+        .and_then(|()| stdout.write_all(&code))
+        .and_then(|()| stdout.flush())
+        .map_err(|error| broken(format!("cannot write the code: {error}")))
+}
+
+/// Sets the limits of this process. A command of the same user must not get in either: what this writes is run by the host.
+fn confine() -> nix::Result<()> {
+    nix::sys::prctl::set_dumpable(false)?;
+    nix::sys::prctl::set_no_new_privs()?;
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;
+    for (resource, limit) in [
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_FSIZE, 0),
+        (Resource::RLIMIT_DATA, MEMORY),
+        (Resource::RLIMIT_CPU, CPU * cores),
+    ] {
+        // Whoever started the host may have set a lower one.
+        let (_, hard) = nix::sys::resource::getrlimit(resource)?;
+        let limit = limit.min(hard);
+        setrlimit(resource, limit, limit)?;
+    }
+    _ = rustix::process::nice(NICE);
+    Ok(())
+}
+
+/// Reads the component, and from then on ends this process when its input ends: the host is gone, or gave up.
+fn read() -> io::Result<Vec<u8>> {
+    let mut stdin = io::stdin().lock();
+    let mut size = [0; 8];
+    stdin.read_exact(&mut size)?;
+    let size = u64::from_le_bytes(size);
+    if size > MAX_COMPONENT {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut component = Vec::new();
+    if stdin.by_ref().take(size).read_to_end(&mut component)? as u64 != size {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    drop(stdin);
+    let watch = std::thread::Builder::new().name("watch".into());
+    watch.spawn(|| {
+        _ = io::stdin().lock().read(&mut [0]);
+        std::process::exit(BROKEN)
+    })?;
+    Ok(component)
+}

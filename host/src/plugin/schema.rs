@@ -1,0 +1,261 @@
+//! JSON Schemas of plugins: whether one is sound, and whether a value fits it.
+//!
+//! A schema comes from a stranger and is used by the host, by providers and by models. So its size is bounded in every way in
+//! which work on it could grow, it fetches nothing, and its patterns cannot run for ever.
+
+mod survey;
+
+use std::time::Duration;
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::text::{shown, shown_up_to};
+use survey::Survey;
+
+/// The longest text of a schema, in bytes.
+const MAX_SIZE: usize = 64 << 10;
+
+/// The deepest nesting, of the text and through references.
+const MAX_DEPTH: usize = 64;
+const MAX_CHAIN: usize = 256;
+
+/// The most subschemas, where each reference counts as what it refers to.
+const MAX_SUBSCHEMAS: u64 = 100_000;
+
+/// The most patterns, and the longest one in bytes.
+const MAX_PATTERNS: usize = 64;
+const MAX_PATTERN: usize = 1024;
+
+/// The most memory of one compiled pattern in bytes, and of what is kept while it is used.
+const PATTERN_MEMORY: usize = 1 << 20;
+
+/// The most steps back of a pattern with lookaround or back-references; others take none.
+const BACKTRACKS: usize = 100_000;
+
+/// The stack of the thread on which schemas are worked on: what is nested takes much of it.
+pub(super) const STACK: usize = 32 << 20;
+
+/// A sound JSON Schema: of 2020-12, or of 2019-09 or draft 7 if its `$schema` says so.
+#[derive(Debug)]
+pub struct Schema {
+    value: Value,
+    validator: Validator,
+    recursive: bool,
+}
+
+/// Why a schema is not sound. Each text continues a sentence that begins with the name of the schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSchema {
+    /// It is too long.
+    #[error("has {0} bytes, the most is {MAX_SIZE}: shorten it")]
+    TooLarge(usize),
+    /// It is no JSON.
+    #[error("is not valid JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no object.
+    #[error("is not a JSON object")]
+    NotAnObject,
+    /// It nests too deeply.
+    #[error("nests deeper than {MAX_DEPTH} levels: flatten it")]
+    TooDeep,
+    /// It is of another draft.
+    #[error(
+        "has the $schema {0}: use \"https://json-schema.org/draft/2020-12/schema\", or leave it out; 2019-09 and draft-07 are understood as well"
+    )]
+    Draft(String),
+    /// Something within it has an address or a draft of its own.
+    #[error(
+        "has {keyword} at {place}: only the whole schema may have one; put what it holds into $defs"
+    )]
+    Nested {
+        /// The keyword.
+        keyword: &'static str,
+        /// The JSON pointer to it.
+        place: String,
+    },
+    /// It refers to something outside.
+    #[error(
+        "refers to {target} at {place}: nothing is fetched, so put that into $defs and refer to \"#/$defs/…\""
+    )]
+    Remote {
+        /// What it refers to.
+        target: String,
+        /// The JSON pointer to the reference.
+        place: String,
+    },
+    /// It refers to something that it does not have.
+    #[error("refers to {target} at {place}, which it does not have")]
+    Missing {
+        /// What it refers to.
+        target: String,
+        /// The JSON pointer to the reference.
+        place: String,
+    },
+    /// Its references lead on and on.
+    #[error("has references that lead on more than {MAX_CHAIN} levels: flatten it")]
+    Chain,
+    /// With its references it is too large.
+    #[error(
+        "has more than {MAX_SUBSCHEMAS} subschemas, if each reference counts as what it refers to: simplify it"
+    )]
+    Explodes,
+    /// It has too many patterns, or one that is too long.
+    #[error(
+        "has more than {MAX_PATTERNS} patterns, or one with more than {MAX_PATTERN} bytes: simplify it"
+    )]
+    Patterns,
+    /// It has text that nobody sees.
+    #[error(
+        "has the character {0} at {1}, which a model reads and a person does not see: remove it"
+    )]
+    Hidden(String, String),
+    /// It is no JSON Schema.
+    #[error("is not a valid JSON Schema: {problem}, at {place}")]
+    NotASchema {
+        /// What is wrong.
+        problem: String,
+        /// The JSON pointer to it.
+        place: String,
+    },
+}
+
+impl Schema {
+    /// Reads the text of a schema.
+    ///
+    /// It takes little time, and up to some megabytes of stack.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidSchema`].
+    pub fn parse(text: &str) -> Result<Self, InvalidSchema> {
+        if text.len() > MAX_SIZE {
+            return Err(InvalidSchema::TooLarge(text.len()));
+        }
+        // serde_json goes no deeper than 128 levels.
+        match serde_json::from_str(text) {
+            Ok(value) => Self::new(value),
+            Err(error) if error.to_string().starts_with("recursion limit") => {
+                Err(InvalidSchema::TooDeep)
+            }
+            Err(error) => Err(InvalidSchema::NotJson(error.to_string())),
+        }
+    }
+
+    /// As [`Schema::parse`], of a schema that was read from a text.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidSchema`].
+    pub fn new(value: Value) -> Result<Self, InvalidSchema> {
+        if !value.is_object() {
+            return Err(InvalidSchema::NotAnObject);
+        }
+        let draft = draft(&value)?;
+        let recursive = Survey::of(&value)?.follow()?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(PATTERN_MEMORY)
+            .dfa_size_limit(PATTERN_MEMORY);
+        let validator = jsonschema::options()
+            .with_draft(draft)
+            .with_pattern_options(patterns)
+            .build(&value)
+            .map_err(|error| InvalidSchema::NotASchema {
+                problem: shown_up_to(&error.to_string(), 200),
+                place: place(error.instance_path().as_str()),
+            })?;
+        Ok(Self {
+            value,
+            validator,
+            recursive,
+        })
+    }
+
+    /// Returns the schema as it was written.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns whether it refers to itself. Comparing a value with such a schema can take for ever.
+    pub fn is_recursive(&self) -> bool {
+        self.recursive
+    }
+
+    /// Compares a value with the schema. The time that takes is not bounded if the schema refers to itself.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that does not fit, in words.
+    pub fn fits(&self, value: &Value) -> Result<(), String> {
+        self.validator.validate(value).map_err(|error| {
+            let problem = shown_up_to(&error.to_string(), 200);
+            match error.instance_path().as_str() {
+                "" => problem,
+                path => format!("{problem}, at {}", shown(path)),
+            }
+        })
+    }
+
+    /// Compares a value with a schema on a thread of its own, and waits no longer than this. Beyond that the thread goes on, so
+    /// this is for a process that ends soon.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, that the schema is not sound, or that it takes too long, in words.
+    pub async fn compare(schema: Value, value: Value, limit: Duration) -> Result<(), String> {
+        let (give, take) = tokio::sync::oneshot::channel();
+        let compare = move || {
+            let schema = Self::new(schema).map_err(|error| format!("the schema {error}"))?;
+            schema.fits(&value)
+        };
+        std::thread::Builder::new()
+            .name("toolhost-schema".into())
+            .stack_size(STACK)
+            .spawn(move || _ = give.send(compare()))
+            .map_err(|error| error.to_string())?;
+        match tokio::time::timeout(limit, take).await {
+            Ok(Ok(compared)) => compared,
+            Ok(Err(_)) => Err("the comparison failed".into()),
+            Err(_) => Err(format!(
+                "comparing takes longer than {} s: make the schema simpler",
+                limit.as_secs()
+            )),
+        }
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        self.value
+    }
+}
+
+/// Returns the draft that the schema names, if it is one of those that are understood.
+fn draft(schema: &Value) -> Result<Draft, InvalidSchema> {
+    let Some(name) = schema.get("$schema") else {
+        return Ok(Draft::Draft202012);
+    };
+    let known = name.as_str().map(|name| {
+        let name = name.trim_end_matches('#');
+        let name = name
+            .strip_prefix("https://")
+            .or_else(|| name.strip_prefix("http://"));
+        name.unwrap_or_default()
+    });
+    match known {
+        Some("json-schema.org/draft/2020-12/schema") => Ok(Draft::Draft202012),
+        Some("json-schema.org/draft/2019-09/schema") => Ok(Draft::Draft201909),
+        Some("json-schema.org/draft-07/schema") => Ok(Draft::Draft7),
+        _ => Err(InvalidSchema::Draft(shown(&name.to_string()))),
+    }
+}
+
+/// Shows a JSON pointer.
+fn place(pointer: &str) -> String {
+    match pointer {
+        "" => "its root".into(),
+        pointer => shown(pointer),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Text that a guest wrote: what of it is refused, and how the rest is shown to people.
+
+/// How much of one text is shown.
+const MAX_SHOWN: usize = 500;
+
+/// Returns whether a character is not seen, or changes how what is around it is seen: control characters, directions, tags,
+/// and what else has no width but joiners, which words and emoji need.
+///
+/// Models read such characters, people do not: so a description could tell a model what its reader does not see.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || is_invisible(c)
+}
+
+/// The same without control characters, which a pattern or a value of a schema may have to name.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Returns the first character of a text that nobody would see. Line ends and tabs are fine where a text has several lines.
+pub(super) fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
+    let fine = |c: char| several_lines && matches!(c, '\n' | '\r' | '\t');
+    text.chars().find(|c| is_hidden(*c) && !fine(*c))
+}
+
+/// Returns a text in one line, with everything that nobody would see escaped, and cut if it is long.
+pub fn shown(text: &str) -> String {
+    shown_up_to(text, MAX_SHOWN)
+}
+
+/// As [`shown`], with at most about so many bytes.
+pub fn shown_up_to(text: &str, most: usize) -> String {
+    let cut = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
+    let mut shown = String::with_capacity(cut.len());
+    for c in cut.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if is_hidden(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    if cut.len() < text.len() {
+        shown.push_str(&format!(" … ({} bytes more)", text.len() - cut.len()));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_acts_on_a_terminal() {
+        assert_eq!(shown("a b ä 👨\u{200d}👩"), "a b ä 👨\u{200d}👩");
+        assert_eq!(
+            shown("a\nb\u{1b}[2J\u{202e}x\u{9b}"),
+            "a\\nb\\u{1b}[2J\\u{202e}x\\u{9b}"
+        );
+        assert_eq!(shown("\u{e0041}\u{feff}"), "\\u{e0041}\\u{feff}");
+        assert_eq!(shown_up_to("aaaaä", 5), "aaaa … (2 bytes more)");
+    }
+
+    #[test]
+    fn finds_what_nobody_sees() {
+        assert_eq!(hidden_in("two\n\tlines\r\n", true), None);
+        assert_eq!(hidden_in("two\nlines", false), Some('\n'));
+        assert_eq!(hidden_in("a\u{202e}b", true), Some('\u{202e}'));
+        assert_eq!(hidden_in("\u{7f}", true), Some('\u{7f}'));
+    }
+}

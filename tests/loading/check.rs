@@ -1,0 +1,149 @@
+//! `toolhost plugin check`: every promise of a plugin, each with its line.
+
+use serde_json::Value;
+
+use super::inspect::Component;
+use super::made::{self, Reply, Says, Tool};
+use crate::guest::guest;
+
+/// A plugin with one tool that promises a sum, and these examples.
+fn adder(reply: &Reply, examples: &[(&str, &str, bool)]) -> Vec<u8> {
+    let examples = examples
+        .iter()
+        .map(|(name, arguments, is_error)| ((*name).into(), (*arguments).into(), *is_error));
+    let tool = Tool {
+        name: "add".into(),
+        input: r#"{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}"#.into(),
+        output: Some(
+            r#"{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}"#.into(),
+        ),
+        examples: examples.collect(),
+        ..Tool::default()
+    };
+    made::plugin(&Says::Tools(vec![tool]), reply)
+}
+
+fn check(component: &[u8], arguments: &[&str]) -> (i32, String) {
+    let (code, text, errors) = Component::new("adder.wasm", component).run("check", arguments);
+    assert_eq!(errors, "");
+    (code, text)
+}
+
+#[test]
+fn what_keeps_its_promises_passes() {
+    let (code, text) = check(
+        &adder(
+            &Reply::Json(r#"{"sum":3}"#),
+            &[("one", r#"{"a":1}"#, false)],
+        ),
+        &[],
+    );
+    insta::assert_snapshot!(text, @r#"
+ok       component       3434 bytes, sha256 SHA256
+ok       load            it fits the world plugin and lists 1 tool
+ok       tool add        its name, texts and schemas are sound
+ok       example of add  one
+adder: 4 ok, 0 failed
+"#);
+    assert_eq!(code, 0);
+    let (code, text) = check(
+        &adder(&Reply::Invalid("a is missing"), &[("none", "{}", true)]),
+        &["--format", "json"],
+    );
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (code, &report["ok"], &report["sha256"]),
+        (0, &true.into(), &"SHA256".into()),
+        "{text}"
+    );
+}
+
+#[test]
+fn each_broken_promise_has_its_line() {
+    let good = [("good", r#"{"a":1}"#, false)];
+    let lines = |reply: Reply, examples: &[(&str, &str, bool)]| {
+        let component = Component::new("adder.wasm", &adder(&reply, examples));
+        let (code, text, _) = component.run("check", &["--log", "error"]);
+        assert_eq!(code, 1, "{text}");
+        let failed: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("FAILED"))
+            .collect();
+        failed.join("\n")
+    };
+    let wrong = [
+        ("no object", "[]", false),
+        ("not JSON", "{", true),
+        ("too little", "{}", false),
+        ("should fail", "{}", true),
+    ];
+    insta::assert_snapshot!(lines(Reply::Json(r#"{"sum":3}"#), &wrong), @r#"
+FAILED   example of add  no object: the arguments must be a JSON object, not an array
+FAILED   example of add  not JSON: the arguments are not valid JSON: EOF while parsing an object at line 1 column 1
+FAILED   example of add  too little: its arguments do not fit the input schema: "a" is a required property
+FAILED   example of add  should fail: it should report an error, and does not
+"#);
+    insta::assert_snapshot!(lines(Reply::Json(r#"{"sum":"3"}"#), &good), @r#"FAILED   example of add  good: its json part does not fit the output schema: "3" is not of type "number", at /sum"#);
+    insta::assert_snapshot!(lines(Reply::Text("3"), &good), @"FAILED   example of add  good: the tool has an output schema, and its reply has no json part");
+    insta::assert_snapshot!(lines(Reply::Error("no\u{1b}[2J"), &good), @r#"FAILED   example of add  good: it reports an error: no\u{1b}[2J"#);
+    insta::assert_snapshot!(lines(Reply::Invalid("never"), &good), @"FAILED   example of add  good: it failed: never");
+    // That it breaks is not what an example may promise.
+    insta::assert_snapshot!(lines(Reply::Trap, &[("trap", "{}", true)]), @"FAILED   example of add  trap: it failed: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
+}
+
+#[test]
+fn what_does_not_load_fails() {
+    let (code, text) = check(b"hello", &[]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(text, @r#"
+FAILED   component  this is not a WebAssembly component: it does not begin as WebAssembly does: give the .wasm file that your build made
+adder: 0 ok, 1 failed
+"#);
+    let (code, text) = check(&made::names(&[], &["wasi:cli/run@0.2.0"]), &[]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(text, @r#"
+ok       component  63 bytes, sha256 SHA256
+FAILED   load       the component exports wasi:cli/run@0.2.0: it is a program, not a plugin; build it against a world of toolhost:plugin, which exports toolhost:plugin/tools@0.1.0
+adder: 1 ok, 1 failed
+"#);
+}
+
+/// Commands of a stranger reach whatever the user can, so they run only if that is asked for.
+#[test]
+fn examples_with_processes_run_only_if_that_is_granted() {
+    let shell = toolhost_artifacts::SHELL;
+    let component = Component::new("shell.wasm", shell);
+    let (code, text, _) = component.run("check", &[]);
+    assert_eq!(code, 0, "{text}");
+    let count = |status: &str| text.lines().filter(|line| line.starts_with(status)).count();
+    assert_eq!((count("skipped") > 0, count("FAILED")), (true, 0), "{text}");
+    let (code, text, errors) = component.run("check", &["--grant", "processes=own"]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{text}");
+    assert!(
+        !text.contains("skipped") && text.contains("ok       example of execute"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_looping_plugin_is_stopped() {
+    let (code, text) = check(&guest("loop_in_list_tools"), &[]);
+    assert_eq!(code, 1);
+    assert!(
+        text.contains("guest time limit of 2000 ms reached"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bad_grants_are_bad_usage() {
+    let component = Component::new("a.wasm", b"");
+    for grant in ["processes", "processes=all", "files=all", "env=A", ""] {
+        let (code, _, text) = component.run("check", &["--grant", grant]);
+        assert_eq!(code, 2);
+        assert!(
+            text.contains("a grant is processes=own, files=none"),
+            "{text}"
+        );
+    }
+}
