@@ -33,8 +33,8 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         .arg("--confined")
         .arg(path)
         .args(["--log", &common.log])
-        .args(["--format", &named(options.format)])
-        .args(["--log-format", &named(common.log_format)])
+        .args(["--format", &named(&options.format)])
+        .args(["--log-format", &named(&common.log_format)])
         .args(options.grant.iter().map(|grant| format!("--grant={grant}")))
         .args(
             options
@@ -87,7 +87,7 @@ pub(super) fn end_with_parent() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn named(value: impl ValueEnum) -> String {
+fn named(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
