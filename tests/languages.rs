@@ -126,7 +126,7 @@ async fn odd_arguments(setup: Setup, tool: &str) {
     assert_eq!(status, Some(400));
     let plugin = definition(&setup, tool).plugin;
     assert!(
-        guests(&lines, plugin).is_empty(),
+        guests(&lines, &plugin).is_empty(),
         "it reached a guest: {lines}"
     );
     server.stop().await;
