@@ -221,12 +221,12 @@ async fn hook_is_dead(script: &Script) {
 #[tokio::test]
 async fn a_script_that_hangs_is_killed_with_its_children() {
     let script = Script::new(HANGS);
-    let hook = script.approval(Duration::from_secs(2));
+    let hook = script.approval(Duration::from_secs(5));
     let asking = Asking::new(hook).await;
     denied(&asking.error().await, FAILED);
     hook_is_dead(&script).await;
     let events = asking.events().await;
-    assert_eq!(events[1]["reason"], "it did not answer within 2000 ms");
+    assert_eq!(events[1]["reason"], "it did not answer within 5000 ms");
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn a_cancelled_call_stops_waiting() {
 async fn the_wait_counts_towards_the_deadline_and_is_no_guest_time() {
     let script = Script::new(HANGS);
     let limits = Limits {
-        deadline: Duration::from_secs(2),
+        deadline: Duration::from_secs(5),
         guest_time: Duration::from_millis(500),
         ..Limits::default()
     };
@@ -259,7 +259,7 @@ async fn the_wait_counts_towards_the_deadline_and_is_no_guest_time() {
         (error.kind, error.message.as_str()),
         (
             ErrorKind::Limit,
-            "the tool was stopped: deadline of 2000 ms reached"
+            "the tool was stopped: deadline of 5000 ms reached"
         )
     );
     hook_is_dead(&script).await;

@@ -196,6 +196,13 @@ async fn a_series_of_calls() {
     assert_eq!(mode(&trail.path()), 0o700);
 }
 
+/// Asks for a secret that it was not given: the one named "hello".
+const SECRET_ASKER: &str = r#"
+(import "toolhost:plugin/settings@0.1.0" "secret" (func $secret (param i32 i32 i32)))
+(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+  (call $secret (i32.const 336) (i32.const 5) (i32.const 2048))
+  i32.const 288)"#;
+
 #[tokio::test]
 async fn denials_signals_and_failures() {
     let trail = Trail::new();
@@ -205,11 +212,16 @@ async fn denials_signals_and_failures() {
             .audit(audit.clone())
             .files(FilesGrant::Read)
             .plugin(guest("trap"), options("trap"))
+            .plugin(
+                component("curious", SECRET_ASKER.into()),
+                options("curious"),
+            )
     })
     .await;
     let write = json!({ "path": "x", "content": "y" });
     assert!(setup.outcome("write_file", write).await.is_error());
-    assert!(setup.outcome("t", json!({})).await.is_error());
+    assert!(setup.outcome("trap__t", json!({})).await.is_error());
+    assert!(!setup.outcome("curious__t", json!({})).await.is_error());
     let started = setup
         .call(
             "execute",
@@ -225,8 +237,17 @@ async fn denials_signals_and_failures() {
         .await;
     setup.host.shutdown().await;
     let events = trail.events();
-    assert_eq!(of(&events, "denied").len(), 1);
-    assert_eq!(of(&events, "denied")[0]["what"], "to write files");
+    let denied: Vec<_> = of(&events, "denied")
+        .iter()
+        .map(|event| (event["plugin"].clone(), event["what"].clone()))
+        .collect();
+    assert_eq!(
+        denied,
+        [
+            (json!("files"), json!("to write files")),
+            (json!("curious"), json!("the secret \"hello\""))
+        ]
+    );
     let signal = of(&events, "process_signal")[0];
     assert_eq!(
         (&signal["process"], &signal["signal"]),

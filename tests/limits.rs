@@ -207,9 +207,9 @@ async fn calls_at_the_same_time() {
         .unwrap()
         .observed(Default::default(), metrics.clone());
     let load = async |limits: Limits| {
-        let guest = guest("well_behaved");
-        let loaded = Plugin::load(&engine, &guest, limited("p", limits));
-        loaded.await.unwrap()
+        let component = guest("well_behaved");
+        let loaded = Plugin::load(&engine, &component, limited("p", limits)).await;
+        loaded.unwrap()
     };
     let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());
     let refused = |busy: Busy, limit: LimitKind, text: &str| {

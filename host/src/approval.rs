@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::tool::Hints;
-use command::Command;
+use command::Program;
 pub use url::{Header, Url};
 
 /// How long a hook gets where nobody says otherwise; 60 s.
@@ -43,7 +43,7 @@ struct Hook {
 
 #[derive(Debug)]
 enum Asked {
-    Command(Command),
+    Program(Program),
     Url(Url),
 }
 
@@ -102,8 +102,8 @@ impl Approval {
         arguments: Vec<String>,
         timeout: Duration,
     ) -> Result<Self, ApprovalError> {
-        let command = Command::new(program.into(), arguments)?;
-        Ok(Self::of(Asked::Command(command), timeout))
+        let program = Program::new(program.into(), arguments)?;
+        Ok(Self::of(Asked::Program(program), timeout))
     }
 
     /// Asks a URL.
@@ -133,7 +133,7 @@ impl Approval {
         };
         let asking = async {
             match &hook.asked {
-                Asked::Command(command) => command.ask(body).await,
+                Asked::Program(program) => program.ask(body).await,
                 Asked::Url(url) => url.ask(body).await,
             }
         };

@@ -25,17 +25,20 @@ const LATE_OUTPUT: Duration = Duration::from_secs(1);
 
 /// A command that is asked.
 #[derive(Debug)]
-pub(super) struct Command {
-    program: String,
+pub(super) struct Program {
+    path: String,
     arguments: Vec<String>,
 }
 
-impl Command {
+impl Program {
     pub(super) fn new(program: String, arguments: Vec<String>) -> Result<Self, ApprovalError> {
         if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
             return Err(ApprovalError::Program(program));
         }
-        Ok(Self { program, arguments })
+        Ok(Self {
+            path: program,
+            arguments,
+        })
     }
 
     /// Runs the command with this on its standard input, and returns its answer, or why there is none.
@@ -44,7 +47,7 @@ impl Command {
             clippy::disallowed_methods,
             reason = "the operator's hook is no command of a chat, and nothing of it belongs into a workspace"
         )]
-        let mut command = tokio::process::Command::new(&self.program);
+        let mut command = tokio::process::Command::new(&self.path);
         let spawned = command
             .args(&self.arguments)
             .env_clear()
@@ -55,7 +58,7 @@ impl Command {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
-        let child = spawned.map_err(|error| format!("{} cannot be run: {error}", self.program))?;
+        let child = spawned.map_err(|error| format!("{} cannot be run: {error}", self.path))?;
         let mut group = Group(child);
         let (stdin, stdout) = (group.0.stdin.take(), group.0.stdout.take());
         let output = Mutex::new(Vec::new());
