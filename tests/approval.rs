@@ -166,13 +166,14 @@ async fn a_script_refuses() {
     let events = asking.events().await;
     assert_eq!(events[1]["event"], "approval_refused");
     assert_eq!(events[1]["reason"], "not on a Friday");
-    let silent = Asking::new(Script::new("exit 1").approval(LONG)).await;
+    let script = Script::new("exit 1");
+    let silent = Asking::new(script.approval(LONG)).await;
     denied(
         &silent.error().await,
         "the call was not approved; no reason was given",
     );
-    let endless = Script::new("yes no | head -c 1000000; exit 1");
-    let endless = Asking::new(endless.approval(LONG)).await;
+    let script = Script::new("yes no | head -c 1000000; exit 1");
+    let endless = Asking::new(script.approval(LONG)).await;
     let reason = "no\n".repeat(1000);
     let text = format!(
         "the call was not approved: {}",
@@ -187,7 +188,8 @@ async fn a_broken_script_approves_nothing() {
         ("exit 7", "it ended with exit status: 7"),
         ("kill -9 $$", "it ended with signal: 9 (SIGKILL)"),
     ] {
-        let asking = Asking::new(Script::new(text).approval(LONG)).await;
+        let script = Script::new(text);
+        let asking = Asking::new(script.approval(LONG)).await;
         denied(&asking.error().await, FAILED);
         assert!(asking.counted("failed"));
         assert_eq!(asking.events().await[1]["reason"], why);
