@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::failure::{Failure, Reached};
+use crate::call::MAX_DEPTH;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::metrics::LimitKind;
 use crate::tool::{Blob, Content, ErrorKind, Reply, ToolError};
@@ -33,9 +34,13 @@ fn convert(part: wit::Content) -> Result<Content, Failure> {
         wit::Content::Json(text) => {
             let not_json =
                 |error| Failure::Broken(format!("it replied with JSON that is not valid: {error}"));
-            Content::Json {
-                json: RawValue::from_string(text).map_err(not_json)?,
+            let json = RawValue::from_string(text).map_err(not_json)?;
+            if depth(json.get()) > MAX_DEPTH {
+                let text =
+                    format!("it replied with JSON that nests deeper than {MAX_DEPTH} levels");
+                return Err(Failure::Broken(text));
             }
+            Content::Json { json }
         }
         wit::Content::Image(blob) => Content::Image(blob.into()),
         wit::Content::Audio(blob) => Content::Audio(blob.into()),
@@ -49,6 +54,26 @@ fn convert(part: wit::Content) -> Result<Content, Failure> {
             data,
         },
     })
+}
+
+/// Returns how deep a valid JSON text nests. Callers parse it, and a parser that follows by recursion has only so much stack.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 impl From<wit::Blob> for Blob {
@@ -114,5 +139,19 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn json_nests_no_deeper_than_parsers_follow() {
+        let nested = |levels: usize| {
+            let text = "[".repeat(levels) + "\"[[\\\"[[\"" + &"]".repeat(levels);
+            check(reply(vec![wit::Content::Json(text)]), 1000)
+        };
+        assert!(nested(MAX_DEPTH).is_ok());
+        let error = nested(MAX_DEPTH + 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tool is broken: it replied with JSON that nests deeper than 64 levels"
+        );
     }
 }
