@@ -1,15 +1,17 @@
 //! The store of one call. [`make`] is the only place that makes one, and it sets every limit.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::ResourceTable;
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{CallHook, CallHookHandler, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::engine::Engine;
 use super::limits::{Limiter, Limits};
-use super::meter::Meter;
+use super::meter::{GuestTimeExceeded, Meter};
 use super::stdio::GuestOutput;
+use super::ticker::Ticker;
 use crate::capability::{Scope, ScopeView, View};
 
 /// The most random bytes of one request.
@@ -53,8 +55,14 @@ pub(super) fn make(
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(limits.host_call_data);
     store.set_epoch_deadline(1);
+    let turn = Turn(Arc::new(Taken {
+        ticker: Arc::clone(&engine.inner.ticker),
+        at: AtomicU64::new(engine.inner.ticker.ticks()),
+        meter,
+    }));
+    store.call_hook_async(turn.clone());
     store.epoch_deadline_callback(move |_| {
-        meter.check()?;
+        turn.is_over()?;
         // Plain `Yield` wakes itself at once, which starves timers and sockets of the same thread.
         Ok(UpdateDeadline::YieldCustom(
             1,
@@ -62,6 +70,46 @@ pub(super) fn make(
         ))
     });
     store
+}
+
+/// The turn of a guest on its thread, which ends with a tick.
+///
+/// Code looks at the epoch where a function or a loop begins, and only there. A guest can do without both: with calls of the
+/// host in a row, each of which may take milliseconds. So its turn also ends when it comes back from one.
+#[derive(Clone)]
+struct Turn(Arc<Taken>);
+
+struct Taken {
+    ticker: Arc<Ticker>,
+    /// The tick in which the turn began.
+    at: AtomicU64,
+    meter: Arc<Meter>,
+}
+
+impl Turn {
+    /// Returns whether another turn begins here, unless the guest time is used up.
+    fn is_over(&self) -> Result<bool, GuestTimeExceeded> {
+        let now = self.0.ticker.ticks();
+        if self.0.at.swap(now, Ordering::Relaxed) == now {
+            return Ok(false);
+        }
+        self.0.meter.check()?;
+        Ok(true)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl CallHookHandler<State> for Turn {
+    async fn handle_call_event(
+        &self,
+        _: StoreContextMut<'_, State>,
+        hook: CallHook,
+    ) -> wasmtime::Result<()> {
+        if matches!(hook, CallHook::ReturningFromHost) && self.is_over()? {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
 }
 
 /// No files, no network, no environment, no arguments, no input; output goes to the log.

@@ -1,7 +1,7 @@
 //! The thread that moves the epoch of an engine, by which guests are interrupted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ const LINGER: u32 = 50;
 #[derive(Debug)]
 pub(super) struct Ticker {
     running: Arc<AtomicUsize>,
+    ticks: Arc<AtomicU64>,
     thread: Thread,
 }
 
@@ -27,14 +28,21 @@ impl Ticker {
     /// Starts the thread. It holds the engine weakly, so that it never keeps one alive.
     pub(super) fn start(engine: EngineWeak) -> std::io::Result<Arc<Self>> {
         let running = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&running);
+        let ticks = Arc::new(AtomicU64::new(0));
+        let (seen, counted) = (Arc::clone(&running), Arc::clone(&ticks));
         let handle = thread::Builder::new()
             .name("toolhost-ticker".into())
-            .spawn(move || run(&engine, &seen))?;
+            .spawn(move || run(&engine, &seen, &counted))?;
         Ok(Arc::new(Self {
             running,
+            ticks,
             thread: handle.thread().clone(),
         }))
+    }
+
+    /// Returns how often the epoch has moved.
+    pub(super) fn ticks(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
     }
 
     /// Makes the epoch move until the returned value is dropped.
@@ -59,7 +67,7 @@ impl Drop for Ticking<'_> {
     }
 }
 
-fn run(engine: &EngineWeak, running: &AtomicUsize) {
+fn run(engine: &EngineWeak, running: &AtomicUsize, ticks: &AtomicU64) {
     /// Also without a wake-up the thread looks now and then whether its engine is still there.
     const LOOK: Duration = Duration::from_secs(10);
     let mut idle = 0;
@@ -78,5 +86,6 @@ fn run(engine: &EngineWeak, running: &AtomicUsize) {
             return;
         };
         engine.increment_epoch();
+        ticks.fetch_add(1, Ordering::Relaxed);
     }
 }
