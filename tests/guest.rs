@@ -28,13 +28,12 @@ pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
         .find(|line| !line.starts_with(";;"))
         .unwrap_or_default();
     if code.starts_with("(component") {
-        return wat::parse_str(text).unwrap();
+        return wat::parse_str(repeated(&text)).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    let whole = code.starts_with("(module");
-    let text = if whole {
+    let text = if code.starts_with("(module") {
         text
     } else {
-        format!("(module {text}\n{})", read("prelude.wat"))
+        whole_module(&repeated(&text), read)
     };
     let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     if name == "core_module" {
@@ -43,7 +42,11 @@ pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_dir(directory().join("../../wit")).unwrap();
     let package = resolve.push_str("wasi.wit", &read("wasi.wit")).unwrap();
-    let world = resolve.select_world(&[package], Some("hostile")).unwrap();
+    let world = match text.contains("[resource-new]") {
+        true => "with-resource",
+        false => "hostile",
+    };
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
     let mut encoder = ComponentEncoder::default();
     encoder
@@ -51,6 +54,35 @@ pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
         .unwrap()
         .encode()
         .unwrap_or_else(|error| panic!("{name}: {error:?}"))
+}
+
+/// Adds what the guest does not have: the prelude, and what calls its attack.
+fn whole_module(guest: &str, read: impl Fn(&str) -> String) -> String {
+    let has = |what: &str| guest.contains(what);
+    let mut rest = read("prelude.wat");
+    if has("(func $attack") {
+        rest += &read("attack.wat");
+    }
+    if !has("(func $allocating") {
+        rest += "(func $allocating)";
+    }
+    // Imports must come first, but else the memory of the prelude must be the first one.
+    match has("(import") {
+        true => format!("(module {guest}\n{rest})"),
+        false => format!("(module {rest}\n{guest})"),
+    }
+}
+
+/// Repeats what follows `@count` on a line, for code in which no loop and no function may be.
+fn repeated(text: &str) -> String {
+    let line = |line: &str| {
+        let repeat = line.trim_start().strip_prefix('@');
+        match repeat.and_then(|repeat| repeat.split_once(' ')) {
+            Some((count, code)) => format!("{code}\n").repeat(count.parse().unwrap()),
+            None => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 /// Options for a guest of this name, with every capability granted.

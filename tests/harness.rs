@@ -227,18 +227,17 @@ impl Server {
 
 /// Runs something and returns what was logged meanwhile, at level debug and above, in this process.
 ///
-/// Guests run on threads of their own, so the log of the whole process is captured; tests that need it take turns.
+/// Guests run on threads of their own, so the log of the whole process is captured, with the lines of other tests in it.
 pub(crate) async fn logged<T>(run: impl Future<Output = T>) -> String {
-    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    static CAPTURED: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+    static CAPTURES: Mutex<Vec<Arc<Mutex<Vec<u8>>>>> = Mutex::new(Vec::new());
     static SUBSCRIBED: OnceLock<()> = OnceLock::new();
 
     struct Writer;
 
     impl std::io::Write for Writer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            if let Some(captured) = CAPTURED.lock().unwrap().as_mut() {
-                captured.extend_from_slice(bytes);
+            for capture in CAPTURES.lock().unwrap().iter() {
+                capture.lock().unwrap().extend_from_slice(bytes);
             }
             Ok(bytes.len())
         }
@@ -248,15 +247,19 @@ pub(crate) async fn logged<T>(run: impl Future<Output = T>) -> String {
         }
     }
 
-    let _turn = TURN.lock().await;
     SUBSCRIBED.get_or_init(|| {
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::DEBUG)
             .with_ansi(false);
         subscriber.with_writer(|| Writer).init();
     });
-    *CAPTURED.lock().unwrap() = Some(Vec::new());
+    let captured = Arc::new(Mutex::new(Vec::new()));
+    CAPTURES.lock().unwrap().push(Arc::clone(&captured));
     run.await;
-    let captured = CAPTURED.lock().unwrap().take().unwrap_or_default();
+    CAPTURES
+        .lock()
+        .unwrap()
+        .retain(|capture| !Arc::ptr_eq(capture, &captured));
+    let captured = std::mem::take(&mut *captured.lock().unwrap());
     String::from_utf8(captured).unwrap()
 }

@@ -1,4 +1,4 @@
 ;; Never returns.
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (loop $forever (br $forever))
   unreachable)

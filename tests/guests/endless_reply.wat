@@ -1,6 +1,6 @@
 ;; Replies with a text of 32 MiB, more than may cross into the host at once.
 (data (i32.const 512) "\00\00\00\00\40\02\00\00\01\00\00\00")
 (data (i32.const 576) "\00\00\00\00\00\00\01\00\00\00\00\02")
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (drop (memory.grow (i32.const 600)))
   i32.const 512)

@@ -1,6 +1,6 @@
 ;; Opens the streams of WASI again and again without closing any, and replies.
 (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (local $handles i32)
   (loop $more
     (drop (call $stdout))

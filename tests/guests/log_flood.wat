@@ -1,7 +1,7 @@
 ;; Writes 100,000 lines of 1,000 bytes to the log, with an escape sequence in each, and replies.
 (import "toolhost:plugin/log@0.1.0" "log" (func $log (param i32 i32 i32)))
 (data (i32.const 1024) "\1b[2Jflood ")
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (local $lines i32)
   (loop $more
     (call $log (i32.const 3) (i32.const 1024) (i32.const 1000))

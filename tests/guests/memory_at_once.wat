@@ -1,4 +1,4 @@
 ;; Asks for nearly 4 GiB at once, and replies if it gets them.
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (if (i32.eq (memory.grow (i32.const 65000)) (i32.const -1)) (then unreachable))
   i32.const 288)

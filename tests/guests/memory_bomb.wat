@@ -1,5 +1,5 @@
 ;; Takes memory until it gets no more, 1 MiB at a time up to 10 GB, and traps.
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (local $rounds i32)
   (loop $more
     (if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable))

@@ -18,9 +18,10 @@
 
 (func (export "toolhost:plugin/tools@0.1.0#list-tools") (result i32) i32.const 16)
 
-;; Gives out memory and never takes any back; grows it by what is needed, and traps if it may not.
+;; Calls `$allocating`, which does nothing unless the guest has one of its own. Gives out memory and never takes any back; grows it by what is needed, and traps if it may not.
 (func (export "cabi_realloc") (param i32 i32) (param $align i32) (param $size i32) (result i32)
   (local $at i32)
+  (call $allocating)
   (local.set $at
     (i32.and
       (i32.add (global.get $next) (i32.sub (local.get $align) (i32.const 1)))

@@ -1,5 +1,5 @@
 ;; Replies with a part that claims to be JSON.
 (data (i32.const 512) "\00\00\00\00\40\02\00\00\01\00\00\00")
 (data (i32.const 576) "\01\00\00\00\50\01\00\00\05\00\00\00")
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   i32.const 512)

@@ -1,4 +1,4 @@
 ;; Replies with a list that lies outside of its memory.
 (data (i32.const 512) "\00\00\00\00\00\00\00\f0\ff\00\00\00")
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   i32.const 512)

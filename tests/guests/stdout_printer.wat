@@ -3,7 +3,7 @@
 (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
   (func $write (param i32 i32 i32 i32)))
 (data (i32.const 1024) "{\22jsonrpc\22:\222.0\22,\22id\22:1,\22result\22:{\22forged\22:true}}\0a")
-(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+(func $attack (result i32)
   (local $stream i32)
   (local $lines i32)
   (local.set $stream (call $stdout))

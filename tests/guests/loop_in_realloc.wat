@@ -1,0 +1,18 @@
+;; Loops in its allocator, when the host brings it the arguments `{}`, before the call itself began.
+(module
+  (data (i32.const 16) "\00\00\00\00\40\00\00\00\01\00\00\00")
+  (data (i32.const 64) "\a0\00\00\00\01\00\00\00")
+  (data (i32.const 84) "\a0\00\00\00\01\00\00\00")
+  (data (i32.const 92) "\b0\00\00\00\11\00\00\00")
+  (data (i32.const 160) "t")
+  (data (i32.const 176) "{\22type\22:\22object\22}")
+  (data (i32.const 288) "\00\00\00\00\40\01\00\00\01\00\00\00")
+  (data (i32.const 320) "\00\00\00\00\50\01\00\00\05\00\00\00")
+  (data (i32.const 336) "hello")
+  (memory (export "memory") 1)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+    (if (i32.eq (local.get 3) (i32.const 2)) (then (loop $forever (br $forever))))
+    i32.const 8192)
+  (func (export "toolhost:plugin/tools@0.1.0#list-tools") (result i32) i32.const 16)
+  (func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32 i32 i32) (result i32)
+    i32.const 288))

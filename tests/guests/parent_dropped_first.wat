@@ -1,0 +1,13 @@
+;; Drops a stream while it holds something to wait on that belongs to the stream, and waits.
+(import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
+(import "wasi:io/streams@0.2.0" "[method]output-stream.subscribe" (func $subscribe (param i32) (result i32)))
+(import "wasi:io/streams@0.2.0" "[resource-drop]output-stream" (func $drop (param i32)))
+(import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))
+(func $attack (result i32)
+  (local $stream i32)
+  (local $pollable i32)
+  (local.set $stream (call $stdout))
+  (local.set $pollable (call $subscribe (local.get $stream)))
+  (call $drop (local.get $stream))
+  (call $block (local.get $pollable))
+  i32.const 288)

@@ -1,0 +1,10 @@
+;; Calls itself without end in its allocator, when the host brings it the answer to a call.
+(import "toolhost:plugin/context@0.1.0" "chat" (func $chat (param i32)))
+(global $attacked (mut i32) (i32.const 0))
+(func $deeper (param i32) (result i32)
+  (i32.add (call $deeper (i32.add (local.get 0) (i32.const 1))) (i32.const 1)))
+(func $allocating (if (global.get $attacked) (then (drop (call $deeper (i32.const 0))))))
+(func $attack (result i32)
+  (global.set $attacked (i32.const 1))
+  (call $chat (i32.const 2048))
+  i32.const 288)

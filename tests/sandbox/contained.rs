@@ -1,0 +1,186 @@
+//! What holds for every hostile guest: how its attack ends, how much it may take meanwhile, and that all goes on afterwards.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
+use toolhost::tool::ErrorKind;
+use toolhost::{FilesGrant, Options, Outcome};
+
+use crate::guest::{guest, limited, options};
+use crate::harness::{Setup, call, logged, request};
+
+/// How an attack ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End<'a> {
+    /// A limit is reached; the text says which.
+    Limit(&'a str),
+    /// The guest broke; the text is part of what the caller is told.
+    Broken(&'a str),
+    /// The tool itself fails, in this way.
+    Failed(ErrorKind, &'a str),
+    /// The guest replies with this text, and has reached nothing.
+    Reply(&'a str),
+}
+
+/// The end of most attacks on processors.
+pub(crate) const GUEST_TIME: End<'static> = End::Limit("guest time limit of 2000 ms reached");
+
+/// The end of most attacks on memory.
+pub(crate) const MEMORY: End<'static> = End::Limit("memory limit of 64 MiB reached");
+
+/// A host with a hostile guest, and a well-behaved one beside it.
+pub(crate) struct Attack {
+    pub(crate) setup: Setup,
+    /// What it may use.
+    limits: Limits,
+    /// The name of the hostile plugin, which no other test has.
+    plugin: String,
+}
+
+impl Attack {
+    /// Loads a guest, with what it may use, and with every capability granted.
+    pub(crate) async fn new(name: &str, limits: Limits) -> Self {
+        Self::with(name, limited(name, limits)).await
+    }
+
+    /// Loads a guest with these options, but another name.
+    pub(crate) async fn with(name: &str, options: Options) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let plugin = format!("hostile{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let limits = options.limits.clone();
+        let options = Options {
+            name: plugin.clone(),
+            ..options
+        };
+        let setup = Setup::with(|builder| {
+            let builder = builder.without_shell().files(FilesGrant::None);
+            let builder = builder.plugin(guest(name), options);
+            builder.plugin(guest("well_behaved"), self::options("well_behaved"))
+        })
+        .await;
+        Self {
+            setup,
+            limits,
+            plugin,
+        }
+    }
+
+    /// Calls the guest in this chat.
+    pub(crate) async fn call(&self, chat: &str, arguments: &Value) -> Arc<Outcome> {
+        let tool = format!("{}__t", self.plugin);
+        call(&self.setup.host, request(chat, &tool, arguments))
+            .await
+            .unwrap()
+    }
+
+    /// Has it attack, and asserts how that ends, what it took, and that both plugins work afterwards.
+    pub(crate) async fn run(&self, end: End<'_>) -> (Arc<Outcome>, String) {
+        let mut outcome = None;
+        let log = logged(async {
+            outcome = Some(self.call("hostile", &json!({})).await);
+            self.goes_on().await;
+        })
+        .await;
+        let outcome = outcome.unwrap();
+        end.assert(&outcome);
+        self.within_bounds(&log);
+        (outcome, self.lines(&log))
+    }
+
+    /// Asserts that the plugin and another one work.
+    pub(crate) async fn goes_on(&self) {
+        let calm = self.call("hostile", &json!({ "calm": true })).await;
+        End::Reply("hello").assert(&calm);
+        let tool = "well_behaved__t";
+        let other = call(&self.setup.host, request("other", tool, &json!({}))).await;
+        End::Reply("hello").assert(&other.unwrap());
+    }
+
+    /// Asserts that no guest of the plugin took more memory or guest time than it may. The time is CPU time, and not that
+    /// of a clock on the wall; as it is looked at now and then, the end can be late, but not by as much again.
+    fn within_bounds(&self, log: &str) {
+        for line in self.lines(log).lines() {
+            let Some((_, facts)) = line.split_once("a guest ended") else {
+                continue;
+            };
+            let number = |name: &str| -> u128 {
+                let (_, rest) = facts.split_once(name).unwrap();
+                rest.split(' ').next().unwrap().parse().unwrap()
+            };
+            assert!(
+                number("memory=") <= self.limits.memory as u128,
+                "{name}: {line}",
+                name = self.plugin
+            );
+            let most = self.limits.guest_time * 2;
+            assert!(number("guest_time_us=") <= most.as_micros(), "{line}");
+        }
+    }
+
+    /// The lines of the log that are about this guest.
+    fn lines(&self, log: &str) -> String {
+        let mine = format!("plugin=\"{}\"", self.plugin);
+        let lines = log.lines().filter(|line| line.contains(&mine));
+        lines.flat_map(|line| [line, "\n"]).collect()
+    }
+}
+
+impl End<'_> {
+    /// Asserts that a call ended like this.
+    pub(crate) fn assert(self, outcome: &Outcome) {
+        let (kind, text) = match self {
+            Self::Reply(text) => {
+                let shown = serde_json::to_value(outcome).unwrap();
+                assert!(outcome.result.is_ok(), "{outcome:?}");
+                assert_eq!(shown["content"], json!([{ "type": "text", "text": text }]));
+                return;
+            }
+            Self::Limit(text) => (ErrorKind::Limit, format!("the tool was stopped: {text}")),
+            Self::Broken(text) => (ErrorKind::Broken, text.to_owned()),
+            Self::Failed(kind, text) => (kind, text.to_owned()),
+        };
+        let error = outcome
+            .result
+            .as_ref()
+            .expect_err("the guest must not get through");
+        assert_eq!(error.kind, kind, "{error}");
+        match self {
+            Self::Limit(_) => assert_eq!(error.message, text),
+            _ => assert!(error.message.contains(&text), "{error}"),
+        }
+    }
+}
+
+/// Has a guest attack with default limits, and asserts that it ends like this and that the host goes on.
+pub(crate) async fn contained(name: &str, end: End<'_>) {
+    Attack::new(name, Limits::default()).await.run(end).await;
+}
+
+/// Has a guest attack that would go on for as long as its deadline, which is set early, for nobody to wait for it.
+pub(crate) async fn ends_at_its_deadline(name: &str) -> Attack {
+    let limits = Limits {
+        deadline: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let attack = Attack::new(name, limits).await;
+    let ended = End::Limit("its deadline has passed");
+    ended.assert(attack.call("hostile", &json!({})).await.as_ref());
+    let other = attack.setup.outcome("well_behaved__t", json!({})).await;
+    End::Reply("hello").assert(&other);
+    attack
+}
+
+/// Loads a guest that must not load, and returns why.
+pub(crate) async fn load_error(name: &str) -> LoadError {
+    let engine = Engine::new(None).unwrap();
+    let error = Plugin::load(&engine, &guest(name), options(name))
+        .await
+        .expect_err("the guest must not load");
+    // The engine is none the worse for it.
+    let other = Plugin::load(&engine, &guest("well_behaved"), options("other")).await;
+    assert_eq!(other.unwrap().tools().len(), 1);
+    error
+}

@@ -1,0 +1,21 @@
+//! Calls into the host from where none may come: while it is about to pass something, or when the call is over.
+
+use super::contained::{End, contained};
+
+#[tokio::test]
+async fn import_from_realloc() {
+    contained(
+        "import_from_realloc",
+        End::Broken("cannot leave component instance"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn import_from_post_return() {
+    contained(
+        "import_from_post_return",
+        End::Broken("cannot leave component instance"),
+    )
+    .await;
+}
