@@ -65,6 +65,7 @@ impl Bench {
         let engine = Engine::new(None).unwrap();
         let limits = Limits {
             cancel_grace: Duration::from_millis(5),
+            calls_per_chat: 64,
             ..Limits::default()
         };
         let mut plugins = Vec::new();
@@ -87,10 +88,11 @@ impl Bench {
         cancelled: CancellationToken,
     ) -> impl Future<Output = toolhost::Outcome> + use<> {
         let plugin = Arc::clone(&self.plugins[plugin]);
-        let admitted = plugin.admit().unwrap();
+        let admitted = plugin.admit(&"chat".parse().unwrap()).unwrap();
         let context = Context {
             workspace: Arc::clone(&self.workspace) as Arc<dyn Workspace>,
             max_wait: None,
+            approval: toolhost::approval::Approval::default(),
             cancelled,
         };
         let request = Arc::new(request("chat", "t", arguments));
@@ -156,7 +158,7 @@ async fn a_thousand_calls_are_given_up() {
         .flat_map(|plugin| (0..64).map(move |_| plugin))
         .map(|plugin| bench.call(plugin, &calm, CancellationToken::new()))
         .collect();
-    assert!(bench.plugins[4].admit().is_err());
+    assert!(bench.plugins[4].admit(&"chat".parse().unwrap()).is_err());
     for outcome in tokio::time::timeout(PATIENCE, join_all(calls))
         .await
         .unwrap()
@@ -172,6 +174,7 @@ async fn a_host_ends_at_any_moment() {
     for _ in 0..10 {
         let limits = Limits {
             cancel_grace: Duration::from_millis(5),
+            calls_per_chat: 64,
             ..Limits::default()
         };
         let setup = Setup::with(|builder| {
