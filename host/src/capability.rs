@@ -7,10 +7,12 @@ mod allowance;
 pub(crate) mod bindings;
 mod context;
 mod files;
+mod http;
 mod log;
 mod processes;
 mod progress;
 mod settings;
+mod sockets;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime_wasi_http::WasiHttpView;
 
 use crate::audit::{Trail, Use};
 use crate::call::Request;
@@ -32,6 +35,7 @@ use crate::workspace::Workspace;
 use bindings::toolhost::plugin as wit;
 
 pub(crate) use allowance::Allowance;
+pub(crate) use http::Http;
 pub(crate) use log::LineLog;
 
 /// What an operator lets a plugin import. Nothing by default.
@@ -46,7 +50,8 @@ pub struct Grants {
     pub file_roots: Option<Vec<PathBuf>>,
     /// Where the plugin may send HTTP requests; none: one that imports `wasi:http` does not load.
     pub http: Vec<Pattern>,
-    /// Names of variables of the host's environment that the plugin sees through WASI.
+    /// Names of variables of the host's environment that the plugin sees through WASI, as they were when it was loaded. One
+    /// that is not set is left out.
     pub env: Vec<String>,
     /// Directories that the plugin sees through WASI.
     pub preopens: Vec<Preopen>,
@@ -54,6 +59,10 @@ pub struct Grants {
 
 /// A directory of the host that a plugin sees through WASI, under a name of its own. Prefer [`Grants::files`], which knows of
 /// workspaces and replaces files as a whole.
+///
+/// It is the directory that had the path when the plugin was loaded, also if another one takes its place. Nothing leads out of
+/// it. It must not be, contain or lie in the host's state directory. Operations run on threads that may block and are bounded
+/// by the call's deadline and its handles; what they cost is not guest time, and nothing but the disk bounds what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preopen {
     /// The directory on this machine.
@@ -205,8 +214,9 @@ impl HasData for Capabilities {
     type Data<'a> = View<'a>;
 }
 
-/// Links the capabilities that every plugin has, and those that this one was granted.
-pub(crate) fn add_to_linker<T: ScopeView + 'static>(
+/// Links the capabilities that every plugin has, and those that this one was granted. WASI has to be linked before, as a part
+/// of it is replaced.
+pub(crate) fn add_to_linker<T: ScopeView + WasiHttpView + 'static>(
     linker: &mut Linker<T>,
     grants: &Grants,
 ) -> wasmtime::Result<()> {
@@ -220,5 +230,8 @@ pub(crate) fn add_to_linker<T: ScopeView + 'static>(
     if grants.files != FilesGrant::None {
         wit::files::add_to_linker::<T, Capabilities>(linker, T::view)?;
     }
-    Ok(())
+    if !grants.http.is_empty() {
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
+    }
+    sockets::add_to_linker(linker)
 }

@@ -1,16 +1,28 @@
 //! HTTP requests that plugins send: where they may go, and how they get there.
+//!
+//! An operator grants [`Pattern`]s. A request goes out only if one of them allows its scheme, host and port, and only to an
+//! address that was looked up here and found public: the connection is made to that very address, so a name that resolves to
+//! something else a moment later changes nothing. Nothing here follows a redirect. A guest that follows one sends another
+//! request, which is judged like the first.
+//!
+//! Each request has a connection of its own, straight to its host: no proxy, nothing shared between calls.
 
-use std::convert::Infallible;
-use std::str::FromStr;
+mod account;
+mod address;
+mod body;
+mod connect;
+mod destination;
+mod error;
+mod network;
+mod pattern;
+mod resolve;
+mod send;
 
-/// Where requests may go: scheme, host and port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(String);
-
-impl FromStr for Pattern {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
-    }
-}
+pub use account::{Limit, Quota};
+pub use body::ResponseBody;
+pub use destination::{Destination, Host, HostError, Scheme};
+pub use error::SendError;
+pub use network::Network;
+pub use pattern::{Pattern, PatternError};
+pub use resolve::{Resolve, Resolver, Resolving};
+pub use send::{Connection, Observer, Sender, Session, Timeouts};

@@ -23,6 +23,7 @@ mod store;
 mod tally;
 mod text;
 mod ticker;
+mod wasi;
 
 pub use cache::{CacheError, CodeCache};
 pub use compile::Compiler;

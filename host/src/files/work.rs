@@ -28,6 +28,11 @@ impl Work {
         }
     }
 
+    /// Adds CPU time that was used elsewhere on behalf of the same account.
+    pub(crate) fn add(&self, time: Duration) {
+        self.cpu.fetch_add(nanoseconds(time), Ordering::Relaxed);
+    }
+
     /// Returns the CPU time of all operations that have ended.
     pub fn cpu(&self) -> Duration {
         Duration::from_nanos(self.cpu.load(Ordering::Relaxed))

@@ -200,13 +200,14 @@ impl Builder {
         let state = self.state_dir.as_deref().map(StateDir::open).transpose()?;
         let cache = state.as_ref().map(CodeCache::open).transpose()?;
         let hidden = [state.as_ref(), self.processes.records.state_dir()];
+        let hidden: Vec<PathBuf> = hidden
+            .into_iter()
+            .flatten()
+            .map(|state| state.path().into())
+            .collect();
         let files = files::Config {
             roots: self.file_roots,
-            hidden: hidden
-                .into_iter()
-                .flatten()
-                .map(|state| state.path().into())
-                .collect(),
+            hidden: hidden.clone(),
             temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
             ..files::Config::new(self.processes.workspace.clone())
         };
@@ -216,7 +217,8 @@ impl Builder {
         let elsewhere = self.workspace.is_some();
         let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
         let engine = Engine::with_compiler(cache, self.compiler)?
-            .observed(self.audit.clone(), self.metrics.clone());
+            .observed(self.audit.clone(), self.metrics.clone())
+            .protecting(hidden);
         let plugins = Plugins::new(
             engine,
             Arc::clone(&workspace),

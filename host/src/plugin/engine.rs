@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
@@ -35,6 +36,7 @@ pub struct Engine {
     pub(super) inner: Arc<Inner>,
     pub(super) audit: Audit,
     pub(super) metrics: Metrics,
+    protected: Arc<[PathBuf]>,
 }
 
 pub(super) struct Inner {
@@ -112,6 +114,7 @@ impl Engine {
             inner: Arc::new(inner),
             audit: Audit::default(),
             metrics: Metrics::default(),
+            protected: Arc::default(),
         })
     }
 
@@ -123,6 +126,20 @@ impl Engine {
             metrics,
             ..self
         }
+    }
+
+    /// Protects directories of the host, such as its state directory: no plugin may be granted them, what contains them, or
+    /// what is in them.
+    #[must_use]
+    pub fn protecting(self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            protected: directories.into_iter().collect(),
+            ..self
+        }
+    }
+
+    pub(super) fn protected(&self) -> &[PathBuf] {
+        &self.protected
     }
 
     /// Returns whether instances come from a pool. They do not where the address space is limited.

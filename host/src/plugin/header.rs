@@ -31,7 +31,7 @@ fn grants(grants: &Grants) -> Value {
         FilesGrant::Read => "read",
         FilesGrant::Write => "write",
     };
-    let http = grants.http.iter().map(|pattern| format!("{pattern:?}"));
+    let http = grants.http.iter().map(ToString::to_string);
     let preopens = grants.preopens.iter().map(|preopen| {
         json!({
             "directory": preopen.directory.to_string_lossy(),

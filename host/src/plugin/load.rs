@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::schema::STACK;
 use super::store::State;
 use super::text::shown;
+use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::FullPluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
@@ -55,6 +56,7 @@ pub struct Plugin {
     pub(super) limits: Limits,
     pub(super) settings: Arc<Settings>,
     pub(super) files: FilesGrant,
+    pub(super) granted: Arc<Granted>,
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
@@ -114,6 +116,7 @@ impl Plugin {
             digest: facts.digest,
         };
         facts.shape.judge(&name, &grants)?;
+        let granted = Granted::look_up(&name, &grants, engine.protected())?;
         let compiled = compile(engine, &name, &component, limits.compile_time).await?;
         let pre = link(engine, &compiled, &grants)?;
         let mut plugin = Self {
@@ -124,6 +127,7 @@ impl Plugin {
             limits,
             settings: Arc::new(settings),
             files: grants.files,
+            granted: Arc::new(granted),
             pre,
             grants,
             component: facts,

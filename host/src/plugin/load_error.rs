@@ -98,6 +98,14 @@ pub enum LoadError {
         /// The full name of each import, and what grants it.
         imports: Vec<(String, GrantName)>,
     },
+    /// A directory that it was granted cannot be given to it.
+    #[error("the directory {directory} cannot be granted: {problem}", directory = .directory.display())]
+    Preopen {
+        /// The directory, as it was configured.
+        directory: PathBuf,
+        /// Why not.
+        problem: String,
+    },
     /// It imports another WASI than 0.2.
     #[error(
         "the plugin imports {0}, and this host offers WASI 0.2: build it for that, in Rust with the target wasm32-wasip2"

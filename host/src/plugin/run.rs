@@ -270,7 +270,13 @@ impl Plugin {
             work: Arc::clone(&work),
         };
         let meter = Meter::new(self.limits.guest_time, work);
-        let mut store = store::make(&self.engine, &self.limits, scope, Arc::clone(&meter));
+        let mut store = store::make(
+            &self.engine,
+            &self.limits,
+            &self.granted,
+            scope,
+            Arc::clone(&meter),
+        );
         let usage = Usage {
             meter: Arc::clone(&meter),
             memory: Arc::clone(store.data().limiter.peak()),
@@ -296,7 +302,21 @@ impl Plugin {
                 ok = result.is_ok(),
                 "a guest ended"
             );
-            result.map_err(|error| Failure::classify(&error, limiter, &limits))
+            let http = store.data().http.refusal();
+            if let (Ok(_), Some(limit)) = (&result, http) {
+                store.data().scope.trail.limit(limit.kind);
+            }
+            result.map_err(|error| {
+                let failure = Failure::classify(&error, limiter, &limits);
+                match (&failure, http) {
+                    // A guest whose requests are refused mostly traps soon after.
+                    (Failure::Trap(_), Some(limit)) => {
+                        let most = usize::try_from(limit.most).unwrap_or(usize::MAX);
+                        Failure::Limit(Reached::of(limit.kind, most))
+                    }
+                    _ => failure,
+                }
+            })
         };
         let metered = Metered::new(
             guest,

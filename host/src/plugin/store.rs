@@ -5,23 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::ResourceTable;
 use wasmtime::{CallHook, CallHookHandler, Store, StoreContextMut, UpdateDeadline};
-use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::engine::Engine;
 use super::limits::{Limiter, Limits};
 use super::meter::{GuestTimeExceeded, Meter};
-use super::stdio::GuestOutput;
 use super::ticker::Ticker;
-use crate::capability::{Scope, ScopeView, View};
+use super::wasi::Granted;
+use crate::capability::{Http, Scope, ScopeView, View};
+use crate::outgoing::Quota;
 
-/// The most random bytes of one request.
-const MAX_RANDOM: u64 = 64 << 10;
+/// The most HTTP requests of one call at the same time.
+const CONCURRENT_REQUESTS: usize = 16;
 
-/// What a store holds: the scope of the call, and WASI with nothing in it.
+/// What a store holds: the scope of the call, and WASI with what was granted in it.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) scope: Scope,
     pub(super) limiter: Limiter,
+    pub(super) http: Http,
     wasi: WasiContext,
     table: ResourceTable,
 }
@@ -35,18 +38,25 @@ impl std::fmt::Debug for WasiContext {
 }
 
 /// Makes a store with every limit set: memory, tables, handles, guest time, data of host calls, stack (by the engine), log
-/// (by the scope). Deadline and reply size are the caller's, who holds the clock and the reply.
+/// (by the scope), HTTP requests and bytes. Deadline and reply size are the caller's, who holds the clock and the reply.
 pub(super) fn make(
     engine: &Engine,
     limits: &Limits,
+    granted: &Granted,
     scope: Scope,
     meter: Arc<Meter>,
 ) -> Store<State> {
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles);
-    let wasi = WasiContext(wasi(&scope));
+    let quota = Quota {
+        requests: limits.http_requests,
+        bytes: limits.http_bytes,
+        concurrent: CONCURRENT_REQUESTS,
+    };
+    let wasi = WasiContext(granted.context(&scope.log));
     let state = State {
         limiter: Limiter::new(limits),
+        http: Http::new(&granted.sender, quota, &scope),
         scope,
         wasi,
         table,
@@ -112,18 +122,6 @@ impl CallHookHandler<State> for Turn {
     }
 }
 
-/// No files, no network, no environment, no arguments, no input; output goes to the log.
-fn wasi(scope: &Scope) -> WasiCtx {
-    WasiCtxBuilder::new()
-        .stdout(GuestOutput::new(scope.log.clone(), tracing::Level::INFO))
-        .stderr(GuestOutput::new(scope.log.clone(), tracing::Level::WARN))
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false)
-        .max_random_size(MAX_RANDOM)
-        .build()
-}
-
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
@@ -139,5 +137,11 @@ impl ScopeView for State {
             scope: &mut self.scope,
             table: &mut self.table,
         }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.http.view(&mut self.table)
     }
 }

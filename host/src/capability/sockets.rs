@@ -1,0 +1,100 @@
+//! `wasi:sockets`: there are none. What begins the use of one answers that access is denied, and is recorded.
+//!
+//! WASI's own interfaces stay linked, as every Python component imports them; only their three ways in are replaced, so that a
+//! guest never holds a socket, which would be a descriptor of the host.
+
+use wasmtime::Result;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::{
+    self, HostResolveAddressStream, ResolveAddressStream,
+};
+use wasmtime_wasi::p2::bindings::sockets::network::{
+    self, ErrorCode, HostNetwork, IpAddress, IpAddressFamily, Network,
+};
+use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::{self, TcpSocket};
+use wasmtime_wasi::p2::bindings::sockets::udp_create_socket::{self, UdpSocket};
+use wasmtime_wasi::p2::{DynPollable, IoError, SocketError, SocketResult};
+
+use super::{Capabilities, ScopeView, View};
+
+/// Replaces what WASI links.
+pub(super) fn add_to_linker<T: ScopeView + 'static>(linker: &mut Linker<T>) -> Result<()> {
+    linker.allow_shadowing(true);
+    tcp_create_socket::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    udp_create_socket::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    ip_name_lookup::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+impl View<'_> {
+    fn no_socket(&self, what: &str) -> ErrorCode {
+        self.scope.denied("sockets", what.to_owned());
+        ErrorCode::AccessDenied
+    }
+}
+
+/// The others need it to tell an error of theirs from a trap.
+impl network::Host for View<'_> {
+    fn convert_error_code(&mut self, error: SocketError) -> Result<ErrorCode> {
+        error.downcast()
+    }
+
+    fn network_error_code(&mut self, error: Resource<IoError>) -> Result<Option<ErrorCode>> {
+        self.table.get(&error)?;
+        Ok(None)
+    }
+}
+
+/// Nobody has a network of this kind.
+impl HostNetwork for View<'_> {
+    fn drop(&mut self, network: Resource<Network>) -> Result<()> {
+        self.table.delete(network)?;
+        Ok(())
+    }
+}
+
+impl tcp_create_socket::Host for View<'_> {
+    fn create_tcp_socket(&mut self, _: IpAddressFamily) -> SocketResult<Resource<TcpSocket>> {
+        Err(self.no_socket("a TCP socket").into())
+    }
+}
+
+impl udp_create_socket::Host for View<'_> {
+    async fn create_udp_socket(&mut self, _: IpAddressFamily) -> SocketResult<Resource<UdpSocket>> {
+        Err(self.no_socket("a UDP socket").into())
+    }
+}
+
+impl ip_name_lookup::Host for View<'_> {
+    fn resolve_addresses(
+        &mut self,
+        _: Resource<Network>,
+        _: String,
+    ) -> SocketResult<Resource<ResolveAddressStream>> {
+        Err(self.no_socket("the lookup of a name").into())
+    }
+}
+
+/// Nobody has one of these streams, so that every handle is forged.
+impl HostResolveAddressStream for View<'_> {
+    fn resolve_next_address(
+        &mut self,
+        stream: Resource<ResolveAddressStream>,
+    ) -> SocketResult<Option<IpAddress>> {
+        self.table.get(&stream)?;
+        Err(ErrorCode::AccessDenied.into())
+    }
+
+    fn subscribe(
+        &mut self,
+        stream: Resource<ResolveAddressStream>,
+    ) -> Result<Resource<DynPollable>> {
+        wasmtime_wasi::p2::subscribe(self.table, stream)
+    }
+
+    fn drop(&mut self, stream: Resource<ResolveAddressStream>) -> Result<()> {
+        self.table.delete(stream)?;
+        Ok(())
+    }
+}

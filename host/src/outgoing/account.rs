@@ -1,0 +1,206 @@
+//! How much a call may send and receive, and how much it has.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::metrics::LimitKind;
+
+/// What one call may send and receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Requests, refused ones included.
+    pub requests: u32,
+    /// Bytes of all requests and responses, headers included.
+    pub bytes: u64,
+    /// Requests at the same time. More wait, for as long as a connection may take.
+    pub concurrent: usize,
+}
+
+/// A quota that was used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .kind.reached(*.most))]
+pub struct Limit {
+    /// Which it is.
+    pub kind: LimitKind,
+    /// How many requests or bytes there may be.
+    pub most: u64,
+}
+
+/// What one call has sent and received.
+#[derive(Debug)]
+pub(super) struct Account {
+    quota: Quota,
+    requests: AtomicU32,
+    bytes: AtomicU64,
+    reached: OnceLock<Limit>,
+}
+
+impl Account {
+    pub(super) fn new(quota: Quota) -> Self {
+        Self {
+            quota,
+            requests: AtomicU32::new(0),
+            bytes: AtomicU64::new(0),
+            reached: OnceLock::new(),
+        }
+    }
+
+    /// Returns the limit that was reached first.
+    pub(super) fn reached(&self) -> Option<Limit> {
+        self.reached.get().copied()
+    }
+
+    /// Takes a request.
+    pub(super) fn request(&self) -> Result<(), Limit> {
+        let taken = self
+            .requests
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |requests| {
+                (requests < self.quota.requests).then_some(requests + 1)
+            });
+        match taken {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.refuse(LimitKind::HttpRequests, self.quota.requests.into())),
+        }
+    }
+
+    /// Takes bytes that have gone by.
+    fn bytes(&self, count: usize) -> Result<(), Limit> {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let before = self.bytes.fetch_add(count, Ordering::Relaxed);
+        if before.saturating_add(count) > self.quota.bytes {
+            return Err(self.refuse(LimitKind::HttpBytes, self.quota.bytes));
+        }
+        Ok(())
+    }
+
+    /// Returns how many bytes are left.
+    fn left(&self) -> u64 {
+        self.quota
+            .bytes
+            .saturating_sub(self.bytes.load(Ordering::Relaxed))
+    }
+
+    fn refuse(&self, kind: LimitKind, most: u64) -> Limit {
+        let limit = Limit { kind, most };
+        *self.reached.get_or_init(|| limit)
+    }
+}
+
+/// A connection whose bytes are counted, and which fails once they are too many.
+#[derive(Debug)]
+pub(super) struct Counted<S> {
+    stream: S,
+    account: Arc<Account>,
+}
+
+impl<S> Counted<S> {
+    pub(super) fn new(stream: S, account: Arc<Account>) -> Self {
+        Self { stream, account }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
+        let count = buffer.filled().len().saturating_sub(before);
+        Poll::Ready(this.account.bytes(count).map_err(io::Error::other))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let left = usize::try_from(this.account.left()).unwrap_or(usize::MAX);
+        if left == 0 && !bytes.is_empty() {
+            // One byte too many was asked for: that is what reaches the limit.
+            return Poll::Ready(this.account.bytes(1).map(|()| 0).map_err(io::Error::other));
+        }
+        let bytes = bytes.get(..left).unwrap_or(bytes);
+        let count = ready!(Pin::new(&mut this.stream).poll_write(context, bytes))?;
+        Poll::Ready(
+            this.account
+                .bytes(count)
+                .map(|()| count)
+                .map_err(io::Error::other),
+        )
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn quota() -> Quota {
+        Quota {
+            requests: 2,
+            bytes: 10,
+            concurrent: 1,
+        }
+    }
+
+    #[test]
+    fn requests_are_counted() {
+        let account = Account::new(quota());
+        assert!(account.request().is_ok() && account.request().is_ok());
+        assert_eq!(account.reached(), None);
+        assert_eq!(
+            account.request().unwrap_err().to_string(),
+            "limit of 2 HTTP requests for one call reached"
+        );
+        assert_eq!(
+            account.reached().map(|limit| limit.kind),
+            Some(LimitKind::HttpRequests)
+        );
+    }
+
+    #[tokio::test]
+    async fn bytes_of_both_directions_are_counted() {
+        let account = Arc::new(Account::new(quota()));
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let mut counted = Counted::new(ours, Arc::clone(&account));
+        counted.write_all(b"12345").await.unwrap();
+        theirs.write_all(b"12345").await.unwrap();
+        counted.read_exact(&mut [0; 5]).await.unwrap();
+        assert_eq!(account.reached(), None);
+        let error = counted.write(b"6").await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "limit of 10 bytes of HTTP for one call reached"
+        );
+        theirs.write_all(b"6").await.unwrap();
+        assert!(counted.read_exact(&mut [0; 1]).await.is_err());
+        assert_eq!(
+            account.reached().map(|limit| limit.kind),
+            Some(LimitKind::HttpBytes)
+        );
+        drop(counted);
+        let mut written = Vec::new();
+        theirs.read_to_end(&mut written).await.unwrap();
+        assert_eq!(written, b"12345");
+    }
+}

@@ -1,0 +1,240 @@
+//! Which addresses are public, and which a request may reach.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Which addresses a request may reach. A later one allows more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Allowance {
+    /// Those of the internet.
+    Public,
+    /// Those of this machine and of private networks too.
+    Private,
+    /// The address that the operator wrote, whatever it is.
+    Itself,
+}
+
+/// What an address is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// A machine somewhere in the internet.
+    Public,
+    /// This machine, or one of the own network.
+    Private,
+    /// Nothing that a name may lead to: link-local, multicast, reserved, or an address within which hides another one.
+    Never,
+}
+
+/// Addresses in ranges that look harmless, where clouds serve credentials to whoever asks: those of Azure, Alibaba and, for
+/// IPv6, Amazon.
+const METADATA: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// Returns those addresses that may be reached.
+pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance) -> Vec<IpAddr> {
+    let allowed = |address: &IpAddr| match allowance {
+        Allowance::Itself => true,
+        Allowance::Private => reach(*address) != Reach::Never,
+        Allowance::Public => reach(*address) == Reach::Public,
+    };
+    let addresses = addresses.iter().map(IpAddr::to_canonical);
+    addresses.filter(allowed).collect()
+}
+
+fn reach(address: IpAddr) -> Reach {
+    if METADATA.contains(&address) {
+        return Reach::Never;
+    }
+    match address {
+        IpAddr::V4(address) => reach_v4(address),
+        IpAddr::V6(address) => reach_v6(address),
+    }
+}
+
+/// By the registry of special addresses (RFC 6890 and those that came later).
+fn reach_v4(address: Ipv4Addr) -> Reach {
+    match address.octets() {
+        [10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {
+            Reach::Private
+        }
+        // This network; link-local; protocol assignments; documentation; 6to4 relays; benchmarks; multicast and reserved.
+        [0, ..]
+        | [169, 254, ..]
+        | [192, 0, 0 | 2, _]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [192, 88, 99, _]
+        | [198, 18 | 19, ..]
+        | [224..=255, ..] => Reach::Never,
+        _ => Reach::Public,
+    }
+}
+
+/// Only what is assigned to the internet (2000::/3) can be public. An address with one of IPv4 in it is judged by that one,
+/// and is good for nothing if that is not public: who translates it is not known.
+fn reach_v6(address: Ipv6Addr) -> Reach {
+    if address.is_loopback() {
+        return Reach::Private;
+    }
+    let within = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        match reach(IpAddr::V4(Ipv4Addr::new(a, b, c, d))) {
+            Reach::Public => Reach::Public,
+            Reach::Private | Reach::Never => Reach::Never,
+        }
+    };
+    match address.segments() {
+        // NAT64.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => within(high, low),
+        // Teredo: its server, and its client with every bit turned.
+        [0x2001, 0, high, low, _, _, client_high, client_low] => match within(high, low) {
+            Reach::Public => within(!client_high, !client_low),
+            other => other,
+        },
+        // Protocol assignments and benchmarks; documentation.
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Reach::Never,
+        // 6to4.
+        [0x2002, high, low, ..] => within(high, low),
+        [0x2000..=0x3fff, ..] => Reach::Public,
+        [0xfc00..=0xfdff, ..] => Reach::Private,
+        _ => Reach::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(text: &str) -> Reach {
+        let address: IpAddr = text.parse().unwrap();
+        reach(address.to_canonical())
+    }
+
+    #[test]
+    fn each_kind_of_address_is_judged() {
+        for public in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.167.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2606:4700::1",
+            "2a00::1",
+            "64:ff9b::101:101",
+            "2002:101:101::",
+            "2001:0:101:101::fefe:fefe",
+            "::ffff:1.1.1.1",
+            "2001:200::1",
+            "2001:db7::1",
+        ] {
+            assert_eq!(judged(public), Reach::Public, "{public}");
+        }
+        for private in [
+            "127.0.0.1",
+            "127.255.255.255",
+            "10.0.0.0",
+            "10.255.255.255",
+            "172.16.0.0",
+            "172.31.255.255",
+            "192.168.0.0",
+            "192.168.255.255",
+            "100.64.0.0",
+            "100.127.255.255",
+            "::1",
+            "fc00::",
+            "fdff::1",
+            "::ffff:127.0.0.1",
+            "::ffff:192.168.1.1",
+        ] {
+            assert_eq!(judged(private), Reach::Private, "{private}");
+        }
+        for never in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "192.0.0.0",
+            "192.0.0.192",
+            "192.0.2.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "192.88.99.1",
+            "198.18.0.0",
+            "198.19.255.255",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.0",
+            "255.255.255.255",
+            "168.63.129.16",
+            "100.100.100.200",
+            "::",
+            "::2",
+            "::127.0.0.1",
+            "::1.1.1.1",
+            "::ffff:0:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::101:101",
+            "64:ff9b:0:0:1::101:101",
+            "100::1",
+            "100:0:0:1::1",
+            "2001::1",
+            "2001:0:a00:1::fefe:fefe",
+            "2001:0:101:101::80ff:fffe",
+            "2001:2::1",
+            "2001:10::1",
+            "2001:20::1",
+            "2001:db8::1",
+            "3fff::1",
+            "2002:7f00:1::",
+            "2002:a9fe:a9fe::",
+            "2002:c0a8:101::1",
+            "4000::1",
+            "5f00::1",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            "ff02::1",
+            "fe00::1",
+            "fd00:ec2::254",
+        ] {
+            assert_eq!(judged(never), Reach::Never, "{never}");
+        }
+    }
+
+    #[test]
+    fn of_several_addresses_only_those_that_are_allowed_are_left() {
+        let addresses: Vec<IpAddr> = [
+            "10.0.0.1",
+            "1.1.1.1",
+            "169.254.169.254",
+            "::ffff:127.0.0.1",
+            "2606:4700::1",
+        ]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
+        let left = |allowance| {
+            let left = vet(&addresses, allowance);
+            left.iter().map(IpAddr::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(left(Allowance::Public), ["1.1.1.1", "2606:4700::1"]);
+        assert_eq!(
+            left(Allowance::Private),
+            ["10.0.0.1", "1.1.1.1", "127.0.0.1", "2606:4700::1"]
+        );
+        assert_eq!(left(Allowance::Itself).len(), 5);
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a request got no response, or not the whole of one.
+
+use std::io;
+
+use super::account::Limit;
+use super::destination::{Destination, HostError};
+use crate::metrics::LimitKind;
+
+/// Why a request got no response, or not the whole of one.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The URL names no host to which anything could be sent.
+    #[error("the host of the request cannot be used: {0}")]
+    Host(#[from] HostError),
+    /// The scheme is not `http` or `https`, or there is none.
+    #[error("requests are sent over http and https only")]
+    Scheme,
+    /// The method makes no sense here: `CONNECT` asks for a tunnel.
+    #[error("requests with the method {0} are not sent")]
+    Method(String),
+    /// No pattern allows the destination.
+    #[error("the plugin was not granted requests to {0}: add \"{0}\" to its grant `http`")]
+    NotGranted(Destination),
+    /// The name leads to nothing but addresses that are not public.
+    #[error(
+        "{0} is no public address: if that is intended, add \"private:{0}\" to the plugin's grant `http`"
+    )]
+    Prohibited(Destination),
+    /// A limit of the call is used up.
+    #[error(transparent)]
+    Limit(#[from] Limit),
+    /// As many requests as may run at once did so for as long as a connection may take.
+    #[error("the call has as many requests under way as it may")]
+    Crowded,
+    /// The name has no address.
+    #[error("the name was not found: {0}")]
+    Lookup(io::Error),
+    /// Finding the address took too long.
+    #[error("finding the address took too long")]
+    LookupTimeout,
+    /// Nobody is there.
+    #[error("no connection could be made: {0}")]
+    Connect(io::Error),
+    /// Connecting took too long.
+    #[error("making the connection took too long")]
+    ConnectTimeout,
+    /// The other side is not who it should be, or speaks no TLS.
+    #[error("no TLS connection could be made: {0}")]
+    Tls(io::Error),
+    /// No response began in time.
+    #[error("the response took too long")]
+    ResponseTimeout,
+    /// The response went silent.
+    #[error("the response stopped for too long")]
+    ReadTimeout,
+    /// The connection ended within the response.
+    #[error("the connection ended within the response")]
+    Incomplete,
+    /// One of both sides does not keep to HTTP.
+    #[error("the exchange failed: {0}")]
+    Http(hyper::Error),
+}
+
+impl SendError {
+    /// Returns whether it is a refusal of something that the plugin was not granted.
+    pub(super) fn is_denial(&self) -> bool {
+        matches!(self, Self::NotGranted(_) | Self::Prohibited(_))
+    }
+
+    /// Finds out why an exchange failed. A limit that was reached ends every connection of the call.
+    pub(super) fn explain(error: hyper::Error, reached: Option<Limit>) -> Self {
+        match reached {
+            Some(limit) if limit.kind == LimitKind::HttpBytes => Self::Limit(limit),
+            _ if error.is_incomplete_message() => Self::Incomplete,
+            _ => Self::Http(error),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! From names to addresses.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+
+/// How many names are looked up at once. The system does not give up one that it began, so that a plugin whose names never
+/// resolve would take all threads that may block.
+const LOOKUPS: usize = 8;
+
+/// Addresses that come.
+pub type Resolving = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+
+/// Finds the addresses of names. Called once for each request to a name, and what it says holds for that request.
+pub trait Resolve: Send + Sync + fmt::Debug {
+    /// Returns all addresses of a name, in the order in which they are to be tried.
+    fn resolve(&self, name: &str) -> Resolving;
+}
+
+/// Asks the system: its hosts file, then DNS.
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    places: Arc<Semaphore>,
+}
+
+impl Resolver {
+    /// Makes a resolver with places of its own: nobody waits for the lookups of others.
+    pub fn new() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(LOOKUPS)),
+        }
+    }
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: &str) -> Resolving {
+        let (places, name) = (Arc::clone(&self.places), name.to_owned());
+        Box::pin(async move {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            let lookup = move || {
+                let _place = place;
+                let found = (name.as_str(), 0).to_socket_addrs()?;
+                Ok(found.map(|address| address.ip()).collect())
+            };
+            tokio::task::spawn_blocking(lookup).await?
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! One request, from the check of where it may go to the end of its connection.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{CONNECTION, HOST, HeaderValue};
+use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use super::account::{Account, Counted, Limit, Quota};
+use super::address::Allowance;
+use super::body::ResponseBody;
+use super::connect;
+use super::destination::{Destination, Scheme};
+use super::error::SendError;
+use super::network::Network;
+use super::pattern::Pattern;
+
+/// How long a connection may take if the guest does not say: finding the address, TCP and TLS together.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The most bytes of a response that are held for a guest that does not read, and the most that its headers may have.
+const BUFFER: usize = 64 << 10;
+
+/// Sends the requests of one plugin.
+#[derive(Debug)]
+pub struct Sender {
+    patterns: Vec<Pattern>,
+    network: Network,
+}
+
+/// Sends the requests of one call, within its quota. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Session {
+    sender: Arc<Sender>,
+    account: Arc<Account>,
+    places: Arc<Semaphore>,
+    observer: Arc<dyn Observer>,
+    deadline: Option<Instant>,
+}
+
+/// Is told what becomes of requests.
+pub trait Observer: Send + Sync + fmt::Debug {
+    /// A request was sent, or would have been if anybody had been there; with the status of its response, if there was one.
+    fn sent(&self, method: &str, destination: &Destination, status: Option<u16>);
+
+    /// A request was refused, because nobody granted its destination.
+    fn denied(&self, destination: &Destination, why: &SendError);
+}
+
+/// How long a guest is willing to wait. All of it ends at the deadline of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the connection; 10 s.
+    pub connect: Option<Duration>,
+    /// For the headers of the response, once there is a connection.
+    pub first_byte: Option<Duration>,
+    /// For more of the body.
+    pub between_bytes: Option<Duration>,
+}
+
+/// Carries the rest of an exchange. It has to be polled while the body is read; dropping it closes the connection.
+pub struct Connection(BoxFuture<'static, ()>);
+
+impl Sender {
+    /// Makes a sender for requests that one of these patterns allows.
+    pub fn new(patterns: Vec<Pattern>, network: Network) -> Arc<Self> {
+        Arc::new(Self { patterns, network })
+    }
+
+    /// Begins the requests of one call.
+    pub fn session(
+        self: &Arc<Self>,
+        quota: Quota,
+        observer: Arc<dyn Observer>,
+        deadline: Option<Instant>,
+    ) -> Session {
+        Session {
+            sender: Arc::clone(self),
+            account: Arc::new(Account::new(quota)),
+            places: Arc::new(Semaphore::new(quota.concurrent)),
+            observer,
+            deadline,
+        }
+    }
+}
+
+impl Session {
+    /// Returns the limit that the call has reached, if it has.
+    pub fn reached(&self) -> Option<Limit> {
+        self.account.reached()
+    }
+
+    /// Sends a request. It is counted and compared with the patterns at once; everything else happens as the future is
+    /// polled. Dropping the future, or what it returns, closes the connection.
+    ///
+    /// The URI has to be whole. The header `Host` is made from it, whatever the request says.
+    ///
+    /// # Errors
+    ///
+    /// See [`SendError`].
+    pub fn send<B>(
+        &self,
+        request: Request<B>,
+        timeouts: Timeouts,
+    ) -> impl Future<Output = Result<(Response<ResponseBody>, Connection), SendError>> + Send + use<B>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let admitted = self.admit(&request);
+        let session = self.clone();
+        async move {
+            let (destination, allowance) = admitted?;
+            session
+                .exchange(request, &destination, allowance, timeouts)
+                .await
+        }
+    }
+
+    /// Counts a request, and says where it goes if it may go there.
+    fn admit<B>(&self, request: &Request<B>) -> Result<(Destination, Allowance), SendError> {
+        self.account.request()?;
+        if request.method() == Method::CONNECT {
+            return Err(SendError::Method(request.method().to_string()));
+        }
+        let uri = request.uri();
+        let scheme = uri
+            .scheme_str()
+            .and_then(Scheme::parse)
+            .ok_or(SendError::Scheme)?;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        let destination = Destination::parse(scheme, authority)?;
+        let patterns = self.sender.patterns.iter();
+        match patterns
+            .filter_map(|pattern| pattern.allows(&destination))
+            .max()
+        {
+            Some(allowance) => Ok((destination, allowance)),
+            None => {
+                let error = SendError::NotGranted(destination.clone());
+                self.observer.denied(&destination, &error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn exchange<B>(
+        self,
+        mut request: Request<B>,
+        destination: &Destination,
+        allowance: Allowance,
+        timeouts: Timeouts,
+    ) -> Result<(Response<ResponseBody>, Connection), SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let network = &self.sender.network;
+        let until = self.until(timeouts.connect.unwrap_or(CONNECT));
+        let place = timeout_at(until, Arc::clone(&self.places).acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            return Err(SendError::Crowded);
+        };
+        let found = connect::find(network, destination, allowance, until).await;
+        let addresses = found.inspect_err(|error| {
+            if error.is_denial() {
+                self.observer.denied(destination, error);
+            }
+        })?;
+        let mut sent = Sent::new(&self.observer, request.method(), destination);
+        let stream = connect::connect(network, destination, &addresses, until).await?;
+        prepare(&mut request, destination);
+        let counted = Counted::new(stream, Arc::clone(&self.account));
+        let explain = |error| SendError::explain(error, self.account.reached());
+        let (mut requests, connection) = http1::Builder::new()
+            .max_buf_size(BUFFER)
+            .handshake(TokioIo::new(counted))
+            .await
+            .map_err(explain)?;
+        let mut driver = Driver::new(connection, place);
+        let response = driver.drive(requests.send_request(request));
+        let response = match timeouts.first_byte {
+            Some(patience) => timeout_at(self.until(patience), response)
+                .await
+                .map_err(|_| SendError::ResponseTimeout)?,
+            None => response.await,
+        };
+        let response = response.map_err(explain)?;
+        sent.status = Some(response.status().as_u16());
+        let (account, patience) = (Arc::clone(&self.account), timeouts.between_bytes);
+        let response = response.map(|incoming| ResponseBody::new(incoming, account, patience));
+        Ok((response, Connection(Box::pin(driver))))
+    }
+
+    /// Returns when so much time has passed, or the call has to end.
+    fn until(&self, time: Duration) -> Instant {
+        let now = Instant::now();
+        // A guest may name a time that no clock can show.
+        let latest = now + Duration::from_secs(24 * 60 * 60);
+        let end = now.checked_add(time).unwrap_or(latest);
+        end.min(self.deadline.unwrap_or(latest))
+    }
+}
+
+/// Leaves of the URI what belongs into a request, and says for whom it is.
+fn prepare<B>(request: &mut Request<B>, destination: &Destination) {
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", PathAndQuery::as_str);
+    // A query alone is allowed in a URI, but not in a request.
+    let path = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("/{path}")
+    };
+    *request.uri_mut() = path.parse().unwrap_or_else(|_| Uri::from_static("/"));
+    let headers = request.headers_mut();
+    if let Ok(host) = HeaderValue::from_str(&destination.authority()) {
+        headers.insert(HOST, host);
+    }
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+}
+
+/// Reports a request when it is over, also if nobody waits for it any more.
+struct Sent {
+    observer: Arc<dyn Observer>,
+    method: Method,
+    destination: Destination,
+    status: Option<u16>,
+}
+
+impl Sent {
+    fn new(observer: &Arc<dyn Observer>, method: &Method, destination: &Destination) -> Self {
+        Self {
+            observer: Arc::clone(observer),
+            method: method.clone(),
+            destination: destination.clone(),
+            status: None,
+        }
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.observer
+            .sent(self.method.as_str(), &self.destination, self.status);
+    }
+}
+
+/// A connection, until it has ended, and the place that it takes among those of its call.
+struct Driver<C> {
+    connection: Option<Pin<Box<C>>>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl<C: Future<Output = hyper::Result<()>>> Driver<C> {
+    fn new(connection: C, place: OwnedSemaphorePermit) -> Self {
+        Self {
+            connection: Some(Box::pin(connection)),
+            place: Some(place),
+        }
+    }
+
+    fn poll_connection(&mut self, context: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+        let Some(connection) = &mut self.connection else {
+            return Poll::Ready(Ok(()));
+        };
+        let ended = std::task::ready!(connection.as_mut().poll(context));
+        self.connection = None;
+        self.place = None;
+        Poll::Ready(ended)
+    }
+
+    /// Waits for the headers of a response, and moves bytes meanwhile.
+    async fn drive(
+        &mut self,
+        response: impl Future<Output = hyper::Result<Response<Incoming>>>,
+    ) -> hyper::Result<Response<Incoming>> {
+        let mut response = pin!(response);
+        poll_fn(|context| {
+            if let Poll::Ready(response) = response.as_mut().poll(context) {
+                return Poll::Ready(response);
+            }
+            match self.poll_connection(context) {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                // It has ended, so that the response is here now or will never come.
+                Poll::Ready(Ok(())) => response.as_mut().poll(context),
+                // What moved may have been the response.
+                Poll::Pending => response.as_mut().poll(context),
+            }
+        })
+        .await
+    }
+}
+
+impl<C: Future<Output = hyper::Result<()>>> Future for Driver<C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Whoever reads the body learns of an error there.
+        self.poll_connection(context).map(|_| ())
+    }
+}
+
+impl Future for Connection {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Connection")
+    }
+}

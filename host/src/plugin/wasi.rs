@@ -1,0 +1,145 @@
+//! What a plugin gets through WASI: what it was granted, looked up once when it is loaded, and nothing else.
+//!
+//! Operations on files run on threads that may block, one at a time for each call, since the guest waits for it. They are no
+//! guest time, and read and write a few megabytes at most; the deadline of the call ends the guest, not the operation under
+//! way. How much a plugin with a grant to write may write is up to the disk.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
+
+use super::LoadError;
+use super::stdio::GuestOutput;
+use crate::capability::{Grants, LineLog, Preopen};
+use crate::outgoing::{Network, Sender};
+
+/// The most random bytes of one request.
+const MAX_RANDOM: u64 = 64 << 10;
+
+/// What a plugin was granted, ready to be given to its stores.
+#[derive(Debug)]
+pub(super) struct Granted {
+    environment: Vec<(String, String)>,
+    directories: Vec<Directory>,
+    pub(super) sender: Arc<Sender>,
+}
+
+/// A directory that is held by a descriptor: what was checked stays what it is, whatever takes its name later.
+#[derive(Debug)]
+struct Directory {
+    descriptor: OwnedFd,
+    preopen: Preopen,
+}
+
+impl Granted {
+    /// Looks up variables and opens directories, none of which may have anything to do with those that are protected.
+    pub(super) fn look_up(
+        plugin: &str,
+        grants: &Grants,
+        protected: &[PathBuf],
+    ) -> Result<Self, LoadError> {
+        let environment = grants.env.iter().filter_map(|name| variable(plugin, name));
+        let directories = grants
+            .preopens
+            .iter()
+            .map(|preopen| Directory::open(preopen, protected));
+        Ok(Self {
+            environment: environment.collect(),
+            directories: directories.collect::<Result<_, _>>()?,
+            sender: Sender::new(grants.http.clone(), Network::system()),
+        })
+    }
+
+    /// Makes the WASI of one call: output to the log, what was granted, and no arguments, input or sockets.
+    pub(super) fn context(&self, log: &LineLog) -> WasiCtx {
+        let mut builder = WasiCtxBuilder::new();
+        builder
+            .stdout(GuestOutput::new(log.clone(), tracing::Level::INFO))
+            .stderr(GuestOutput::new(log.clone(), tracing::Level::WARN))
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false)
+            .max_random_size(MAX_RANDOM)
+            .envs(&self.environment);
+        for directory in &self.directories {
+            let Preopen {
+                directory: path,
+                name,
+                write,
+            } = &directory.preopen;
+            let permissions = if *write {
+                FsPerms::ReadWrite
+            } else {
+                FsPerms::ReadOnly
+            };
+            let same = format!("/proc/self/fd/{}", directory.descriptor.as_raw_fd());
+            if let Err(error) = builder.preopened_dir(same, name, permissions) {
+                tracing::error!(directory = %path.display(), error = format!("{error:#}"), "a granted directory cannot be opened");
+            }
+        }
+        builder.build()
+    }
+}
+
+/// Returns a variable of the host and its value.
+fn variable(plugin: &str, name: &str) -> Option<(String, String)> {
+    match std::env::var(name) {
+        Ok(value) => Some((name.to_owned(), value)),
+        Err(error) => {
+            tracing::warn!(plugin, name, %error, "a variable that is granted to a plugin is left out");
+            None
+        }
+    }
+}
+
+impl Directory {
+    fn open(preopen: &Preopen, protected: &[PathBuf]) -> Result<Self, LoadError> {
+        let path = &preopen.directory;
+        let refused = |problem: String| LoadError::Preopen {
+            directory: path.clone(),
+            problem,
+        };
+        let unusable = |error: std::io::Error| refused(error.to_string());
+        let whole = path.canonicalize().map_err(unusable)?;
+        let opened = File::options()
+            .read(true)
+            .custom_flags(nix::libc::O_PATH | nix::libc::O_DIRECTORY)
+            .open(&whole)
+            .map_err(unusable)?;
+        let own = identity(&opened.metadata().map_err(unusable)?);
+        for protected in protected {
+            // One that is not there yet has nothing in it to protect.
+            let Ok(protected) = protected.canonicalize() else {
+                continue;
+            };
+            let theirs = protected.metadata().map_err(unusable)?;
+            if is_among(own, &protected) || is_among(identity(&theirs), &whole) {
+                let state = protected.display();
+                return Err(refused(format!(
+                    "it is, contains or lies in the state directory {state}, which no plugin may see: grant another one"
+                )));
+            }
+        }
+        Ok(Self {
+            descriptor: opened.into(),
+            preopen: preopen.clone(),
+        })
+    }
+}
+
+/// Device and inode, which are the same for all names of a directory.
+fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Whether a directory is this path or one above it.
+fn is_among(directory: (u64, u64), path: &Path) -> bool {
+    let metadata = path.ancestors().filter_map(|path| path.metadata().ok());
+    metadata
+        .map(|metadata| identity(&metadata))
+        .any(|identity| identity == directory)
+}
