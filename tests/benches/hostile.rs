@@ -135,7 +135,7 @@ async fn leak(count: usize) {
                 assert!(!outcome.expect("the host takes the call").is_error());
             }
         }
-        let (calls, resident) = (count / 10 * tenth, kib("VmRSS:"));
+        let (calls, resident) = (count / 10 * tenth, kib("VmRSS"));
         println!("| {calls} | {resident} | {} |", descriptors());
         points.push((calls as f64, resident as f64 * 1024.0));
     }

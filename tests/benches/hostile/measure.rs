@@ -12,12 +12,15 @@ pub(crate) fn milliseconds(time: Duration) -> String {
     format!("{:.2}", time.as_secs_f64() * 1000.0)
 }
 
-/// A value of `/proc/self/status` in KiB.
+/// A value of `/proc/self/status` in KiB, by its name without the colon. One that is not there is no 0, which would look like
+/// a good result.
 pub(crate) fn kib(name: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    let text = std::fs::read_to_string("/proc/self/status").expect("the status can be read");
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let number = value.and_then(|value| value.split_whitespace().next()?.parse().ok());
+    number.expect("the status has this number")
 }
 
 /// Begins a new peak, where this user may.

@@ -38,7 +38,7 @@ pub(crate) async fn run(window: Duration, only: &[String]) {
         // A first call makes everything warm.
         calls(&host, window / 10).await;
         forget_peak();
-        let resident = kib("VmRSS:");
+        let resident = kib("VmRSS");
         let (mut alone, mut beside) = (calls(&host, window).await, Vec::new());
         let (used, mut attacks) = (cpu(), 0);
         for at_once in [1, 4] {
@@ -59,7 +59,7 @@ pub(crate) async fn run(window: Duration, only: &[String]) {
             let (p50, p99) = (percentile(times, 50), percentile(times, 99));
             row += &format!("| {} | {} ", milliseconds(p50), milliseconds(p99));
         }
-        let peak = kib("VmHWM:").saturating_sub(resident) >> 10;
+        let peak = kib("VmHWM").saturating_sub(resident) >> 10;
         println!(
             "{row}| {} | {attacks} | {:.1} | {peak} |",
             if holds { "yes" } else { "**no**" },
