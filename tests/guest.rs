@@ -23,6 +23,15 @@ fn directory() -> PathBuf {
 
 /// The bytes of a guest of this text, as a component unless it is told otherwise.
 pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
+    let world = match text.contains("[resource-new]") {
+        true => "with-resource",
+        false => "hostile",
+    };
+    component_for(name, text, &read("wasi.wit"), world)
+}
+
+/// The bytes of a guest of this text, for a world of one's own.
+pub(crate) fn component_for(name: &str, text: String, wit: &str, world: &str) -> Vec<u8> {
     let code = text
         .lines()
         .find(|line| !line.starts_with(";;"))
@@ -41,11 +50,7 @@ pub(crate) fn component(name: &str, text: String) -> Vec<u8> {
     }
     let mut resolve = Resolve::default();
     resolve.push_dir(directory().join("../../wit")).unwrap();
-    let package = resolve.push_str("wasi.wit", &read("wasi.wit")).unwrap();
-    let world = match text.contains("[resource-new]") {
-        true => "with-resource",
-        false => "hostile",
-    };
+    let package = resolve.push_str("wasi.wit", wit).unwrap();
     let world = resolve.select_world(&[package], Some(world)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
     let mut encoder = ComponentEncoder::default();

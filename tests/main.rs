@@ -42,6 +42,9 @@ mod sandbox;
 /// Plugins that load, and each reason why one does not.
 mod loading;
 
+/// What plugins get through WASI: requests, variables and directories by grant, and no sockets.
+mod outgoing;
+
 /// Every limit, with its text and its metric.
 mod limits;
 

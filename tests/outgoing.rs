@@ -1,0 +1,15 @@
+//! What plugins get through WASI because they were granted it: requests, variables and directories. And no sockets.
+
+/// The guests through a host.
+mod guests;
+
+/// Limits, time-outs, and what is left when a call ends.
+mod bounds;
+
+/// Where requests go, with scripted names on real connections.
+mod destinations;
+
+/// Over TLS.
+mod tls;
+
+mod support;

@@ -1,0 +1,51 @@
+;; Uses the first directory that it sees, as its arguments say: {"a":"<what><path>"}. What: r reads a file and replies with it;
+;; w writes one; s makes a symbolic link to the directory above. Replies "none" without a directory, else what it read, "done",
+;; or "error " and the number of the error.
+(import "wasi:filesystem/preopens@0.2.0" "get-directories" (func $directories (param i32)))
+(import "wasi:filesystem/types@0.2.0" "[method]descriptor.open-at" (func $open (param i32 i32 i32 i32 i32 i32 i32)))
+(import "wasi:filesystem/types@0.2.0" "[method]descriptor.read" (func $read (param i32 i64 i64 i32)))
+(import "wasi:filesystem/types@0.2.0" "[method]descriptor.write" (func $write (param i32 i32 i32 i64 i32)))
+(import "wasi:filesystem/types@0.2.0" "[method]descriptor.symlink-at" (func $symlink (param i32 i32 i32 i32 i32 i32)))
+(data (i32.const 1024) "none")
+(data (i32.const 1030) "done")
+(data (i32.const 1040) "written")
+(data (i32.const 1050) "..")
+(data (i32.const 3000) "error 00")
+
+(func $reply (param $text i32) (param $length i32) (result i32)
+  (i32.store (i32.const 324) (local.get $text))
+  (i32.store (i32.const 328) (local.get $length))
+  i32.const 288)
+
+(func $error (param $code i32) (result i32)
+  (i32.store8 (i32.const 3006) (i32.add (i32.const 48) (i32.div_u (local.get $code) (i32.const 10))))
+  (i32.store8 (i32.const 3007) (i32.add (i32.const 48) (i32.rem_u (local.get $code) (i32.const 10))))
+  (call $reply (i32.const 3000) (i32.const 8)))
+
+(func (export "toolhost:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (param $arguments i32) (param $size i32) (result i32)
+  (local $what i32) (local $a i32) (local $n i32) (local $directory i32) (local $file i32) (local $writes i32)
+  (local.set $what (i32.load8_u (i32.add (local.get $arguments) (i32.const 6))))
+  (local.set $a (i32.add (local.get $arguments) (i32.const 7)))
+  (local.set $n (i32.sub (local.get $size) (i32.const 9)))
+  (call $directories (i32.const 2048))
+  (if (i32.eqz (i32.load (i32.const 2052))) (then (return (call $reply (i32.const 1024) (i32.const 4)))))
+  (local.set $directory (i32.load (i32.load (i32.const 2048))))
+  (if (i32.eq (local.get $what) (i32.const 115))
+    (then
+      (call $symlink (local.get $directory) (i32.const 1050) (i32.const 2) (local.get $a) (local.get $n) (i32.const 2100))
+      (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2101))))))
+      (return (call $reply (i32.const 1030) (i32.const 4)))))
+  (local.set $writes (i32.eq (local.get $what) (i32.const 119)))
+  ;; Follows links; creates and truncates what it writes.
+  (call $open (local.get $directory) (i32.const 1) (local.get $a) (local.get $n)
+    (i32.mul (local.get $writes) (i32.const 9)) (i32.add (i32.const 1) (local.get $writes)) (i32.const 2100))
+  (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2104))))))
+  (local.set $file (i32.load (i32.const 2104)))
+  (if (local.get $writes)
+    (then
+      (call $write (local.get $file) (i32.const 1040) (i32.const 7) (i64.const 0) (i32.const 2100))
+      (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2108))))))
+      (return (call $reply (i32.const 1030) (i32.const 4)))))
+  (call $read (local.get $file) (i64.const 4096) (i64.const 0) (i32.const 2100))
+  (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2104))))))
+  (call $reply (i32.load (i32.const 2104)) (i32.load (i32.const 2108))))

@@ -1,0 +1,424 @@
+//! Guests through a host: what they were granted works, the rest is denied, recorded, and explained in the log.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
+use toolhost::tool::ErrorKind;
+use toolhost::{FilesGrant, Grants, Options, Preopen};
+
+use super::support::{Script, Seen, Server, response};
+use crate::guest::component_for;
+use crate::harness::{self, Setup, request};
+
+fn visitor(name: &str) -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/outgoing");
+    let read = |file: String| std::fs::read_to_string(directory.join(file)).unwrap();
+    component_for(
+        name,
+        read(format!("{name}.wat")),
+        &read("visitor.wit".into()),
+        "visitor",
+    )
+}
+
+/// A host with one of the guests here.
+async fn host(name: &str, grants: Grants, limits: Limits) -> Setup {
+    let options = Options {
+        grants,
+        limits,
+        ..Options::new("visitor")
+    };
+    Setup::with(|builder| {
+        builder
+            .without_shell()
+            .files(FilesGrant::None)
+            .plugin(visitor(name), options)
+    })
+    .await
+}
+
+/// What a guest replies.
+async fn reply(setup: &Setup, argument: &str) -> String {
+    let outcome = setup.outcome("t", json!({ "a": argument })).await;
+    let shown: Value = serde_json::to_value(outcome.as_ref()).unwrap();
+    shown["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{shown}"))
+        .to_owned()
+}
+
+fn http(patterns: &[String]) -> Grants {
+    Grants {
+        http: patterns.iter().map(|text| text.parse().unwrap()).collect(),
+        ..Grants::default()
+    }
+}
+
+#[tokio::test]
+async fn a_request_goes_where_it_was_granted_and_nowhere_else() {
+    let mut server = Server::answering(response("200 OK", "hello")).await;
+    let mut other = Server::answering(response("200 OK", "secret")).await;
+    let (granted, denied) = (
+        format!("127.0.0.1:{}", server.port),
+        format!("127.0.0.1:{}", other.port),
+    );
+    let setup = host(
+        "requests",
+        http(&[format!("http://{granted}")]),
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(reply(&setup, &format!("g{granted}")).await, "hello");
+    let seen = server.request().await;
+    assert!(
+        seen.starts_with(&format!(
+            "GET /path?token=secret HTTP/1.1\r\nhost: {granted}\r\n"
+        )),
+        "{seen}"
+    );
+    // `Host` is a header that no guest may set; the guest would trap if it could.
+    assert_eq!(reply(&setup, &format!("h{granted}")).await, "hello");
+    let log = harness::logged(async {
+        // `HTTP-request-denied` and `HTTP-request-URI-invalid`.
+        assert_eq!(reply(&setup, &format!("g{denied}")).await, "error 15");
+        assert_eq!(reply(&setup, &format!("gx@{granted}")).await, "error 19");
+        assert_eq!(reply(&setup, "g2130706433").await, "error 19");
+    })
+    .await;
+    let expected = format!(
+        "the plugin was not granted requests to http://{denied}: add \"http://{denied}\" to its grant `http`"
+    );
+    assert!(log.contains(&expected), "{log}");
+    assert!(other.is_untouched());
+}
+
+/// The host gives a guest the redirect, and its next request is judged like any other.
+#[tokio::test]
+async fn a_redirect_to_loopback_is_a_request_that_was_not_granted() {
+    let mut inner = Server::answering(response("200 OK", "secret")).await;
+    let target = format!("127.0.0.1:{}", inner.port);
+    let outer = Server::answering(response(
+        &format!("302 Found\r\nLocation: http://{target}/"),
+        "moved",
+    ))
+    .await;
+    let setup = host(
+        "requests",
+        http(&[
+            format!("http://127.0.0.1:{}", outer.port),
+            "http://*".into(),
+        ]),
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(
+        reply(&setup, &format!("g127.0.0.1:{}", outer.port)).await,
+        "moved"
+    );
+    assert_eq!(reply(&setup, &format!("g{target}")).await, "error 15");
+    // `destination-IP-prohibited`: the host is granted by `*`, its address is not.
+    assert_eq!(reply(&setup, "g127.0.0.1").await, "error 04");
+    assert!(inner.is_untouched());
+}
+
+#[tokio::test]
+async fn limits_are_errors_for_the_guest_and_the_reason_of_its_trap() {
+    let server = Server::answering(response("200 OK", &"x".repeat(1000))).await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let few = Limits {
+        http_requests: 3,
+        ..Limits::default()
+    };
+    let little = Limits {
+        http_bytes: 3_000,
+        ..Limits::default()
+    };
+    for (limits, text) in [
+        (few, "limit of 3 HTTP requests for one call reached"),
+        (little, "limit of 3000 bytes of HTTP for one call reached"),
+    ] {
+        let setup = host("requests", http(&[format!("http://{at}")]), limits).await;
+        // `internal-error` is the one code with room for a text.
+        assert_eq!(
+            reply(&setup, &format!("l{at}")).await,
+            format!("error 38 {text}")
+        );
+        let outcome = setup.outcome("t", json!({ "a": format!("t{at}") })).await;
+        let error = outcome.result.as_ref().unwrap_err();
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (
+                ErrorKind::Limit,
+                format!("the tool was stopped: {text}").as_str()
+            )
+        );
+    }
+}
+
+/// A response that never ends, however slow, ends with its call; and nothing of it stays.
+#[tokio::test]
+async fn a_response_without_end_ends_with_the_call() {
+    let mut server = Server::holding("HTTP/1.1 200 OK\r\n\r\nx").await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let limits = Limits {
+        deadline: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let setup = host("requests", http(&[format!("http://{at}")]), limits).await;
+    let outcome = setup.outcome("t", json!({ "a": format!("g{at}") })).await;
+    assert_eq!(outcome.result.as_ref().unwrap_err().kind, ErrorKind::Limit);
+    server.request().await;
+    assert_eq!(server.seen().await, Seen::Closed);
+    let drip = Script {
+        answer: b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
+        drip: Some(b'x'),
+        hold: false,
+    };
+    let mut server = Server::scripted(drip).await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let limits = Limits {
+        http_bytes: 100_000,
+        ..Limits::default()
+    };
+    let setup = host("requests", http(&[format!("http://{at}")]), limits).await;
+    assert_eq!(
+        reply(&setup, &format!("g{at}")).await,
+        "error 38 limit of 100000 bytes of HTTP for one call reached"
+    );
+    server.request().await;
+    assert_eq!(server.seen().await, Seen::Closed);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_closes_its_connections() {
+    let mut server = Server::holding("").await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let limits = Limits {
+        cancel_grace: Duration::from_millis(1),
+        ..Limits::default()
+    };
+    let setup = host("requests", http(&[format!("http://{at}")]), limits).await;
+    let calling = tokio::spawn({
+        let host = setup.host.clone();
+        let request = request("chat", "t", &json!({ "a": format!("g{at}") }));
+        async move { host.call(request).await.unwrap() }
+    });
+    server.request().await;
+    setup.host.shutdown().await;
+    assert_eq!(server.seen().await, Seen::Closed);
+    let outcome = calling.await.unwrap();
+    assert_eq!(
+        outcome.result.as_ref().unwrap_err().kind,
+        ErrorKind::Cancelled
+    );
+}
+
+#[tokio::test]
+async fn variables_are_those_that_were_granted() {
+    let some = Grants {
+        env: vec![
+            "CARGO_PKG_NAME".into(),
+            "SURELY_NOT_SET_ANYWHERE".into(),
+            "A=B".into(),
+        ],
+        ..Grants::default()
+    };
+    let log = harness::logged(async {
+        let setup = host("environment", some, Limits::default()).await;
+        let expected = std::env::var("CARGO_PKG_NAME").unwrap();
+        assert_eq!(
+            reply(&setup, "").await,
+            format!("CARGO_PKG_NAME={expected}\n")
+        );
+    })
+    .await;
+    assert!(log.contains("SURELY_NOT_SET_ANYWHERE"), "{log}");
+    let setup = host("environment", Grants::default(), Limits::default()).await;
+    assert_eq!(reply(&setup, "").await, "");
+}
+
+fn preopen(directory: &Path, write: bool) -> Grants {
+    Grants {
+        preopens: vec![Preopen {
+            directory: directory.into(),
+            name: "/data".into(),
+            write,
+        }],
+        ..Grants::default()
+    }
+}
+
+#[tokio::test]
+async fn a_directory_is_read_and_written_as_it_was_granted() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = directory.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("file"), "text").unwrap();
+    let reader = host("directory", preopen(&inner, false), Limits::default()).await;
+    assert_eq!(reply(&reader, "rfile").await, "text");
+    for refused in ["wfile", "wnew", "slink"] {
+        let got = reply(&reader, refused).await;
+        assert!(got.starts_with("error "), "{refused}: {got}");
+    }
+    assert_eq!(std::fs::read_to_string(inner.join("file")).unwrap(), "text");
+    assert_eq!(std::fs::read_dir(&inner).unwrap().count(), 1);
+    let writer = host("directory", preopen(&inner, true), Limits::default()).await;
+    assert_eq!(reply(&writer, "wfile").await, "done");
+    assert_eq!(
+        std::fs::read_to_string(inner.join("file")).unwrap(),
+        "written"
+    );
+    // The directory is the one that was granted, whatever takes its name.
+    std::fs::rename(&inner, directory.path().join("moved")).unwrap();
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("file"), "another").unwrap();
+    assert_eq!(reply(&reader, "rfile").await, "written");
+    let nothing = host("directory", Grants::default(), Limits::default()).await;
+    assert_eq!(reply(&nothing, "rfile").await, "none");
+}
+
+#[tokio::test]
+async fn nothing_leads_out_of_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = directory.path().join("inner");
+    std::fs::create_dir_all(inner.join("below")).unwrap();
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    std::os::unix::fs::symlink(&secret, inner.join("absolute")).unwrap();
+    std::os::unix::fs::symlink("../secret", inner.join("relative")).unwrap();
+    std::os::unix::fs::symlink("..", inner.join("up")).unwrap();
+    let setup = host("directory", preopen(&inner, true), Limits::default()).await;
+    for path in [
+        "../secret",
+        "below/../../secret",
+        "absolute",
+        "relative",
+        "up/secret",
+        secret.to_str().unwrap(),
+        "/secret",
+        "/etc/passwd",
+        "./../secret",
+        "below/../up/secret",
+    ] {
+        for what in ["r", "w"] {
+            let got = reply(&setup, &format!("{what}{path}")).await;
+            assert!(got.starts_with("error "), "{what}{path}: {got}");
+        }
+    }
+    // A link of its own leads no further.
+    reply(&setup, "sown").await;
+    assert!(reply(&setup, "rown/secret").await.starts_with("error "));
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn directories_that_cannot_be_granted_keep_a_plugin_from_loading() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    std::fs::create_dir_all(state.join("cache")).unwrap();
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink(&state, directory.path().join("link")).unwrap();
+    let engine = Engine::new(None).unwrap().protecting([state]);
+    let refused = async |name: &str| {
+        let options = Options {
+            grants: preopen(&directory.path().join(name), false),
+            ..Options::new("visitor")
+        };
+        match Plugin::load(&engine, &visitor("directory"), options).await {
+            Err(LoadError::Preopen { problem, .. }) => problem,
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    for state in [
+        "state",
+        "state/cache",
+        "link",
+        "link/cache",
+        ".",
+        "state/..",
+        "link/../state",
+    ] {
+        assert!(refused(state).await.contains("state directory"), "{state}");
+    }
+    assert!(refused("missing").await.contains("No such file"));
+    assert!(refused("file").await.contains("Not a directory"));
+}
+
+#[tokio::test]
+async fn there_are_no_sockets() {
+    let audit = tempfile::tempdir().unwrap();
+    let (trail, path) = trail(audit.path());
+    let options = Options::new("visitor");
+    let setup = Setup::with(|builder| {
+        let builder = builder
+            .without_shell()
+            .files(FilesGrant::None)
+            .audit(trail.clone());
+        builder.plugin(visitor("sockets"), options)
+    })
+    .await;
+    // `access-denied`, three times.
+    assert_eq!(reply(&setup, "").await, "111");
+    assert!(trail.finish());
+    let denied: Vec<String> = lines(&path, "denied")
+        .iter()
+        .map(|line| line["what"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        denied,
+        ["a TCP socket", "a UDP socket", "the lookup of a name"]
+    );
+}
+
+#[tokio::test]
+async fn requests_and_refusals_are_recorded_without_paths() {
+    let server = Server::answering(response("200 OK", "hello")).await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let audit = tempfile::tempdir().unwrap();
+    let (trail, path) = trail(audit.path());
+    let options = Options {
+        grants: http(&[format!("http://{at}")]),
+        ..Options::new("visitor")
+    };
+    let setup = Setup::with(|builder| {
+        let builder = builder
+            .without_shell()
+            .files(FilesGrant::None)
+            .audit(trail.clone());
+        builder.plugin(visitor("requests"), options)
+    })
+    .await;
+    assert_eq!(reply(&setup, &format!("g{at}")).await, "hello");
+    assert_eq!(reply(&setup, "gother.example").await, "error 15");
+    assert!(trail.finish());
+    let sent = &lines(&path, "http_request")[0];
+    assert_eq!(
+        (&sent["method"], &sent["authority"], &sent["status"]),
+        (&json!("GET"), &json!(format!("http://{at}")), &json!(200))
+    );
+    let denied = &lines(&path, "denied")[0];
+    assert_eq!(
+        (&denied["capability"], &denied["what"]),
+        (&json!("http"), &json!("a request to http://other.example"))
+    );
+    assert!(!std::fs::read_to_string(path).unwrap().contains("secret"));
+}
+
+/// A trail in a directory, and its file.
+fn trail(directory: &Path) -> (toolhost::audit::Audit, std::path::PathBuf) {
+    use toolhost::audit::{Audit, Config};
+    let state = toolhost::state_dir::StateDir::open(&directory.join("audit")).unwrap();
+    let trail = Audit::open(state, &Config::default(), &Default::default()).unwrap();
+    (trail, directory.join("audit/audit.jsonl"))
+}
+
+/// The lines of one kind.
+fn lines(path: &Path, event: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let all = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|line| line["event"] == event).collect()
+}
