@@ -8,6 +8,7 @@ mod files;
 mod list;
 mod listening;
 mod logging;
+mod oversight;
 mod plugin;
 mod plugins;
 mod processes;

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::processes::{self, Prepared};
-use super::{Common, files, listening, plugins, print, remote, stderr};
+use super::{Common, files, listening, oversight, plugins, print, remote, stderr};
 use crate::call::{Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
@@ -35,6 +35,8 @@ pub(super) struct Options {
     plugins: plugins::Options,
     #[command(flatten)]
     files: files::Options,
+    #[command(flatten)]
+    oversight: oversight::Options,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -67,9 +69,11 @@ pub(super) async fn run(
         Some(server) => (server.call(&request).await?, Vec::new()),
         None => {
             let config = options.plugins.configuration(common)?;
+            let oversight = options.oversight.open(common)?;
             let start = common.start(&config, |builder| {
                 let processes = options.processes.temporary(common, prepared.clone())?;
-                Ok(options.files.configure(builder.processes(processes)))
+                let builder = options.files.configure(builder.processes(processes));
+                Ok(oversight.configure(builder))
             });
             here(start.await?, request).await?
         }

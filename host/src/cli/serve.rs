@@ -8,7 +8,7 @@ use clap::builder::FalseyValueParser;
 
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
-use super::{Common, files, plugins};
+use super::{Common, files, oversight, plugins};
 use crate::config::{Config, Watcher};
 use crate::host::Host;
 use crate::server::Surfaces;
@@ -34,6 +34,8 @@ pub(super) struct Options {
     #[command(flatten)]
     files: files::Options,
     #[command(flatten)]
+    oversight: oversight::Options,
+    #[command(flatten)]
     pub(super) processes: processes::Options,
 }
 
@@ -43,12 +45,14 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let config = options.plugins.configuration(common)?;
+    let oversight = options.oversight.open(common)?;
     // Followed for as long as this lives.
     let mut watcher = None;
     let start = async || {
         let host = common.start(&config, |builder| {
             let processes = options.processes.kept(common, prepared.clone())?;
-            Ok(options.files.configure(builder.processes(processes)))
+            let builder = options.files.configure(builder.processes(processes));
+            Ok(oversight.configure(builder))
         });
         let host = host.await?;
         watcher = follow(&config, &host);

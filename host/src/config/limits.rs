@@ -20,6 +20,7 @@ pub(super) struct LimitsTable {
     reply: Option<Size>,
     log: Option<Size>,
     host_call_data: Option<Size>,
+    host_data: Option<Size>,
     concurrent_calls: Option<usize>,
     calls_per_chat: Option<usize>,
     process_starts: Option<u32>,
@@ -57,6 +58,7 @@ impl LimitsTable {
         set(&mut limits.log, size(self.log, "log")?);
         let host_call_data = size(self.host_call_data, "host_call_data")?;
         set(&mut limits.host_call_data, host_call_data);
+        set(&mut limits.host_data, size(self.host_data, "host_data")?);
         set(&mut limits.concurrent_calls, self.concurrent_calls);
         set(&mut limits.calls_per_chat, self.calls_per_chat);
         set(&mut limits.process_starts, self.process_starts);
