@@ -39,7 +39,7 @@ fn what_keeps_its_promises_passes() {
         &[],
     );
     insta::assert_snapshot!(text, @r#"
-ok       component       3434 bytes, sha256 SHA256
+ok       component       SIZE bytes, sha256 SHA256
 ok       load            it fits the world plugin and lists 1 tool
 ok       tool add        its name, texts and schemas are sound
 ok       example of add  one
@@ -102,7 +102,7 @@ adder: 0 ok, 1 failed
     let (code, text) = check(&made::names(&[], &["wasi:cli/run@0.2.0"]), &[]);
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @r#"
-ok       component  63 bytes, sha256 SHA256
+ok       component  SIZE bytes, sha256 SHA256
 FAILED   load       the component exports wasi:cli/run@0.2.0: it is a program, not a plugin; build it against a world of toolhost:plugin, which exports toolhost:plugin/tools@0.1.0
 adder: 1 ok, 1 failed
 "#);

@@ -35,6 +35,8 @@ impl Component {
         let text = |bytes: &[u8]| {
             let text = String::from_utf8(bytes.to_vec()).unwrap();
             let text = text.replace(&self.digest, "SHA256");
+            let size = std::fs::metadata(&self.path).unwrap().len();
+            let text = text.replace(&format!("{size} bytes"), "SIZE bytes");
             text.replace(self.directory.path().to_str().unwrap(), "DIR")
         };
         (
@@ -86,7 +88,7 @@ fn a_person_sees_what_it_is_and_how_to_use_it() {
     assert_eq!((code, errors.as_str()), (0, ""));
     insta::assert_snapshot!(text, @r#"
 name         adder_2
-size         3426 bytes
+size         SIZE bytes
 sha256       SHA256
 contract     0.1.0
 world        plugin
@@ -133,7 +135,7 @@ fn grants_are_in_the_configuration_to_paste() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(text, @r#"
 name         shelly
-size         4489 bytes
+size         SIZE bytes
 sha256       SHA256
 contract     0.1.0
 world        process-plugin
@@ -164,7 +166,7 @@ fn what_does_not_load_is_shown_as_far_as_it_is_known() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @r#"
 name         newer
-size         141 bytes
+size         SIZE bytes
 sha256       SHA256
 contract     0.2.0
 imports      toolhost:plugin/log@0.2.0
@@ -176,7 +178,7 @@ error        the plugin names toolhost:plugin/tools@0.2.0, and this host speaks 
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @r#"
 name         text
-size         5 bytes
+size         SIZE bytes
 sha256       SHA256
 error        this is not a WebAssembly component: it does not begin as WebAssembly does: give the .wasm file that your build made
 "#);

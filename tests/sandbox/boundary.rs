@@ -9,7 +9,7 @@ use super::contained::{Attack, End, contained};
 async fn giant_reply() {
     contained(
         "giant_reply",
-        End::Limit("its reply has 2097216 bytes, the most is 1 MiB"),
+        End::Limit("reply limit of 1 MiB reached: it has 2097216 bytes"),
     )
     .await;
 }
@@ -106,7 +106,7 @@ async fn million_parts() {
 async fn many_parts() {
     contained(
         "many_parts",
-        End::Limit("its reply has 1280000 bytes, the most is 1 MiB"),
+        End::Limit("reply limit of 1 MiB reached: it has 1280000 bytes"),
     )
     .await;
 }

@@ -166,7 +166,7 @@ pub(crate) async fn ends_at_its_deadline(name: &str) -> Attack {
         ..Limits::default()
     };
     let attack = Attack::new(name, limits).await;
-    let ended = End::Limit("its deadline has passed");
+    let ended = End::Limit("deadline of 300 ms reached");
     ended.assert(attack.call("hostile", &json!({})).await.as_ref());
     let other = attack.setup.outcome("well_behaved__t", json!({})).await;
     End::Reply("hello").assert(&other);

@@ -126,7 +126,7 @@ async fn a_deadline_ends_a_guest_that_has_guest_time_left() {
     };
     let setup = host_of(&["endless_loop"], limits).await;
     let outcome = setup.outcome("t", json!({})).await;
-    End::Limit("its deadline has passed").assert(&outcome);
+    End::Limit("deadline of 100 ms reached").assert(&outcome);
     // Its place is free again.
     let again = setup.outcome("t", json!({})).await;
     assert_eq!(again.result.as_ref().unwrap_err().kind, ErrorKind::Limit);
@@ -183,7 +183,7 @@ async fn as_many_calls_as_there_are_places() {
     let refused = setup.host.call(requests[2].clone()).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "2 calls run, which is the most; try again later"
+        "limit of 2 calls of the plugin at the same time reached; try again later"
     );
     // A repeat of a running call needs no place: it attaches.
     let repeat = setup.host.call(requests[0].clone());

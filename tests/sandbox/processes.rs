@@ -44,7 +44,7 @@ async fn process_user() {
     let error = Plugin::load(&engine, &guest("process_user"), without)
         .await
         .unwrap_err();
-    insta::assert_snapshot!(error, @"the plugin imports toolhost:plugin/processes@0.1.0, which it was not granted: add `grants = { processes = … }` to its configuration");
+    insta::assert_snapshot!(error, @r#"the plugin imports toolhost:plugin/processes@0.1.0, which it was not granted: to grant it, put `grants = { processes = "own" }` into [plugins.curious]. `processes` lets it run any command as the user of the host, and see and signal those of the calling chat"#);
     let granted = host_of(&["process_user"], Limits::default()).await;
     assert!(!granted.outcome("t", json!({})).await.is_error());
 }
