@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::host::PluginSet;
-use plugins::{PluginTable, Tables};
+use plugins::Tables;
 
 pub use plugins::name_of;
 pub use watch::{WatchError, Watcher};
@@ -186,7 +186,7 @@ impl Config {
         let found = self.in_directory().map_err(invalid)?;
         let mut tables = self.plugins.clone();
         for (name, path) in found {
-            let table = tables.entry(name).or_insert_with(PluginTable::default);
+            let table = tables.entry(name).or_default();
             table.component.get_or_insert(path);
         }
         for (name, path) in &self.added {

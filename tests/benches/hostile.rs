@@ -16,6 +16,7 @@
 )]
 
 #[path = "../guest.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod guest;
 #[path = "../harness.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

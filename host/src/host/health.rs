@@ -143,8 +143,10 @@ mod tests {
     use super::*;
 
     fn trap(health: &Arc<Health>, times: u32) -> Change {
-        let ended = (0..times).map(|_| health.admit().unwrap().ended(true));
-        ended.last().unwrap()
+        let ended: Vec<_> = (0..times)
+            .map(|_| health.admit().unwrap().ended(true))
+            .collect();
+        ended[ended.len() - 1]
     }
 
     #[tokio::test(start_paused = true)]
