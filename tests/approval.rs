@@ -248,11 +248,24 @@ async fn a_cancelled_call_stops_waiting() {
 }
 
 #[tokio::test]
-async fn the_wait_counts_towards_the_deadline_and_is_no_guest_time() {
+async fn the_wait_takes_nothing_of_the_tools_own_time() {
+    let slow = Script::new("sleep 1; exit 0");
+    let limits = Limits {
+        // Enough for the guest on a slow machine, and less than the script takes.
+        deadline: Duration::from_millis(900),
+        guest_time: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let asking = Asking::limited(slow.approval(LONG), limits).await;
+    assert!(!asking.setup.outcome("t", json!({})).await.is_error());
+}
+
+#[tokio::test]
+async fn no_wait_is_longer_than_the_longest_call() {
     let script = Script::new(HANGS);
     let limits = Limits {
         deadline: Duration::from_secs(5),
-        guest_time: Duration::from_millis(500),
+        max_deadline: Duration::from_secs(5),
         ..Limits::default()
     };
     let asking = Asking::limited(script.approval(LONG), limits).await;
@@ -267,13 +280,6 @@ async fn the_wait_counts_towards_the_deadline_and_is_no_guest_time() {
     hook_is_dead(&script).await;
     let metric = "toolhost_plugin_limits_hit_total{plugin=\"p\",limit=\"deadline\"} 1\n";
     assert!(asking.metrics.text().contains(metric));
-    let slow = Script::new("sleep 1; exit 0");
-    let limits = Limits {
-        guest_time: Duration::from_millis(500),
-        ..Limits::default()
-    };
-    let asking = Asking::limited(slow.approval(LONG), limits).await;
-    assert!(!asking.setup.outcome("t", json!({})).await.is_error());
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ mod time;
 mod trail;
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -60,6 +61,7 @@ pub struct Audit {
 
 #[derive(Debug)]
 struct Inner {
+    directory: PathBuf,
     queue: Queue,
     stopped: AtomicBool,
 }
@@ -113,8 +115,10 @@ impl Audit {
     ///
     /// If the file is a link, no regular file of this user, or cannot be opened; or if there can be no thread to write it.
     pub fn open(directory: StateDir, config: &Config, metrics: &Metrics) -> io::Result<Self> {
+        let path = directory.path().to_path_buf();
         let file = LogFile::open(directory, config)?;
         let inner = Inner {
+            directory: path,
             queue: Queue::start(file, config.pending, metrics.clone())?,
             stopped: AtomicBool::new(false),
         };
@@ -123,6 +127,11 @@ impl Audit {
         };
         audit.record("start", host());
         Ok(audit)
+    }
+
+    /// Returns the directory of the file, if there is one.
+    pub fn directory(&self) -> Option<&Path> {
+        self.inner.as_ref().map(|inner| inner.directory.as_path())
     }
 
     /// Records that a plugin was loaded.

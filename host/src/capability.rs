@@ -14,6 +14,7 @@ mod progress;
 mod settings;
 mod sockets;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -92,6 +93,21 @@ pub struct Settings {
     pub settings: BTreeMap<String, String>,
     /// Values that may not.
     pub secrets: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// Returns a text with the secrets in it replaced by their names. One of less than six bytes stays: it is a word that
+    /// means something else.
+    fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        const SHORTEST: usize = 6;
+        let mut text = Cow::Borrowed(text);
+        for (name, secret) in &self.secrets {
+            if secret.len() >= SHORTEST && text.contains(secret.as_str()) {
+                text = Cow::Owned(text.replace(secret.as_str(), &format!("[secret {name}]")));
+            }
+        }
+        text
+    }
 }
 
 impl fmt::Debug for Settings {

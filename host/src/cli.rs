@@ -27,7 +27,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::Config;
 use crate::files::Temporaries;
-use crate::host::{Builder, Host, StartError};
+use crate::host::{Builder, Host, PluginSet, StartError};
 use crate::plugin::{COMPILER, Compiler, run_compiler};
 use crate::process::{Records, SPAWNER, run_spawner};
 use crate::state_dir::StateDir;
@@ -244,17 +244,16 @@ impl Common {
         }
     }
 
-    /// Starts a host in the workspace, with the plugins of a configuration and the code cache of the state directory.
+    /// Starts a host in the workspace, with these plugins and the code cache of the state directory.
     ///
     /// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
     /// what else is configured must then be possible a second time.
     async fn start(
         &self,
-        config: &Config,
+        plugins: PluginSet,
         configure: impl Fn(Builder) -> anyhow::Result<Builder>,
     ) -> anyhow::Result<Host> {
         let workspace = self.workspace()?;
-        let plugins = config.plugins()?;
         let builder = || {
             let builder = Host::builder(&workspace).compiler(Compiler::new(THIS_PROGRAM));
             configure(builder.configured(plugins.clone()))

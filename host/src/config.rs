@@ -78,6 +78,23 @@ pub enum ConfigError {
     },
 }
 
+/// Returns what is wrong and where. The line itself stays out of logs: somebody may have written a secret there.
+fn place(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return message.to_owned();
+    };
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("line {line}, column {column}: {message}")
+}
+
 /// A configuration without a file has no name.
 fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() {
@@ -86,6 +103,9 @@ fn shown(path: &Path) -> String {
         format!("{} ", path.display())
     }
 }
+
+/// Components in a directory, by the names of their plugins.
+type Components = Vec<(String, PathBuf)>;
 
 /// What is ours in the file. All else is for the command line.
 #[derive(Debug, Deserialize)]
@@ -112,7 +132,7 @@ impl Config {
             path: path.into(),
             text,
         };
-        let file: File = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let file: File = toml::from_str(&text).map_err(|error| invalid(place(&text, &error)))?;
         // As an absolute path, so that what it names is found wherever this program goes.
         let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;
         let base = path.parent().unwrap_or_else(|| Path::new("/"));
@@ -172,18 +192,21 @@ impl Config {
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
-    /// anew each time.
+    /// anew each time. What makes no sense for one plugin is in [`PluginSet::broken`].
     ///
     /// # Errors
     ///
-    /// If something that it names cannot be read, or makes no sense.
+    /// If the directory of plugins cannot be read.
     pub fn plugins(&self) -> Result<PluginSet, ConfigError> {
         let invalid = |text: String| ConfigError::Invalid {
             path: self.path.clone().unwrap_or_default(),
             text,
         };
         let mut set = PluginSet::default();
-        let found = self.in_directory().map_err(invalid)?;
+        let (found, twice) = self.in_directory().map_err(invalid)?;
+        for (name, problem) in twice {
+            set.broken.insert(name, problem);
+        }
         let mut tables = self.plugins.clone();
         for (name, path) in found {
             let table = tables.entry(name).or_default();
@@ -194,9 +217,14 @@ impl Config {
             table.component = Some(path.clone());
         }
         for (name, table) in tables {
-            let added = table.add_to(&mut set, &name, self);
-            added.map_err(|text| invalid(format!("[plugins.{name}]: {text}")))?;
+            // One that makes no sense, or whose secret is not there now, keeps nobody else from working.
+            if let Err(problem) = table.add_to(&mut set, &name, self) {
+                set.broken.insert(name, problem);
+            }
         }
+        let broken = &set.broken;
+        set.sources
+            .retain(|source| !broken.contains_key(&source.options.name));
         Ok(set)
     }
 
@@ -205,7 +233,7 @@ impl Config {
         let mut paths: Vec<_> = self.path.iter().cloned().collect();
         let directory = self.plugin_dir.as_deref().map(|path| self.resolve(path));
         paths.extend(directory);
-        let found = self.in_directory().unwrap_or_default();
+        let (found, _) = self.in_directory().unwrap_or_default();
         paths.extend(found.into_iter().map(|(_, path)| path));
         paths.extend(self.added.values().map(|path| self.resolve(path)));
         for table in self.plugins.values() {
@@ -214,10 +242,10 @@ impl Config {
         paths
     }
 
-    /// Returns the components in the directory of plugins, by their names.
-    fn in_directory(&self) -> Result<Vec<(String, PathBuf)>, String> {
+    /// Returns the components in the directory of plugins, by their names, and what is wrong with some.
+    fn in_directory(&self) -> Result<(Components, Vec<(String, String)>), String> {
         let Some(directory) = self.plugin_dir.as_deref().map(|path| self.resolve(path)) else {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         };
         let unreadable = |error: std::io::Error| {
             format!(
@@ -237,18 +265,16 @@ impl Config {
             }
         }
         found.sort();
-        if let Some([first, second]) = found
+        let twice = found
             .array_windows()
-            .find(|[first, second]| first.0 == second.0)
-        {
-            return Err(format!(
-                "{} and {} would both be the plugin {:?}",
-                first.1.display(),
-                second.1.display(),
-                first.0
-            ));
-        }
-        Ok(found)
+            .filter(|[first, second]| first.0 == second.0)
+            .map(|[first, second]| {
+                let (one, other) = (first.1.display(), second.1.display());
+                let problem = format!("{one} and {other} are both named like it: rename one");
+                (first.0.clone(), problem)
+            })
+            .collect();
+        Ok((found, twice))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 
 pub(crate) use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
-use health::Change;
+use health::{Change, Ending};
 use plugins::Plugins;
 pub use plugins::{
     Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
@@ -51,7 +51,7 @@ struct Inner {
     files_grant: FilesGrant,
     ledger: Ledger,
     max_wait: Option<Duration>,
-    plugins: Plugins,
+    plugins: Arc<Plugins>,
     audit: Audit,
     metrics: Metrics,
     approval: Approval,
@@ -220,11 +220,26 @@ impl Host {
             let _tracked = tracked;
             let called = route.plugin.call(admitted, &route.tool, request, context);
             let outcome = called.await;
-            let trapped = matches!(&outcome.result, Err(error) if error.kind == ErrorKind::Broken);
-            match healthy.ended(trapped) {
-                Change::None => {}
-                Change::Quarantined(time) => inner.quarantined(route.plugin.name(), time),
-                Change::Recovered => inner.recovered(route.plugin.name()),
+            let ending = match &outcome.result {
+                Ok(_) => Ending::Replied,
+                Err(error) => match error.kind {
+                    ErrorKind::Broken => Ending::Trapped,
+                    ErrorKind::UnknownTool
+                    | ErrorKind::InvalidArguments
+                    | ErrorKind::Unavailable
+                    | ErrorKind::Failed => Ending::Replied,
+                    // The approval hook refuses as well.
+                    ErrorKind::Denied | ErrorKind::Limit | ErrorKind::Cancelled => Ending::Silent,
+                },
+            };
+            let change = healthy.ended(ending);
+            // What a version does that was exchanged meanwhile says nothing of the one in use.
+            if inner.plugins.table().has(&route.health) {
+                match change {
+                    Change::None => {}
+                    Change::Quarantined(time) => inner.quarantined(route.plugin.name(), time),
+                    Change::Recovered => inner.recovered(route.plugin.name()),
+                }
             }
             outcome
         })

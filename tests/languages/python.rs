@@ -130,7 +130,10 @@ async fn more_than_may_run(setup: &Setup) {
         let Err(CallError::Refused(Refused::Busy(text))) = outcome else {
             panic!("{outcome:?}");
         };
-        assert_eq!(text, "limit of 64 calls of the plugin at the same time reached; try again later");
+        assert_eq!(
+            text,
+            "limit of 64 calls of the plugin at the same time reached; try again later"
+        );
     }
     assert_replied(at_once(setup, 1).await.iter().flatten().enumerate());
 }

@@ -106,6 +106,53 @@ async fn a_call_under_way_keeps_the_version_that_it_began_with() {
 }
 
 #[tokio::test]
+async fn what_was_taken_back_is_gone_also_if_nothing_loads_without_it() {
+    let granted = "[plugins.one]\ncomponent = 'one.wasm'\ngrants = { processes = 'own' }\n";
+    let configured = Configured::new(granted);
+    configured.write("one.wasm", guest("process_user"));
+    let setup = configured.host().await;
+    is(&setup.host, "one", PluginState::Active);
+    configured.write("toolhost.toml", ONE);
+    setup.host.apply(configured.read().plugins().unwrap()).await;
+    is(&setup.host, "one", PluginState::Failed);
+    assert!(said(&setup.host).await.contains("there is no tool"));
+    configured.write("toolhost.toml", granted);
+    setup.host.apply(configured.read().plugins().unwrap()).await;
+    is(&setup.host, "one", PluginState::Active);
+    let pinned = format!("{granted}sha256 = '{}'\n", "0".repeat(64));
+    configured.write("toolhost.toml", pinned);
+    setup.host.apply(configured.read().plugins().unwrap()).await;
+    let info = state(&setup.host, "one");
+    assert!(info.state == PluginState::Failed && info.error.unwrap().contains("pinned"));
+}
+
+#[tokio::test]
+async fn a_configuration_is_mended_by_what_it_lacked() {
+    let text = format!("{ONE}secrets = {{ key = {{ file = 'key' }} }}\n");
+    let configured = Configured::new(&text);
+    configured.write("one.wasm", greeting("first"));
+    let setup = configured.host().await;
+    let watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    watcher.applied().await;
+    let info = state(&setup.host, "one");
+    assert!(info.state == PluginState::Failed && info.error.unwrap().contains("secrets.key"));
+    configured.write("key", "a secret");
+    until_said(&setup.host, "first").await;
+    configured.write("toolhost.toml", "plugin_dir = 'later'\n");
+    configured.write("one.wasm", greeting("other"));
+    assert_eq!(said(&setup.host).await, "first");
+    configured.write("later/two.wasm", greeting("third"));
+    until("the plugin is there", || {
+        setup
+            .host
+            .plugins()
+            .into_iter()
+            .find(|info| info.name == "two")
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_is_as_it_was_is_left_alone() {
     let configured = Configured::new(ONE);
     configured.write("one.wasm", greeting("first"));

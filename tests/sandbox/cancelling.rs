@@ -108,7 +108,12 @@ impl Bench {
         }
         // The moment is what is random here; nothing waits for it.
         if let Ok(outcome) = tokio::time::timeout(after, &mut call).await {
-            assert!(!outcome.is_error(), "{outcome:?}");
+            // One that was refused its process, as others left theirs, uses what is no handle.
+            let kind = outcome.result.as_ref().err().map(|error| error.kind);
+            assert!(
+                matches!(kind, None | Some(ErrorKind::Broken)),
+                "{outcome:?}"
+            );
             return;
         }
         if !matches!(way, Way::Drop) {

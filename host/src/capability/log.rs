@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::Level;
 use wasmtime::Result;
 
-use super::View;
 use super::wit::log::{Host, Level as WitLevel};
+use super::{Settings, View};
 use crate::audit::Trail;
 use crate::metrics::LimitKind;
 
@@ -21,6 +21,7 @@ pub(crate) struct LineLog {
     plugin: Arc<str>,
     call: Arc<str>,
     account: Arc<Mutex<Account>>,
+    settings: Arc<Settings>,
 }
 
 #[derive(Debug)]
@@ -32,12 +33,13 @@ struct Account {
 }
 
 impl LineLog {
-    /// Makes a log for one call of a plugin that may take `limit` bytes.
-    pub(crate) fn new(trail: &Trail, limit: usize) -> Self {
+    /// Makes a log for one call of a plugin that may take `limit` bytes, and in which its secrets are not shown.
+    pub(crate) fn new(trail: &Trail, settings: &Arc<Settings>, limit: usize) -> Self {
         let call = trail.call.as_ref().map_or("", |(_, call)| call.as_str());
         Self {
             plugin: Arc::clone(&trail.plugin),
             call: call.into(),
+            settings: Arc::clone(settings),
             account: Arc::new(Mutex::new(Account {
                 left: limit,
                 left_out: 0,
@@ -49,9 +51,14 @@ impl LineLog {
 
     /// Writes one line, with control characters escaped. What exceeds the limit is counted, not written.
     pub(crate) fn line(&self, level: Level, text: &str) {
+        // Secrets go before the line is cut: else the beginning of one would stay.
+        let text = text
+            .get(..text.floor_char_boundary(2 * MAX_LINE))
+            .unwrap_or(text);
+        let text = self.settings.redacted(text);
         let text = text
             .get(..text.floor_char_boundary(MAX_LINE))
-            .unwrap_or(text);
+            .unwrap_or(&text);
         let fits = {
             let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
             // An empty line costs something too: a million of them would fill a log as well.
@@ -131,10 +138,21 @@ mod tests {
     }
 
     #[test]
+    fn secrets_are_not_shown() {
+        let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let settings = Settings {
+            secrets: [secret("key", "hunter22"), secret("pin", "1234")].into(),
+            ..Settings::default()
+        };
+        let redacted = settings.redacted("a hunter22 and a 1234, hunter22");
+        assert_eq!(redacted, "a [secret key] and a 1234, [secret key]");
+    }
+
+    #[test]
     fn the_limit_is_for_all_clones_together() {
         let metrics = Metrics::default();
         let trail = Trail::new(Audit::default(), metrics.clone(), "p".into(), None);
-        let log = LineLog::new(&trail, 10);
+        let log = LineLog::new(&trail, &Arc::default(), 10);
         let other = log.clone();
         log.line(Level::INFO, "12345");
         other.line(Level::INFO, "123");

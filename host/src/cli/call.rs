@@ -70,7 +70,7 @@ pub(super) async fn run(
         None => {
             let config = options.plugins.configuration(common)?;
             let oversight = options.oversight.open(common)?;
-            let start = common.start(&config, |builder| {
+            let start = common.start(config.plugins()?, |builder| {
                 let processes = options.processes.temporary(common, prepared.clone())?;
                 let builder = options.files.configure(builder.processes(processes));
                 Ok(oversight.configure(builder))

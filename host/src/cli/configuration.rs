@@ -12,6 +12,9 @@ use toml::Value;
 use super::Arguments;
 use crate::config::Config;
 
+/// Flags that are no settings: the file cannot name another, and says more of plugins in `[plugins.NAME]`.
+const NO_SETTINGS: [&str; 2] = ["config", "plugin"];
+
 /// Returns the arguments of this program, with what the configuration says where nothing else does. Like clap, this ends the
 /// program if they are not what it takes.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
@@ -58,7 +61,7 @@ fn completed(
         };
         let named = |arg: &&Arg| {
             let long = arg.get_long().map(|long| long.replace('-', "_"));
-            long.as_deref() == Some(key) && key != "config"
+            long.as_deref() == Some(key) && !NO_SETTINGS.contains(&key)
         };
         let subcommand = command.find_subcommand(name);
         let arg = command

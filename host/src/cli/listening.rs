@@ -35,7 +35,7 @@ pub(super) async fn run(
     start: impl AsyncFnOnce() -> anyhow::Result<Surfaces>,
 ) -> anyhow::Result<ExitCode> {
     // From here on a signal ends the server in order, also while it starts.
-    let stop = signalled();
+    let mut stop = Box::pin(signalled());
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("cannot listen on {listen}"))?;
@@ -49,7 +49,14 @@ pub(super) async fn run(
         common.state_dir(),
         address.port(),
     )?;
-    let surfaces = start().await?;
+    let surfaces = tokio::select! {
+        biased;
+        () = &mut stop => {
+            tracing::info!("stopped before it had started");
+            return Ok(ExitCode::SUCCESS);
+        }
+        surfaces = start() => surfaces?,
+    };
     let access = Access {
         token,
         hosts: List::join(&clients.allow_host),

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
@@ -10,7 +11,7 @@ use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files, oversight, plugins};
 use crate::config::{Config, Watcher};
-use crate::host::Host;
+use crate::host::{Host, PluginSet};
 use crate::server::Surfaces;
 
 #[derive(Debug, Args)]
@@ -49,13 +50,19 @@ pub(super) async fn run(
     // Followed for as long as this lives.
     let mut watcher = None;
     let start = async || {
-        let host = common.start(&config, |builder| {
+        // Those of the configuration may have to be compiled, for which nobody should wait.
+        let plugins = config.plugins()?;
+        let embedded = PluginSet {
+            embedded: plugins.embedded.clone(),
+            ..PluginSet::default()
+        };
+        let host = common.start(embedded, |builder| {
             let processes = options.processes.kept(common, prepared.clone())?;
             let builder = options.files.configure(builder.processes(processes));
             Ok(oversight.configure(builder))
         });
         let host = host.await?;
-        watcher = follow(&config, &host);
+        watcher = follow(&config, &host, plugins).await;
         let surfaces = Surfaces::from(host);
         Ok(if options.agent_api {
             surfaces.with_agent()
@@ -66,13 +73,27 @@ pub(super) async fn run(
     listening::run(common, options.listen, &options.clients, start).await
 }
 
-/// Follows the configuration, if there is anything to follow. Where that is not possible, plugins are loaded anew by a restart.
-fn follow(config: &Config, host: &Host) -> Option<Watcher> {
+/// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after
+/// a while in which compilers are still at work: they show in the list of plugins.
+async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Watcher> {
+    const PATIENCE: Duration = Duration::from_secs(5);
     if config.dependencies().is_empty() {
         return None;
     }
     let watcher = Watcher::start(config.clone(), host.clone());
-    watcher
+    let watcher = watcher
         .inspect_err(|error| tracing::warn!(%error, "changed plugins are loaded at the next start"))
-        .ok()
+        .ok();
+    let host = host.clone();
+    let applied = async {
+        match &watcher {
+            Some(watcher) => watcher.applied().await,
+            // Goes on when nobody waits any more.
+            None => _ = tokio::spawn(async move { host.apply(plugins).await }).await,
+        }
+    };
+    if tokio::time::timeout(PATIENCE, applied).await.is_err() {
+        tracing::info!("plugins are still being loaded");
+    }
+    watcher
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         Some(server) => server.tools(options.format).await?,
         None => {
             let config = options.plugins.configuration(common)?;
-            let host = common.start(&config, Ok).await?;
+            let host = common.start(config.plugins()?, Ok).await?;
             options.format.render(&host.tools())
         }
     };

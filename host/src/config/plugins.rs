@@ -1,6 +1,7 @@
 //! `[plugins.NAME]`: one plugin.
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -29,15 +30,51 @@ pub(super) struct PluginTable {
     #[serde(default)]
     settings: BTreeMap<String, Setting>,
     #[serde(default)]
-    secrets: BTreeMap<String, Secret>,
+    secrets: Secrets,
+}
+
+/// All of them. Untagged, as are those below, because other errors would repeat what was written: somebody may write the secret
+/// itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "secrets is a table in which each is { file = \"…\" } or { env = \"VARIABLE\" }: a secret itself is not written here"
+)]
+enum Secrets {
+    Table(BTreeMap<String, Secret>),
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::Table(BTreeMap::new())
+    }
+}
+
+impl Secrets {
+    fn table(&self) -> &BTreeMap<String, Secret> {
+        let Self::Table(table) = self;
+        table
+    }
 }
 
 /// Where a secret is: `{ file = "…" }` or `{ env = "…" }`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[serde(untagged)]
 enum Secret {
-    File(PathBuf),
-    Env(String),
+    File(SecretFile),
+    Env(SecretVariable),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretFile {
+    file: PathBuf,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretVariable {
+    env: String,
 }
 
 impl PluginTable {
@@ -55,7 +92,7 @@ impl PluginTable {
             if self.component.is_some()
                 || more
                 || !self.settings.is_empty()
-                || !self.secrets.is_empty()
+                || !self.secrets.table().is_empty()
             {
                 return Err(format!(
                     "{name} is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name"
@@ -71,7 +108,7 @@ impl PluginTable {
         )?;
         let grants = self.grants.clone().unwrap_or_default();
         let settings = self.settings.iter();
-        let secrets = self.secrets.iter().map(|(name, secret)| {
+        let secrets = self.secrets.table().iter().map(|(name, secret)| {
             let value = secret.value(config);
             let value = value.map_err(|error| format!("secrets.{name}: {error}"))?;
             Ok((name.clone(), value))
@@ -99,10 +136,14 @@ impl PluginTable {
 
     /// Returns every file that it depends on.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        let secrets = self.secrets.values().filter_map(|secret| match secret {
-            Secret::File(path) => Some(path.as_path()),
-            Secret::Env(_) => None,
-        });
+        let secrets = self
+            .secrets
+            .table()
+            .values()
+            .filter_map(|secret| match secret {
+                Secret::File(secret) => Some(secret.file.as_path()),
+                Secret::Env(_) => None,
+            });
         self.component.as_deref().into_iter().chain(secrets)
     }
 }
@@ -111,17 +152,19 @@ impl Secret {
     /// Looks the secret up. A line end at the end of a file is no part of it.
     fn value(&self, config: &Config) -> Result<String, String> {
         match self {
-            Self::File(path) => {
-                let path = config.resolve(path);
+            Self::File(secret) => {
+                let path = config.resolve(&secret.file);
                 let text = values::read(&path);
                 let text =
                     text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
                 let text = text.strip_suffix('\n').unwrap_or(&text);
                 Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
             }
-            Self::Env(name) => {
-                std::env::var(name).map_err(|error| format!("the variable {name}: {error}"))
-            }
+            Self::Env(SecretVariable { env }) => std::env::var(env).map_err(|error| match error {
+                VarError::NotPresent => format!("the variable {env} is not set"),
+                // The error itself shows the value.
+                VarError::NotUnicode(_) => format!("the variable {env} is not UTF-8"),
+            }),
         }
     }
 }

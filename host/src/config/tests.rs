@@ -28,9 +28,17 @@ impl File {
         Config::read(&self.directory.path().join("toolhost.toml"))?.plugins()
     }
 
-    /// The error, without the name of the directory.
+    /// What is wrong with the file, or with one plugin, without the name of the directory.
     fn error(&self) -> String {
-        let error = self.plugins().unwrap_err().to_string();
+        let error = match self.plugins() {
+            Err(error) => error.to_string(),
+            Ok(set) => {
+                assert!(set.sources.is_empty(), "{set:?}");
+                let mut broken = set.broken.iter();
+                let (name, problem) = broken.next().expect("something is wrong");
+                format!("{name}: {problem}")
+            }
+        };
         error.replace(&*self.directory.path().to_string_lossy(), "DIR")
     }
 }
@@ -115,71 +123,44 @@ fn nothing_is_granted_that_is_not_said() {
 
 #[test]
 fn what_is_not_known_is_refused_with_its_line() {
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 1
-  |
-3 | enabeld = true
-  | ^^^^^^^
-unknown field `enabeld`, expected one of `component`, `enabled`, `sha256`, `grants`, `limits`, `settings`, `secrets`
-"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 12
-  |
-3 | grants = { sockets = true }
-  |            ^^^^^^^
-unknown field `sockets`, expected one of `processes`, `files`, `http`, `env`, `preopens`
-"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 20
-  |
-3 | grants = { files = 'all' }
-  |                    ^^^^^
-files is "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }
-"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 21
-  |
-3 | limits = { memory = 'much' }
-  |                     ^^^^^^
-"much" is no size; write it as "64KiB" or "1.5MiB"
-"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 21
-  |
-3 | limits = { memory = -1 }
-  |                     ^^
-a size cannot be negative
-"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { deadline = '5 parsecs' }"), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 3, column 23
-  |
-3 | limits = { deadline = '5 parsecs' }
-  |                       ^^^^^^^^^^^
-"5 parsecs" is no time (unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it as "250ms", "30s" or "1h 30m"
-"#);
-    insta::assert_snapshot!(error("listen = "), @r#"
-the configuration DIR/toolhost.toml is not valid: TOML parse error at line 1, column 10
-  |
-1 | listen = 
-  |          ^
-string values must be quoted, expected literal string
-"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 1: unknown field `enabeld`, expected one of `component`, `enabled`, `sha256`, `grants`, `limits`, `settings`, `secrets`");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: unknown field `sockets`, expected one of `processes`, `files`, `http`, `env`, `preopens`");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 20: files is "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 21: "much" is no size; write it as "64KiB" or "1.5MiB""#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 21: a size cannot be negative");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { deadline = '5 parsecs' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 23: "5 parsecs" is no time (unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it as "250ms", "30s" or "1h 30m""#);
+    insta::assert_snapshot!(error("listen = "), @"the configuration DIR/toolhost.toml is not valid: line 1, column 10: string values must be quoted, expected literal string");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
-    insta::assert_snapshot!(error("[plugins.a]"), @r#"the configuration DIR/toolhost.toml is not valid: [plugins.a]: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
-    insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"the configuration DIR/toolhost.toml is not valid: [plugins.shell]: shell is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
-    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.files]: files is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: limits.instances can be 64 at most");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = 'none' } }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: secrets.k: DIR/none cannot be read: No such file or directory (os error 2)");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { env = 'TOOLHOST_NO_SUCH' } }"), @"the configuration DIR/toolhost.toml is not valid: [plugins.a]: secrets.k: the variable TOOLHOST_NO_SUCH: environment variable not found");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { env = ['A=B'] }"), @r#"the configuration DIR/toolhost.toml is not valid: [plugins.a]: grants.env: "A=B" cannot be the name of a variable"#);
+    insta::assert_snapshot!(error("[plugins.a]"), @r#"a: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
+    insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"shell: shell is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"files: files is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"a: limits.instances can be 64 at most");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = 'none' } }"), @"a: secrets.k: DIR/none cannot be read: No such file or directory (os error 2)");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { env = 'TOOLHOST_NO_SUCH' } }"), @"a: secrets.k: the variable TOOLHOST_NO_SUCH is not set");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { env = ['A=B'] }"), @r#"a: grants.env: "A=B" cannot be the name of a variable"#);
     insta::assert_snapshot!(error("plugin_dir = 'none'"), @"the configuration DIR/toolhost.toml is not valid: the plugin_dir DIR/none cannot be read: No such file or directory (os error 2)");
     let twice = File::new("plugin_dir = 'p'");
     twice.write("p/a-b.wasm", "");
     twice.write("p/A_b.wasm", "");
-    insta::assert_snapshot!(twice.error(), @r#"the configuration DIR/toolhost.toml is not valid: DIR/p/A_b.wasm and DIR/p/a-b.wasm would both be the plugin "a_b""#);
+    insta::assert_snapshot!(twice.error(), @"a_b: DIR/p/A_b.wasm and DIR/p/a-b.wasm are both named like it: rename one");
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    for text in [
+        "[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = 'hunter22' }",
+        "[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { value = 'hunter22' } }",
+        "[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = ['hunter22'] } }",
+        "[plugins.a]\ncomponent = 'a.wasm'\nsecrets = 'hunter22'",
+        "[plugins.a]\ntypo = 'hunter22'",
+    ] {
+        let error = error(text);
+        assert!(!error.contains("hunter22"), "{error}");
+        assert!(error.contains("line "), "{error}");
+    }
 }
 
 #[test]

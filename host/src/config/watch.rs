@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -16,6 +16,9 @@ use crate::host::Host;
 /// How long nothing may have changed before it is looked at: a file that is being written is not whole.
 const QUIET: Duration = Duration::from_millis(100);
 
+/// How often what changes while it is read is read again.
+const ATTEMPTS: usize = 10;
+
 /// How long it waits for that at most.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -23,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Watcher {
     task: JoinHandle<()>,
+    settled: watch::Receiver<bool>,
 }
 
 /// Why a configuration cannot be followed.
@@ -31,7 +35,7 @@ pub struct Watcher {
 pub struct WatchError(#[from] notify::Error);
 
 impl Watcher {
-    /// Applies to the host what changes in the configuration and in the files that it names.
+    /// Applies the plugins of a configuration to the host, and from then on what changes in it and in the files that it names.
     ///
     /// A configuration that is not valid is logged and changes nothing.
     ///
@@ -56,14 +60,21 @@ impl Watcher {
         let mut following = Following {
             watcher,
             watched: BTreeSet::new(),
-            seen: Vec::new(),
+            seen: None,
+            problem: None,
             config,
             host,
         };
         following.watch()?;
-        following.seen = following.look();
-        let task = tokio::spawn(following.run(told));
-        Ok(Self { task })
+        let (applied, settled) = watch::channel(false);
+        let task = tokio::spawn(following.run(told, applied));
+        Ok(Self { task, settled })
+    }
+
+    /// Waits until what the configuration said at the start was applied.
+    pub async fn applied(&self) {
+        // An error says that the task has ended with its runtime.
+        _ = self.settled.clone().wait_for(|applied| *applied).await;
     }
 }
 
@@ -76,17 +87,24 @@ impl Drop for Watcher {
 struct Following {
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
-    /// How the files looked when they were last read.
-    seen: Vec<(PathBuf, Option<Look>)>,
+    /// How the files looked when they were last read as a whole; `None`: they could not be.
+    seen: Option<Looks>,
+    /// Why they could not be.
+    problem: Option<String>,
+    /// The last one that was valid by itself.
     config: Config,
     host: Host,
 }
+
+type Looks = Vec<(PathBuf, Option<Look>)>;
 
 /// What changes when a file does: device, inode, size, and the times of its last changes.
 type Look = (u64, u64, u64, i64, i64, i64, i64);
 
 impl Following {
-    async fn run(mut self, mut told: mpsc::Receiver<()>) {
+    async fn run(mut self, mut told: mpsc::Receiver<()>, applied: watch::Sender<bool>) {
+        self.refresh().await;
+        applied.send_replace(true);
         while told.recv().await.is_some() {
             let patience = Instant::now() + PATIENCE;
             let quiet = async {
@@ -99,34 +117,64 @@ impl Following {
 
     /// Looks at the files, and applies what they say if one has changed.
     async fn refresh(&mut self) {
-        let seen = self.look();
-        if seen == self.seen {
+        if self.seen.is_some() && self.seen.as_ref() == Some(&look(&self.config)) {
             return;
         }
-        self.seen = seen;
-        let config = self.config.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let config = config.again()?;
-            Ok::<_, ConfigError>((config.plugins()?, config))
-        });
-        // The task ends with the runtime only, and then this does as well.
-        let Ok(read) = read.await else { return };
-        match read {
-            Ok((set, config)) => {
-                if config.settings() != self.config.settings() {
-                    tracing::warn!(
-                        "settings other than those of plugins take effect at the next start"
-                    );
+        // What is read must be what was looked at, and of what the new text names as well.
+        for _ in 0..ATTEMPTS {
+            let looks = look(&self.config);
+            let config = self.config.clone();
+            let read = tokio::task::spawn_blocking(move || {
+                let config = config.again()?;
+                let set = config.plugins();
+                Ok::<_, ConfigError>((set, config))
+            });
+            // The task ends with the runtime only, and then this does as well.
+            let Ok(read) = read.await else { return };
+            let (set, config) = match read {
+                Ok(read) => read,
+                Err(error) => {
+                    self.failed(&error);
+                    return;
                 }
-                self.config = config;
-                // What is new must be watched before it is read, or a change in between is missed.
-                if let Err(error) = self.watch() {
-                    tracing::error!(%error, "not all files of the configuration are watched");
+            };
+            let same = looks == look(&config);
+            // Also one whose plugins cannot be looked up: what it lacks may come.
+            self.replace(config);
+            let set = match set {
+                Ok(set) => set,
+                Err(error) => {
+                    self.failed(&error);
+                    return;
                 }
-                self.seen = self.look();
+            };
+            if same {
+                (self.seen, self.problem) = (Some(looks), None);
                 self.host.apply(set).await;
+                return;
             }
-            Err(error) => tracing::error!(%error, "nothing of the configuration was changed"),
+        }
+        tracing::warn!("the configuration changes faster than it can be read");
+        self.seen = None;
+    }
+
+    /// Takes note of a configuration that cannot be used: the next event leads to another look, whatever it is about.
+    fn failed(&mut self, error: &ConfigError) {
+        let problem = error.to_string();
+        if self.problem.as_ref() != Some(&problem) {
+            tracing::error!(%error, "nothing of the configuration was changed");
+        }
+        (self.seen, self.problem) = (None, Some(problem));
+    }
+
+    /// Takes a configuration as the one to watch.
+    fn replace(&mut self, config: Config) {
+        if config.settings() != self.config.settings() {
+            tracing::warn!("settings other than those of plugins take effect at the next start");
+        }
+        self.config = config;
+        if let Err(error) = self.watch() {
+            tracing::error!(%error, "not all files of the configuration are watched");
         }
     }
 
@@ -160,22 +208,23 @@ impl Following {
         self.watched = watched;
         failed
     }
+}
 
-    fn look(&self) -> Vec<(PathBuf, Option<Look>)> {
-        let look = |path: PathBuf| {
-            let found = std::fs::metadata(&path).ok().map(|found| {
-                (
-                    found.dev(),
-                    found.ino(),
-                    found.size(),
-                    found.mtime(),
-                    found.mtime_nsec(),
-                    found.ctime(),
-                    found.ctime_nsec(),
-                )
-            });
-            (path, found)
-        };
-        self.config.dependencies().into_iter().map(look).collect()
-    }
+/// Looks at every file that the plugins depend on.
+fn look(config: &Config) -> Looks {
+    let look = |path: PathBuf| {
+        let found = std::fs::metadata(&path).ok().map(|found| {
+            (
+                found.dev(),
+                found.ino(),
+                found.size(),
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime(),
+                found.ctime_nsec(),
+            )
+        });
+        (path, found)
+    };
+    config.dependencies().into_iter().map(look).collect()
 }

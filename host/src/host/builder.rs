@@ -204,6 +204,7 @@ impl Builder {
             .into_iter()
             .flatten()
             .map(|state| state.path().into())
+            .chain(self.audit.directory().map(Into::into))
             .collect();
         let files = files::Config {
             roots: self.file_roots,
@@ -219,12 +220,12 @@ impl Builder {
         let engine = Engine::with_compiler(cache, self.compiler)?
             .observed(self.audit.clone(), self.metrics.clone())
             .protecting(hidden);
-        let plugins = Plugins::new(
+        let plugins = Arc::new(Plugins::new(
             engine,
             Arc::clone(&workspace),
             self.audit.clone(),
             self.metrics.clone(),
-        );
+        ));
         let embedded = embedded(self.shell, self.files);
         let mut names = Vec::new();
         for (component, options) in embedded.chain(self.plugins) {

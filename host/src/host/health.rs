@@ -42,6 +42,17 @@ pub(super) struct Admission {
     tries: bool,
 }
 
+/// How a call ended, as far as it says something of the plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The plugin replied, if only with an error.
+    Replied,
+    /// It trapped.
+    Trapped,
+    /// It was stopped, or did not even run.
+    Silent,
+}
+
 /// What a call changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
@@ -101,9 +112,12 @@ impl Health {
 
 impl Admission {
     /// Takes note of the end of the call.
-    pub(super) fn ended(self, trapped: bool) -> Change {
+    pub(super) fn ended(self, ending: Ending) -> Change {
         let mut state = self.health.lock();
-        if !trapped {
+        if ending == Ending::Silent {
+            return Change::None;
+        }
+        if ending == Ending::Replied {
             state.traps = 0;
             return match state.quarantine.take() {
                 Some(_) => Change::Recovered,
@@ -144,7 +158,7 @@ mod tests {
 
     fn trap(health: &Arc<Health>, times: u32) -> Change {
         let ended: Vec<_> = (0..times)
-            .map(|_| health.admit().unwrap().ended(true))
+            .map(|_| health.admit().unwrap().ended(Ending::Trapped))
             .collect();
         ended[ended.len() - 1]
     }
@@ -153,7 +167,7 @@ mod tests {
     async fn traps_in_a_row_end_in_quarantine_and_the_back_off_doubles() {
         let health = Health::new(3);
         assert_eq!(trap(&health, 2), Change::None);
-        assert_eq!(health.admit().unwrap().ended(false), Change::None);
+        assert_eq!(health.admit().unwrap().ended(Ending::Replied), Change::None);
         assert_eq!(trap(&health, 2), Change::None);
         assert_eq!(trap(&health, 1), Change::Quarantined(FIRST));
         let mut back_off = FIRST;
@@ -166,7 +180,10 @@ mod tests {
         }
         assert_eq!(back_off, LONGEST);
         tokio::time::advance(back_off).await;
-        assert_eq!(health.admit().unwrap().ended(false), Change::Recovered);
+        assert_eq!(
+            health.admit().unwrap().ended(Ending::Replied),
+            Change::Recovered
+        );
         assert_eq!(health.quarantined(), None);
         assert_eq!(trap(&health, 3), Change::Quarantined(FIRST));
     }
@@ -180,7 +197,7 @@ mod tests {
         assert_eq!(health.admit().unwrap_err(), FIRST);
         drop(trying);
         let again = health.admit().unwrap();
-        assert_eq!(again.ended(true), Change::Quarantined(FIRST * 2));
+        assert_eq!(again.ended(Ending::Trapped), Change::Quarantined(FIRST * 2));
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,11 +208,23 @@ mod tests {
             health.admit().unwrap(),
             health.admit().unwrap(),
         );
-        assert_eq!(first.ended(true), Change::Quarantined(FIRST));
-        assert_eq!(second.ended(true), Change::None);
+        assert_eq!(first.ended(Ending::Trapped), Change::Quarantined(FIRST));
+        assert_eq!(second.ended(Ending::Trapped), Change::None);
         assert_eq!(health.quarantined(), Some(FIRST));
         // One that ends well shows that the plugin works.
-        assert_eq!(third.ended(false), Change::Recovered);
+        assert_eq!(third.ended(Ending::Replied), Change::Recovered);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_says_nothing_changes_nothing() {
+        let health = Health::new(2);
+        assert_eq!(trap(&health, 1), Change::None);
+        assert_eq!(health.admit().unwrap().ended(Ending::Silent), Change::None);
+        assert_eq!(trap(&health, 1), Change::Quarantined(FIRST));
+        tokio::time::advance(FIRST).await;
+        assert_eq!(health.admit().unwrap().ended(Ending::Silent), Change::None);
+        assert!(health.quarantined().is_some());
+        assert_eq!(trap(&health, 1), Change::Quarantined(FIRST * 2));
     }
 
     #[test]

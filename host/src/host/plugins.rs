@@ -7,14 +7,15 @@ mod entry;
 mod source;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
 use crate::audit::Audit;
-use crate::metrics::{self, Metrics};
-use crate::plugin::{Engine, Limits, LoadError, Plugin};
+use crate::metrics::{self, LimitKind, Metrics};
+use crate::plugin::{Engine, Limits, LoadError, Options, Plugin};
 use crate::workspace::Workspace;
 
 pub(super) use entry::Entry;
@@ -29,6 +30,8 @@ pub struct PluginSet {
     pub sources: Vec<PluginSource>,
     /// What is different about those that are part of the host, by their names.
     pub embedded: BTreeMap<String, Embedded>,
+    /// Those of which it says what makes no sense, or cannot be looked up, and what that is. They are listed as failed.
+    pub broken: BTreeMap<String, String>,
 }
 
 /// What is different about a plugin that is part of the host.
@@ -59,6 +62,9 @@ pub enum PluginError {
         /// Why not.
         source: LoadError,
     },
+    /// The host failed.
+    #[error("the host failed: {0}")]
+    Host(String),
 }
 
 /// All plugins of a host.
@@ -118,24 +124,30 @@ impl Plugins {
     /// What does not load is logged and listed, and leaves its former version in place.
     pub(super) async fn apply(&self, set: PluginSet) {
         let mut entries = self.entries.lock().await;
-        for entry in entries.iter_mut().filter(|entry| entry.embedded) {
+        let whole = |entry: &&mut Entry| !set.broken.contains_key(entry.name());
+        let embedded = entries.iter_mut().filter(|entry| entry.embedded);
+        for entry in embedded.filter(whole) {
             let wanted = entry.overridden(set.embedded.get(entry.name()));
             self.update(entry, wanted).await;
         }
         let named = |entry: &Entry| {
-            set.sources
-                .iter()
-                .any(|source| source.options.name == entry.name())
+            let mut sources = set.sources.iter();
+            set.broken.contains_key(entry.name())
+                || sources.any(|source| source.options.name == entry.name())
         };
         entries.retain(|entry| {
             let stays = entry.embedded || named(entry);
             if !stays {
                 tracing::info!(plugin = entry.name(), "the plugin was removed");
+                entry.on.store(false, Ordering::Relaxed);
                 self.audit.plugin_removed(entry.name());
                 self.metrics.plugin_removed(entry.name());
             }
             stays
         });
+        for (name, problem) in &set.broken {
+            self.break_off(&mut entries, name, problem);
+        }
         self.publish(&entries);
         for source in set.sources {
             let known = entries
@@ -159,30 +171,69 @@ impl Plugins {
         }
     }
 
+    /// Lists a plugin as failed of which the configuration says what makes no sense. What was there before goes: nobody knows
+    /// whether it may still do what it could.
+    fn break_off(&self, entries: &mut Vec<Entry>, name: &str, problem: &str) {
+        let known = entries.iter().position(|entry| entry.name() == name);
+        let index = known.unwrap_or_else(|| {
+            let nothing = PluginSource::bytes(Vec::new(), Options::new(name));
+            entries.push(Entry::new(nothing, false));
+            entries.len() - 1
+        });
+        let Some(entry) = entries.get_mut(index) else {
+            return;
+        };
+        if entry.error.as_deref() != Some(problem) {
+            tracing::error!(plugin = name, problem, "the plugin cannot be loaded");
+            self.audit.plugin_failed(name, problem);
+        }
+        // Whatever is configured next is loaded.
+        entry.tried = None;
+        entry.plugin = None;
+        entry.error = Some(problem.to_owned());
+    }
+
     /// Turns a plugin off, or on again, until it is changed in the configuration.
+    ///
+    /// Off it is at once, also while something else is loaded, and both go on if nobody waits for it any more.
     pub(super) async fn enable(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         enabled: bool,
     ) -> Result<PluginInfo, PluginError> {
-        self.change(name, async |entry| {
-            self.switch(entry, enabled);
-            if enabled && entry.plugin.is_none() {
-                let content = entry.content().await;
-                self.load(entry, content).await?;
+        if !enabled {
+            let table = self.table();
+            let plugin = table.plugins.iter().find(|plugin| plugin.info.name == name);
+            if let Some(plugin) = plugin {
+                plugin.on.store(false, Ordering::Relaxed);
             }
-            Ok(())
-        })
-        .await
+        }
+        let (plugins, name) = (Arc::clone(self), name.to_owned());
+        let change = async move {
+            let change = plugins.change(&name, async |entry| {
+                plugins.switch(entry, enabled);
+                if enabled && entry.plugin.is_none() {
+                    let content = entry.content().await;
+                    plugins.load(entry, content).await?;
+                }
+                Ok(())
+            });
+            change.await
+        };
+        see_through(change).await
     }
 
     /// Loads a plugin again, whether or not anything of it has changed, and ends its quarantine.
-    pub(super) async fn reload(&self, name: &str) -> Result<PluginInfo, PluginError> {
-        self.change(name, async |entry| {
-            let content = entry.content().await;
-            self.load(entry, content).await
-        })
-        .await
+    pub(super) async fn reload(self: &Arc<Self>, name: &str) -> Result<PluginInfo, PluginError> {
+        let (plugins, name) = (Arc::clone(self), name.to_owned());
+        let change = async move {
+            let change = plugins.change(&name, async |entry| {
+                let content = entry.content().await;
+                plugins.load(entry, content).await
+            });
+            change.await
+        };
+        see_through(change).await
     }
 
     async fn change(
@@ -228,6 +279,7 @@ impl Plugins {
 
     /// Turns a plugin on or off, as far as that needs no loading.
     fn switch(&self, entry: &mut Entry, enabled: bool) {
+        entry.on.store(enabled, Ordering::Relaxed);
         if entry.enabled == enabled {
             return;
         }
@@ -237,16 +289,12 @@ impl Plugins {
         } else {
             entry.plugin = None;
             self.audit.plugin_disabled(entry.name());
-            self.metrics
-                .plugin_state(entry.name(), metrics::PluginState::Disabled);
         }
     }
 
     /// Loads a plugin if it is to be there and is not, or not as it should be.
     async fn refresh(&self, entry: &mut Entry, changed: bool) {
         if !entry.enabled {
-            let disabled = metrics::PluginState::Disabled;
-            self.metrics.plugin_state(entry.name(), disabled);
             return;
         }
         let content = entry.content().await;
@@ -257,9 +305,9 @@ impl Plugins {
         _ = self.load(entry, content).await;
     }
 
-    /// Loads a plugin from what is its component now. If that fails, what was there before stays.
+    /// Loads a plugin from what is its component now. If that fails, what was there before stays, unless it may do less now.
     async fn load(&self, entry: &mut Entry, content: Content) -> Result<(), LoadError> {
-        entry.tried = Some(content.mark());
+        let mark = content.mark();
         let options = entry.source.options.clone();
         let loaded = async {
             let workspace = match &options.grants.file_roots {
@@ -277,16 +325,26 @@ impl Plugins {
             self.audit.plugin(&plugin.header(&options));
             Ok((plugin, workspace))
         };
-        match loaded.await {
+        let loaded = loaded.await;
+        entry.tried = Some(mark);
+        match loaded {
             Ok((plugin, workspace)) => {
                 entry.take(plugin, workspace);
-                self.metrics
-                    .plugin_state(entry.name(), metrics::PluginState::Loaded);
                 Ok(())
             }
             Err(error) => {
-                let former = entry.plugin.is_some();
                 let text = error.to_string();
+                entry.failed(text.clone());
+                let former = entry.plugin.is_some();
+                match error {
+                    LoadError::TooLarge { .. } => {
+                        self.metrics.limit(entry.name(), LimitKind::Component);
+                    }
+                    LoadError::CompileTime { .. } => {
+                        self.metrics.limit(entry.name(), LimitKind::CompileTime);
+                    }
+                    _ => {}
+                }
                 tracing::error!(
                     plugin = entry.name(),
                     error = text,
@@ -298,11 +356,6 @@ impl Plugins {
                     }
                 );
                 self.audit.plugin_failed(entry.name(), &text);
-                if !former {
-                    self.metrics
-                        .plugin_state(entry.name(), metrics::PluginState::Failed);
-                }
-                entry.error = Some(text);
                 Err(error)
             }
         }
@@ -315,8 +368,25 @@ impl Plugins {
             let mut current = self.table.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, Arc::clone(&table))
         };
+        for plugin in &table.plugins {
+            let state = match plugin.now().state {
+                PluginState::Active => metrics::PluginState::Loaded,
+                PluginState::Quarantined => metrics::PluginState::Quarantined,
+                PluginState::Disabled => metrics::PluginState::Disabled,
+                PluginState::Failed => metrics::PluginState::Failed,
+            };
+            self.metrics.plugin_state(&plugin.info.name, state);
+        }
         if former.tools != table.tools {
             self.changes.send_modify(|count| *count += 1);
         }
     }
+}
+
+/// Goes on with a change also if nobody waits for it any more.
+async fn see_through(
+    change: impl Future<Output = Result<PluginInfo, PluginError>> + Send + 'static,
+) -> Result<PluginInfo, PluginError> {
+    let changed = tokio::spawn(change).await;
+    changed.unwrap_or_else(|error| Err(PluginError::Host(error.to_string())))
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::health::Health;
 use super::plugins::{Entry, PluginInfo, PluginState};
@@ -27,6 +28,8 @@ pub(super) struct Route {
     /// As far as the plugin was granted it.
     pub(super) workspace: Arc<dyn Workspace>,
     pub(super) health: Arc<Health>,
+    /// Whether the plugin is turned on, which may be turned off before there is a new picture.
+    pub(super) on: Arc<AtomicBool>,
     /// The name that the plugin gave the tool.
     pub(super) tool: String,
 }
@@ -36,13 +39,17 @@ pub(super) struct Route {
 pub(super) struct Listed {
     pub(super) info: PluginInfo,
     pub(super) health: Arc<Health>,
+    pub(super) on: Arc<AtomicBool>,
 }
 
 impl Listed {
     /// Returns how the plugin stands at this moment.
     pub(super) fn now(&self) -> PluginInfo {
         let mut info = self.info.clone();
-        if info.state == PluginState::Active
+        if !self.on.load(Ordering::Relaxed) {
+            info.state = PluginState::Disabled;
+            info.tools.clear();
+        } else if info.state == PluginState::Active
             && let Some(left) = self.health.quarantined()
         {
             info.state = PluginState::Quarantined;
@@ -76,6 +83,7 @@ impl Table {
                 plugin: Arc::clone(plugin),
                 workspace: Arc::clone(workspace),
                 health: Arc::clone(&entry.health),
+                on: Arc::clone(&entry.on),
                 tool: tool.name.clone(),
             };
             routes.insert(name.clone(), Arc::new(route));
@@ -87,6 +95,7 @@ impl Table {
         let listed = entries.iter().map(|entry| Listed {
             info: entry.info(),
             health: Arc::clone(&entry.health),
+            on: Arc::clone(&entry.on),
         });
         Self {
             tools: tools.into(),
@@ -96,6 +105,13 @@ impl Table {
     }
 
     pub(super) fn route(&self, tool: &str) -> Option<&Arc<Route>> {
-        self.routes.get(tool)
+        let route = self.routes.get(tool);
+        route.filter(|route| route.on.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether this is how well a plugin is that is in use now, rather than a version that was exchanged.
+    pub(super) fn has(&self, health: &Arc<Health>) -> bool {
+        let mut plugins = self.plugins.iter();
+        plugins.any(|plugin| Arc::ptr_eq(&plugin.health, health))
     }
 }

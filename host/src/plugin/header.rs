@@ -73,6 +73,7 @@ fn limits(limits: &Limits) -> Value {
             ("http_bytes", limits.http_bytes),
             ("component", limits.component as u64),
             ("compile_time_ms", time(limits.compile_time)),
+            ("traps", limits.traps.into()),
         ]
     };
     let (own, defaults) = (named(limits), named(&Limits::default()));

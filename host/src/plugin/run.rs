@@ -152,10 +152,11 @@ impl Plugin {
         started: &Started,
         tally: &mut Tally,
     ) -> Result<Reply, ToolError> {
-        let time = self.time_of(tool);
+        // Who approves has a time limit of his own, and takes none of the tool's.
+        let longest = self.limits.max_deadline;
         let deadline = Deadline {
-            at: began + time,
-            after: time,
+            at: began + longest,
+            after: longest,
         };
         let hints = self.definition(tool).map(|tool| tool.hints);
         let case = Case {
@@ -166,6 +167,11 @@ impl Plugin {
             request,
         };
         approve(&case, &deadline, &context.cancelled).await?;
+        let time = self.time_of(tool);
+        let deadline = Deadline {
+            at: Instant::now() + time,
+            after: time,
+        };
         let call = Call {
             request: Arc::clone(request),
             workspace: Arc::clone(&context.workspace),
@@ -258,7 +264,7 @@ impl Plugin {
             + 'static,
     {
         let inner = &self.engine.inner;
-        let log = LineLog::new(&trail, self.limits.log);
+        let log = LineLog::new(&trail, &self.settings, self.limits.log);
         let work = Arc::new(Work::limited(self.limits.guest_time));
         let scope = Scope {
             call,

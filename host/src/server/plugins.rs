@@ -37,6 +37,7 @@ impl From<PluginError> for Problem {
     fn from(error: PluginError) -> Self {
         let (status, code) = match &error {
             PluginError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown_plugin"),
+            PluginError::Host(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             PluginError::Load { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "plugin_does_not_load"),
         };
         Self::new(status, code, error.to_string())

@@ -25,7 +25,7 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
         Some(server) => server.plugins().await?,
         None => {
             let config = options.plugins.configuration(common)?;
-            let host = common.start(&config, Ok).await?;
+            let host = common.start(config.plugins()?, Ok).await?;
             let plugins = json!({ "plugins": host.plugins() });
             host.shutdown().await;
             plugins

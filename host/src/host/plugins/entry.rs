@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
 use super::super::health::Health;
 use super::Embedded;
 use super::source::{Component, Content, Mark, PluginSource};
-use crate::plugin::Plugin;
+use crate::plugin::{Options, Plugin};
 use crate::workspace::Workspace;
 
 /// A plugin that is there, or should be.
@@ -21,8 +22,12 @@ pub(in crate::host) struct Entry {
     pub(super) embedded: bool,
     /// What the configuration says, unless an administrator said otherwise since.
     pub(super) enabled: bool,
+    /// The same for calls, who look at it without waiting for whatever is loaded meanwhile.
+    pub(in crate::host) on: Arc<AtomicBool>,
     /// The version in use, and the workspace as far as it was granted that.
     pub(super) plugin: Option<(Arc<Plugin>, Arc<dyn Workspace>)>,
+    /// What that version was loaded with.
+    used: Option<Options>,
     /// What was last tried to load.
     pub(super) tried: Option<Mark>,
     /// Why that did not load.
@@ -71,7 +76,9 @@ impl Entry {
         Self {
             embedded,
             enabled: source.enabled,
+            on: Arc::new(AtomicBool::new(source.enabled)),
             plugin: None,
+            used: None,
             tried: None,
             error: None,
             health: Health::new(source.options.limits.traps),
@@ -103,9 +110,19 @@ impl Entry {
     /// Takes a new version into use.
     pub(super) fn take(&mut self, plugin: Arc<Plugin>, workspace: Arc<dyn Workspace>) {
         self.plugin = Some((plugin, workspace));
+        self.used = Some(self.source.options.clone());
         self.error = None;
         // What its former version did says nothing of this one.
         self.health = Health::new(self.source.options.limits.traps);
+    }
+
+    /// Takes note of why what was tried does not load. A former version stays if it has what it may have now: one whose grants
+    /// or limits were taken back, or whose digest is no longer the pinned one, does not.
+    pub(super) fn failed(&mut self, error: String) {
+        if self.used.as_ref() != Some(&self.source.options) {
+            self.plugin = None;
+        }
+        self.error = Some(error);
     }
 
     /// Returns its source with what a configuration says is different about it.
