@@ -43,8 +43,8 @@
   (local.set $file (i32.load (i32.const 2104)))
   (if (local.get $writes)
     (then
-      (call $write (local.get $file) (i32.const 1040) (i32.const 7) (i64.const 0) (i32.const 2100))
-      (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2108))))))
+      (call $write (local.get $file) (i32.const 1040) (i32.const 7) (i64.const 0) (i32.const 2200))
+      (if (i32.load8_u (i32.const 2200)) (then (return (call $error (i32.load8_u (i32.const 2208))))))
       (return (call $reply (i32.const 1030) (i32.const 4)))))
   (call $read (local.get $file) (i64.const 4096) (i64.const 0) (i32.const 2100))
   (if (i32.load8_u (i32.const 2100)) (then (return (call $error (i32.load8_u (i32.const 2104))))))

@@ -71,8 +71,15 @@ impl SendError {
     pub(super) fn explain(error: hyper::Error, reached: Option<Limit>) -> Self {
         match reached {
             Some(limit) if limit.kind == LimitKind::HttpBytes => Self::Limit(limit),
-            _ if error.is_incomplete_message() => Self::Incomplete,
+            _ if error.is_incomplete_message() || ended_early(&error) => Self::Incomplete,
             _ => Self::Http(error),
         }
     }
+}
+
+/// Returns whether the connection ended within a body, which is an error of its own in hyper.
+fn ended_early(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::UnexpectedEof)
 }
