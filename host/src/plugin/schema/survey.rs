@@ -198,14 +198,22 @@ impl<'a> Sizes<'a> {
         match value {
             Value::Object(fields) => {
                 for (key, inner) in fields {
+                    let keyword = key.as_str();
                     path.push(key);
-                    let is_data = DATA.contains(&key.as_str());
-                    match inner.as_str() {
-                        Some(target) if REFERENCES.contains(&key.as_str()) => {
+                    match inner {
+                        Value::String(target) if REFERENCES.contains(&keyword) => {
                             let found = self.survey.resolve(target, path)?;
                             add(self.of(found, depth + 1, path)?)?;
                         }
-                        _ if is_data => {}
+                        _ if DATA.contains(&keyword) => {}
+                        // Its keys are names, also those that are spelled like a keyword.
+                        Value::Object(named) if NAMED.contains(&keyword) => {
+                            for (name, schema) in named {
+                                path.push(name);
+                                add(self.of(schema, depth + 2, path)?)?;
+                                path.pop();
+                            }
+                        }
                         _ => add(self.of(inner, depth + 1, path)?)?,
                     }
                     path.pop();

@@ -112,6 +112,43 @@ fn bombs_are_refused_before_they_go_off() {
     );
 }
 
+/// A name is a name, also if it is spelled like a keyword whose value is data.
+#[test]
+fn nothing_hides_under_a_name() {
+    let doubled = |index: usize| json!({"$ref": format!("#/$defs/{}", index + 1)});
+    let mut defs: serde_json::Map<_, _> = (0..40)
+        .map(|index| {
+            let next = json!({"allOf": [doubled(index), doubled(index)]});
+            (index.to_string(), next)
+        })
+        .collect();
+    defs.insert("40".into(), json!({}));
+    for map in ["properties", "patternProperties", "dependentSchemas"] {
+        for name in ["default", "const", "enum", "example", "examples"] {
+            let under = |inner: Value| json!({ map: { name: inner } });
+            let refused = |schema: Value| parse(&schema.to_string()).unwrap_err();
+            let mut bomb = under(json!({"$ref": "#/$defs/0"}));
+            bomb["$defs"] = defs.clone().into();
+            assert_eq!(refused(bomb), InvalidSchema::Explodes, "{map} {name}");
+            let remote = refused(under(json!({"$ref": "https://example.com"})));
+            assert!(matches!(remote, InvalidSchema::Remote { .. }), "{remote}");
+            let missing = refused(under(json!({"$ref": "#/$defs/none"})));
+            assert!(
+                matches!(missing, InvalidSchema::Missing { .. }),
+                "{missing}"
+            );
+            let itself = under(json!({"$ref": "#"}));
+            assert!(parse(&itself.to_string()).unwrap().is_recursive());
+        }
+    }
+    let defs =
+        json!({"$defs": {"default": {"$ref": "#/$defs/const"}, "const": {"$ref": "#/$defs/none"}}});
+    assert!(matches!(
+        parse(&defs.to_string()).unwrap_err(),
+        InvalidSchema::Missing { .. }
+    ));
+}
+
 /// Patterns that are short and would take much memory or time.
 #[test]
 fn patterns_cannot_run_for_ever() {
