@@ -1,6 +1,7 @@
 //! Loading a plugin: from bytes to something that can be called, or to an error that says what to do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -18,6 +19,10 @@ use crate::capability::bindings::FullPluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{self, FilesGrant, Grants, Settings};
 use crate::tool::Definition;
+
+/// How long what a plugin listed may be checked, in wall-clock time. It bounds its CPU time between schemas as well; this is
+/// for a single schema that takes longer than anybody foresaw.
+const CHECKING: Duration = Duration::from_secs(10);
 
 /// How a plugin is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,15 +222,25 @@ async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
 
 /// Checks what a plugin listed, on a thread with the stack that deep schemas need.
 async fn checked(tools: Vec<wit::Tool>, plugin: String, limit: usize) -> Result<Listed, LoadError> {
+    in_time(move || check(tools, &plugin, limit)).await?
+}
+
+/// Works on a thread with much stack, and waits for it no longer than [`CHECKING`].
+async fn in_time<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LoadError> {
     let failed =
         |why: String| LoadError::ListTools(format!("the host failed to check them: {why}"));
     let (give, take) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
         .name("toolhost-schemas".into())
         .stack_size(STACK)
-        .spawn(move || _ = give.send(check(tools, &plugin, limit)))
+        .spawn(move || _ = give.send(work()))
         .map_err(|error| failed(error.to_string()))?;
-    take.await.map_err(|error| failed(error.to_string()))?
+    match tokio::time::timeout(CHECKING, take).await {
+        Ok(done) => done.map_err(|error| failed(error.to_string())),
+        Err(_) => Err(LoadError::CheckTime(CHECKING)),
+    }
 }
 
 fn link(
@@ -240,4 +255,20 @@ fn link(
     capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
     FullPluginPre::new(pre).map_err(mismatch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_that_does_not_end_is_not_waited_for() {
+        let (end, never) = std::sync::mpsc::channel::<()>();
+        let error = in_time(move || never.recv()).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "checking the tools of the plugin takes longer than 10 s: make their schemas simpler"
+        );
+        drop(end);
+    }
 }

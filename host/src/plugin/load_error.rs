@@ -153,6 +153,12 @@ pub enum LoadError {
         /// The limit in bytes, which is that of a reply.
         limit: usize,
     },
+    /// Checking what it lists takes too long.
+    #[error(
+        "checking the tools of the plugin takes longer than {} s: make their schemas simpler",
+        .0.as_secs()
+    )]
+    CheckTime(Duration),
     /// A tool is not sound.
     #[error("the tool \"{name}\" of the plugin is not sound: {problem}", name = shown(.name))]
     Tool {
