@@ -267,6 +267,25 @@ impl StateDir {
         self.rename(&partial, name)
     }
 
+    /// Writes a file as [`StateDir::write`] does, of parts that follow each other.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn write_parts(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let (partial, mut file) = self.write_partial(name, &[])?;
+        let written = parts
+            .iter()
+            .try_for_each(|part| io::Write::write_all(&mut file, part));
+        match written {
+            Ok(()) => self.rename(&partial, name),
+            Err(error) => {
+                _ = self.remove(&partial);
+                Err(error)
+            }
+        }
+    }
+
     /// Writes a file as [`StateDir::write`] does, but only if there is none. Returns whether there was none.
     ///
     /// # Errors

@@ -17,8 +17,11 @@ const KEY: &str = crate::state_dir::MARK;
 /// The bytes of the key, and of a keyed hash.
 const KEY_SIZE: usize = 32;
 
-/// The largest file that is read. Python's component is the largest known, with 35 MB.
-const MAX_FILE: u64 = 1 << 30;
+/// The largest code that is taken or read, in bytes. That of Python is the largest known, with 35 MB.
+pub(super) const MAX_CODE: u64 = 512 << 20;
+
+/// The largest file that is read.
+const MAX_FILE: u64 = MAX_CODE + KEY_SIZE as u64;
 
 /// How many files are kept; beyond that the oldest go.
 const MAX_FILES: usize = 64;
@@ -90,9 +93,7 @@ impl CodeCache {
     /// Keeps compiled code under this name. That it cannot be kept is logged, and nothing worse: it is compiled again.
     pub(super) fn store(&self, code: &[u8], name: &str) {
         let hash = self.authenticate(name, code);
-        let stored = self
-            .directory
-            .write(name, &[hash.as_bytes(), code].concat());
+        let stored = self.directory.write_parts(name, &[hash.as_bytes(), code]);
         if let Err(error) = stored.and_then(|()| self.prune()) {
             tracing::warn!(name, %error, "compiled code could not be kept");
         }

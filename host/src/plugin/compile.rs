@@ -47,18 +47,13 @@ pub(super) async fn compile(
     limit: Duration,
 ) -> Result<Component, LoadError> {
     let inner = &engine.inner;
-    let name = CodeCache::name(&inner.wasm, component);
-    let cached = || {
-        let cache = inner.cache.as_ref()?;
-        cache.load(&inner.wasm, &name)
-    };
-    if let Some(cached) = cached() {
+    if let Some(cached) = cached(engine, component).await {
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
     let _one_at_a_time = inner.compiling.acquire().await;
     // Whoever compiled before may have compiled the same.
-    if let Some(cached) = cached() {
+    if let Some(cached) = cached(engine, component).await {
         return Ok(cached);
     }
     tracing::debug!(
@@ -86,12 +81,29 @@ pub(super) async fn compile(
     let code = code.map_err(|failure| failure.of(plugin, limit))?;
     tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
     engine.metrics.compiled(plugin, began.elapsed());
-    let compiled = deserialize(&inner.wasm, &code)
-        .map_err(|error| LoadError::Compiler(format!("its code is of no use: {error:#}")))?;
-    if let Some(cache) = &inner.cache {
-        cache.store(&code, &name);
-    }
-    Ok(compiled)
+    let (engine, component) = (engine.clone(), Arc::clone(component));
+    let take = move || {
+        let inner = &engine.inner;
+        let compiled = deserialize(&inner.wasm, &code)
+            .map_err(|error| LoadError::Compiler(format!("its code is of no use: {error:#}")))?;
+        if let Some(cache) = &inner.cache {
+            cache.store(&code, &CodeCache::name(&inner.wasm, &component));
+        }
+        Ok(compiled)
+    };
+    let taken = tokio::task::spawn_blocking(take).await;
+    taken.map_err(|error| LoadError::Compiler(error.to_string()))?
+}
+
+/// Looks into the cache, on a thread that may block: megabytes are read and hashed.
+async fn cached(engine: &Engine, component: &Arc<[u8]>) -> Option<Component> {
+    let (engine, component) = (engine.clone(), Arc::clone(component));
+    let look = move || {
+        let inner = &engine.inner;
+        let cache = inner.cache.as_ref()?;
+        cache.load(&inner.wasm, &CodeCache::name(&inner.wasm, &component))
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
 /// Why there is no code.

@@ -7,12 +7,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::program::{ARGUMENT, Allocation, BAD_COMPONENT, HEADER, header};
 use super::{Compiler, Failure};
+use crate::plugin::cache::MAX_CODE;
 use crate::plugin::engine::Engine;
 use crate::plugin::text::shown;
 use crate::process::helper;
-
-/// The largest code that is taken. That of Python has 35 MB.
-const MAX_CODE: u64 = 1 << 30;
 
 /// How much of what it says is read.
 const MAX_WORDS: u64 = 16 << 10;
@@ -49,17 +47,37 @@ impl Compiler {
                 _ = stdin.flush().await;
             }
         };
-        let ((), answer, words, status) = tokio::join!(
-            give,
-            read(stdout, MAX_CODE + 1),
-            read(stderr, MAX_WORDS),
-            async { child.wait().await }
-        );
+        let ((), answer, words, status) =
+            tokio::join!(give, Answer::read(stdout), read(stderr, MAX_WORDS), async {
+                child.wait().await
+            });
         // Until here: the end of its input would have ended it.
         drop(stdin);
         let status = status.map_err(unusable)?;
         let words = String::from_utf8_lossy(&words);
-        judge(status, &answer, words.trim(), &header(&inner.wasm))
+        judge(status, answer, words.trim(), &header(&inner.wasm))
+    }
+}
+
+/// What a compiler wrote to standard output.
+#[derive(Default)]
+struct Answer {
+    /// What comes before the code, as far as it came.
+    header: Vec<u8>,
+    /// Of code that is too large, so much that it is seen.
+    code: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads both apart, so that the code, which may be large, is not copied once more.
+    async fn read(from: Option<impl AsyncRead + Unpin>) -> Self {
+        let mut answer = Self::default();
+        if let Some(mut from) = from {
+            let mut header = (&mut from).take(HEADER as u64);
+            _ = header.read_to_end(&mut answer.header).await;
+            answer.code = read(Some(from), MAX_CODE + 1).await;
+        }
+        answer
     }
 }
 
@@ -77,7 +95,7 @@ async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
 /// Says what an answer means.
 fn judge(
     status: ExitStatus,
-    answer: &[u8],
+    answer: Answer,
     words: &str,
     expected: &[u8; HEADER],
 ) -> Result<Vec<u8>, Failure> {
@@ -114,12 +132,14 @@ fn judge(
             )));
         }
     }
-    if answer.len() as u64 > MAX_CODE {
-        return Err(Failure::Compiler("its code has more than 1 GiB".into()));
+    if answer.code.len() as u64 > MAX_CODE {
+        return Err(Failure::Compiler(
+            "its code has more than 512 MiB, which is the most: use a smaller component".into(),
+        ));
     }
-    match answer.split_first_chunk::<HEADER>() {
-        Some((header, code)) if header == expected => Ok(code.to_vec()),
-        Some((header, _)) if header.get(..8) == expected.get(..8) => Err(Failure::Compiler(
+    match answer.header.first_chunk::<HEADER>() {
+        Some(header) if header == expected => Ok(answer.code),
+        Some(header) if header.get(..8) == expected.get(..8) => Err(Failure::Compiler(
             "it is another version of Toolhost, or one for another machine: use the program that this host is".into(),
         )),
         _ => Err(Failure::Compiler(format!(
@@ -132,9 +152,25 @@ fn judge(
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn an_answer_may_come_in_any_pieces() {
+        for len in [0, 1, HEADER - 1, HEADER, HEADER + 3] {
+            let bytes: Vec<u8> = (0..len).map(|byte| byte as u8).collect();
+            let (first, second) = bytes.split_at(len / 2);
+            let answer = Answer::read(Some(first.chain(second))).await;
+            assert_eq!([&answer.header[..], &answer.code[..]].concat(), bytes);
+            assert_eq!(answer.header.len(), len.min(HEADER));
+        }
+    }
+
     const EXPECTED: [u8; HEADER] = [7; HEADER];
 
     fn text(status: i32, answer: &[u8], words: &str) -> String {
+        let (header, code) = answer.split_at(HEADER.min(answer.len()));
+        let answer = Answer {
+            header: header.to_vec(),
+            code: code.to_vec(),
+        };
         match judge(ExitStatus::from_raw(status), answer, words, &EXPECTED) {
             Ok(code) => format!("code: {code:?}"),
             Err(failure) => format!("{failure:?}"),
