@@ -247,7 +247,7 @@ pub(crate) fn add_to_linker<T: ScopeView + WasiHttpView + 'static>(
         wit::files::add_to_linker::<T, Capabilities>(linker, T::view)?;
     }
     if !grants.http.is_empty() {
-        wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
+        http::add_to_linker(linker)?;
     }
     sockets::add_to_linker(linker)
 }

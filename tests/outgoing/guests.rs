@@ -215,6 +215,98 @@ async fn a_cancelled_call_closes_its_connections() {
     );
 }
 
+/// What a guest prepares and never sends is held by the host, and it is little for each request.
+#[tokio::test]
+async fn requests_that_are_never_sent_hold_little() {
+    let setup = host("hoard", http(&["http://*".into()]), Limits::default()).await;
+    let reply = reply(&setup, "").await;
+    let (refused, held) = reply.split_at(4);
+    // Method, scheme, authority and path.
+    assert_eq!(refused, "1111");
+    let held: usize = held.parse().unwrap();
+    assert!(held > 0 && held <= 300 * 2 * (16 << 10), "{held} bytes");
+}
+
+/// As every capability.
+#[tokio::test]
+async fn nothing_is_sent_while_a_plugin_is_asked_for_its_tools() {
+    const LIST: &str = r#"(func (export "toolhost:plugin/tools@0.1.0#list-tools") (result i32)"#;
+    let mut server = Server::answering(response("200 OK", "hello")).await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests");
+    let read = |file: &str| std::fs::read_to_string(directory.join(file)).unwrap();
+    // Its tool has the number of the error at the end of its name.
+    let list = format!(
+        r#"(data (i32.const 1200) "{at}")
+        (func $allocating)
+        {LIST}
+          (drop (call $fetch (i32.const 1200) (i32.const {})))
+          (memory.copy (i32.const 161) (i32.const 3006) (i32.const 2))
+          (i32.store (i32.const 68) (i32.const 3))"#,
+        at.len()
+    );
+    let prelude = read("guests/prelude.wat");
+    assert!(prelude.contains(LIST));
+    let text = format!(
+        "(module {}\n{})",
+        read("outgoing/requests.wat"),
+        prelude.replace(LIST, &list)
+    );
+    let guest = component_for("requests", text, &read("outgoing/visitor.wit"), "visitor");
+    let audit = tempfile::tempdir().unwrap();
+    let (trail, path) = trail(audit.path());
+    let options = Options {
+        grants: http(&[format!("http://{at}")]),
+        ..Options::new("visitor")
+    };
+    let setup = Setup::with(|builder| {
+        let builder = builder
+            .without_shell()
+            .files(FilesGrant::None)
+            .audit(trail.clone());
+        builder.plugin(guest, options)
+    })
+    .await;
+    // `HTTP-request-denied`.
+    setup.outcome("t15", json!({})).await;
+    assert!(server.is_untouched());
+    assert!(trail.finish());
+    let denied = &lines(&path, "denied")[0];
+    assert_eq!(
+        (&denied["capability"], &denied["what"]),
+        (&json!("http"), &json!("used while no tool was called"))
+    );
+}
+
+#[tokio::test]
+async fn bytes_of_requests_and_responses_are_counted() {
+    let answer = response("200 OK", "hello");
+    let mut server = Server::answering(answer.clone()).await;
+    let at = format!("127.0.0.1:{}", server.port);
+    let grants = http(&[format!("http://{at}")]);
+    let setup = host("requests", grants, Limits::default()).await;
+    assert_eq!(reply(&setup, &format!("g{at}")).await, "hello");
+    let sent = server.request().await.len();
+    let metrics = setup.host.metrics();
+    let line = |direction: &str, bytes: usize| {
+        format!(
+            "toolhost_plugin_http_bytes_total{{plugin=\"visitor\",direction=\"{direction}\"}} {bytes}\n"
+        )
+    };
+    // The connection ends a moment after its call.
+    let counted = async {
+        while !metrics.text().contains("http_bytes_total{") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(harness::PATIENCE, counted)
+        .await
+        .unwrap();
+    let text = metrics.text();
+    assert!(text.contains(&line("sent", sent)), "{text}");
+    assert!(text.contains(&line("received", answer.len())), "{text}");
+}
+
 #[tokio::test]
 async fn variables_are_those_that_were_granted() {
     let some = Grants {

@@ -3,6 +3,9 @@
 //! wasmtime-wasi-http makes a task of each request. It runs on the threads for guests, beside its guest, and ends with the
 //! resource that stands for it: with the call at the latest. Waiting costs the guest nothing; what its tasks compute, which
 //! is mostly TLS, is added to its work.
+//!
+//! What a guest prepares and never sends is held by the host. So headers, texts and what is buffered of a body are bounded for
+//! each request, and requests by the handles of the call.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,15 +16,97 @@ use http_body_util::BodyExt;
 use hyper::http::uri::Scheme;
 use hyper::{Request, Response};
 use tracing::Level;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{Linker, Resource, ResourceTable};
+use wasmtime_wasi_http::p2::bindings::http::types::{
+    ErrorCode, Host, HostOutgoingRequest, IoError, Method, OutgoingRequest,
+};
 use wasmtime_wasi_http::{
-    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
 use super::{LineLog, Scope};
 use crate::audit::{Trail, Use};
 use crate::files::{Work, thread_time};
 use crate::outgoing::{Destination, Limit, Observer, Quota, SendError, Sender, Session, Timeouts};
+
+/// The interface of which some functions are replaced, in the version that wasmtime-wasi-http links.
+const TYPES: &str = "wasi:http/types@0.2.12";
+
+/// The most that the headers of one request take in memory, in bytes, with what a map adds.
+const MAX_FIELDS: usize = 16 << 10;
+
+/// The most that a guest writes to a body at once, in bytes. Two such pieces wait for the connection.
+const MAX_CHUNK: usize = 16 << 10;
+
+/// The longest texts of a request, in bytes. A scheme has at most 64 already.
+const MAX_METHOD: usize = 64;
+const MAX_AUTHORITY: usize = 1 << 10;
+const MAX_PATH: usize = 16 << 10;
+
+/// Links `wasi:http`, with functions in the place of those that would keep texts of any length.
+pub(super) fn add_to_linker<T: WasiHttpView + 'static>(
+    linker: &mut Linker<T>,
+) -> wasmtime::Result<()> {
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
+    linker.allow_shadowing(true);
+    let mut types = linker.instance(TYPES)?;
+    types.func_wrap(
+        "[method]outgoing-request.set-method",
+        |mut store, (request, method): (Resource<OutgoingRequest>, Method)| {
+            if matches!(&method, Method::Other(text) if text.len() > MAX_METHOD) {
+                return Ok((Err(()),));
+            }
+            Ok((store.data_mut().http().set_method(request, method)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-authority",
+        |mut store, (request, authority): (Resource<OutgoingRequest>, Option<String>)| {
+            if is_longer(authority.as_deref(), MAX_AUTHORITY) {
+                return Ok((Err(()),));
+            }
+            Ok((store.data_mut().http().set_authority(request, authority)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-path-with-query",
+        |mut store, (request, path): (Resource<OutgoingRequest>, Option<String>)| {
+            if is_longer(path.as_deref(), MAX_PATH) {
+                return Ok((Err(()),));
+            }
+            Ok((store.data_mut().http().set_path_with_query(request, path)?,))
+        },
+    )?;
+    types.func_wrap(
+        "http-error-code",
+        |mut store, (error,): (Resource<IoError>,)| {
+            let mut http = store.data_mut().http();
+            let code = http.table.get(&error)?.downcast_ref().and_then(within_body);
+            match code {
+                Some(code) => Ok((Some(code),)),
+                None => Ok((http.http_error_code(error)?,)),
+            }
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+fn is_longer(text: Option<&str>, most: usize) -> bool {
+    text.is_some_and(|text| text.len() > most)
+}
+
+/// Returns the code of an error within the body of a response, which wasmtime-wasi-http keeps in another type than the one
+/// that it looks for.
+fn within_body(error: &Error) -> Option<ErrorCode> {
+    match error {
+        Error::InternalError(text) => Some(ErrorCode::InternalError(text.clone())),
+        Error::ConnectionReadTimeout => Some(ErrorCode::ConnectionReadTimeout),
+        Error::HttpResponseIncomplete => Some(ErrorCode::HttpResponseIncomplete),
+        Error::HttpProtocolError => Some(ErrorCode::HttpProtocolError),
+        _ => None,
+    }
+}
 
 /// What `wasi:http` needs to know of a call.
 #[derive(Debug)]
@@ -34,6 +119,8 @@ pub(crate) struct Http {
 struct Hooks {
     session: Session,
     work: Arc<Work>,
+    /// Where it is recorded that a request is refused because there is no call, while the host asks for the tools.
+    outside: Option<Trail>,
 }
 
 impl Http {
@@ -47,11 +134,11 @@ impl Http {
         let hooks = Hooks {
             session: sender.session(quota, Arc::new(observer), deadline),
             work: Arc::clone(&scope.work),
+            outside: scope.call.is_none().then(|| scope.trail.clone()),
         };
-        Self {
-            hooks,
-            context: WasiHttpCtx::new(),
-        }
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(MAX_FIELDS);
+        Self { hooks, context }
     }
 
     pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
@@ -82,6 +169,10 @@ impl WasiHttpHooks for Hooks {
         false
     }
 
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        MAX_CHUNK
+    }
+
     fn default_scheme(&mut self) -> Option<Scheme> {
         Some(Scheme::HTTPS)
     }
@@ -92,6 +183,13 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Exchange> + Send> {
+        if let Some(trail) = &self.outside {
+            trail.record(&Use::Denied {
+                capability: "http",
+                what: "used while no tool was called".into(),
+            });
+            return Box::new(std::future::ready(Err(Error::HttpRequestDenied)));
+        }
         let options = options.unwrap_or_default();
         let timeouts = Timeouts {
             connect: options.connect_timeout,
@@ -163,6 +261,11 @@ impl Observer for Recorder {
             what: format!("a request to {destination}"),
         });
         self.log.line(Level::WARN, &why.to_string());
+    }
+
+    fn ended(&self, sent: u64, received: u64) {
+        let trail = &self.trail;
+        trail.metrics.http_bytes(&trail.plugin, sent, received);
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::send::Observer;
 use crate::metrics::LimitKind;
 
 /// What one call may send and receive.
@@ -36,17 +37,32 @@ pub struct Limit {
 pub(super) struct Account {
     quota: Quota,
     requests: AtomicU32,
+    /// In both directions.
     bytes: AtomicU64,
+    sent: AtomicU64,
     reached: OnceLock<Limit>,
+    observer: Arc<dyn Observer>,
+}
+
+/// Tells how much there was, once the session and all of its connections are gone.
+impl Drop for Account {
+    fn drop(&mut self) {
+        let (all, sent) = (*self.bytes.get_mut(), *self.sent.get_mut());
+        if all > 0 {
+            self.observer.ended(sent, all.saturating_sub(sent));
+        }
+    }
 }
 
 impl Account {
-    pub(super) fn new(quota: Quota) -> Self {
+    pub(super) fn new(quota: Quota, observer: Arc<dyn Observer>) -> Self {
         Self {
             quota,
             requests: AtomicU32::new(0),
             bytes: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             reached: OnceLock::new(),
+            observer,
         }
     }
 
@@ -128,10 +144,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         let left = usize::try_from(this.account.left()).unwrap_or(usize::MAX);
         if left == 0 && !bytes.is_empty() {
             // One byte too many was asked for: that is what reaches the limit.
-            return Poll::Ready(this.account.bytes(1).map(|()| 0).map_err(io::Error::other));
+            let limit = this
+                .account
+                .refuse(LimitKind::HttpBytes, this.account.quota.bytes);
+            return Poll::Ready(Err(io::Error::other(limit)));
         }
         let bytes = bytes.get(..left).unwrap_or(bytes);
         let count = ready!(Pin::new(&mut this.stream).poll_write(context, bytes))?;
+        this.account.sent.fetch_add(count as u64, Ordering::Relaxed);
         Poll::Ready(
             this.account
                 .bytes(count)
@@ -153,7 +173,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::outgoing::{Destination, SendError};
+
+    #[derive(Debug, Default)]
+    struct Told(Mutex<Vec<(u64, u64)>>);
+
+    impl Observer for Told {
+        fn sent(&self, _: &str, _: &Destination, _: Option<u16>) {}
+
+        fn denied(&self, _: &Destination, _: &SendError) {}
+
+        fn ended(&self, sent: u64, received: u64) {
+            self.0.lock().unwrap().push((sent, received));
+        }
+    }
 
     fn quota() -> Quota {
         Quota {
@@ -165,7 +201,8 @@ mod tests {
 
     #[test]
     fn requests_are_counted() {
-        let account = Account::new(quota());
+        let told = Arc::new(Told::default());
+        let account = Account::new(quota(), Arc::clone(&told) as Arc<dyn Observer>);
         assert!(account.request().is_ok() && account.request().is_ok());
         assert_eq!(account.reached(), None);
         assert_eq!(
@@ -176,11 +213,15 @@ mod tests {
             account.reached().map(|limit| limit.kind),
             Some(LimitKind::HttpRequests)
         );
+        drop(account);
+        assert!(told.0.lock().unwrap().is_empty());
     }
 
     #[tokio::test]
     async fn bytes_of_both_directions_are_counted() {
-        let account = Arc::new(Account::new(quota()));
+        let told = Arc::new(Told::default());
+        let account = Account::new(quota(), Arc::clone(&told) as Arc<dyn Observer>);
+        let account = Arc::new(account);
         let (ours, mut theirs) = tokio::io::duplex(64);
         let mut counted = Counted::new(ours, Arc::clone(&account));
         counted.write_all(b"12345").await.unwrap();
@@ -202,5 +243,7 @@ mod tests {
         let mut written = Vec::new();
         theirs.read_to_end(&mut written).await.unwrap();
         assert_eq!(written, b"12345");
+        drop(account);
+        assert_eq!(*told.0.lock().unwrap(), [(5, 6)]);
     }
 }

@@ -57,6 +57,10 @@ pub trait Observer: Send + Sync + fmt::Debug {
 
     /// A request was refused, because nobody granted its destination.
     fn denied(&self, destination: &Destination, why: &SendError);
+
+    /// The session is over, and its connections are closed: so many bytes were sent and received, with headers and without
+    /// what TLS adds. Not told of a session without any. Nothing is done with it by default.
+    fn ended(&self, _sent: u64, _received: u64) {}
 }
 
 /// How long a guest is willing to wait. All of it ends at the deadline of the call.
@@ -88,7 +92,7 @@ impl Sender {
     ) -> Session {
         Session {
             sender: Arc::clone(self),
-            account: Arc::new(Account::new(quota)),
+            account: Arc::new(Account::new(quota, Arc::clone(&observer))),
             places: Arc::new(Semaphore::new(quota.concurrent)),
             observer,
             deadline,
