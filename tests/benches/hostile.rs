@@ -47,7 +47,8 @@ async fn setup(name: &str) -> Setup {
             keep_per_chat: 1,
             fence: Duration::ZERO,
             fences_per_chat: 1,
-            ..call::Limits::default()
+            // Which is when it looks at the others: else only once a minute.
+            bytes: 1 << 20,
         });
         builder.plugin(guest(name), options(name))
     })

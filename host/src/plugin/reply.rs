@@ -97,6 +97,8 @@ impl From<wit::ToolError> for ToolError {
             wit::ToolError::Failed(text) => (ErrorKind::Failed, text),
         };
         message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        // What was cut must not stay in memory for as long as the outcome is kept.
+        message.shrink_to_fit();
         Self { kind, message }
     }
 }
@@ -123,6 +125,13 @@ mod tests {
             "the tool was stopped: reply limit of 400 bytes reached: it has 428 bytes"
         );
         assert!(check(reply((0..100).map(|_| text(0)).collect()), 400).is_err());
+    }
+
+    #[test]
+    fn what_is_cut_of_an_error_is_not_kept() {
+        let error = ToolError::from(wit::ToolError::Failed("ä".repeat(4 << 20)));
+        assert_eq!(error.message.len(), 32 << 10);
+        assert!(error.message.capacity() < 64 << 10);
     }
 
     #[test]
