@@ -4,7 +4,7 @@ mod check;
 mod inspect;
 mod list;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -50,6 +50,27 @@ enum Format {
     Table,
     /// One JSON object.
     Json,
+}
+
+/// The component that is looked at.
+#[derive(Debug, Args)]
+struct Subject {
+    /// The component
+    file: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    /// The name of the plugin [default: from the name of the file]
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Subject {
+    /// Returns the name of the plugin, and the bytes of its component.
+    fn read(&self) -> anyhow::Result<(String, Vec<u8>)> {
+        let bytes = component(&self.file)?;
+        Ok((name(self.name.as_deref(), &self.file)?, bytes))
+    }
 }
 
 impl Options {

@@ -242,28 +242,22 @@ impl Plugins {
         change: impl AsyncFnOnce(&mut Entry) -> Result<(), LoadError>,
     ) -> Result<PluginInfo, PluginError> {
         let mut entries = self.entries.lock().await;
-        let Some(index) = entries.iter().position(|entry| entry.name() == name) else {
+        let Some(entry) = entries.iter_mut().find(|entry| entry.name() == name) else {
             return Err(PluginError::Unknown {
                 name: name.into(),
                 known: entries.iter().map(|entry| entry.name().into()).collect(),
             });
         };
-        let mut info = None;
-        let mut changed = Ok(());
-        if let Some(entry) = entries.get_mut(index) {
-            changed = change(entry).await;
-            info = Some(entry.info());
-        }
+        let changed = change(entry).await;
+        let info = entry.info();
         self.publish(&entries);
-        let failed = |source| PluginError::Load {
-            name: name.into(),
-            source,
-        };
-        changed.map_err(failed)?;
-        info.ok_or_else(|| PluginError::Unknown {
-            name: name.into(),
-            known: Vec::new(),
-        })
+        match changed {
+            Ok(()) => Ok(info),
+            Err(source) => Err(PluginError::Load {
+                name: name.into(),
+                source,
+            }),
+        }
     }
 
     /// Takes over what a configuration says of a plugin that is known.

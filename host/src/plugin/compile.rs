@@ -47,13 +47,14 @@ pub(super) async fn compile(
     limit: Duration,
 ) -> Result<Component, LoadError> {
     let inner = &engine.inner;
-    if let Some(cached) = cached(engine, component).await {
+    let name = name(engine, component).await?;
+    if let Some(cached) = cached(engine, &name).await {
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
     let _one_at_a_time = inner.compiling.acquire().await;
     // Whoever compiled before may have compiled the same.
-    if let Some(cached) = cached(engine, component).await {
+    if let Some(cached) = cached(engine, &name).await {
         return Ok(cached);
     }
     tracing::debug!(
@@ -81,13 +82,13 @@ pub(super) async fn compile(
     let code = code.map_err(|failure| failure.of(plugin, limit))?;
     tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
     engine.metrics.compiled(plugin, began.elapsed());
-    let (engine, component) = (engine.clone(), Arc::clone(component));
+    let engine = engine.clone();
     let take = move || {
         let inner = &engine.inner;
         let compiled = deserialize(&inner.wasm, &code)
             .map_err(|error| LoadError::Compiler(format!("its code is of no use: {error:#}")))?;
         if let Some(cache) = &inner.cache {
-            cache.store(&code, &CodeCache::name(&inner.wasm, &component));
+            cache.store(&code, &name);
         }
         Ok(compiled)
     };
@@ -95,13 +96,21 @@ pub(super) async fn compile(
     taken.map_err(|error| LoadError::Compiler(error.to_string()))?
 }
 
-/// Looks into the cache, on a thread that may block: megabytes are read and hashed.
-async fn cached(engine: &Engine, component: &Arc<[u8]>) -> Option<Component> {
+/// Returns the name of the code in the cache, on a thread that may block: megabytes are hashed.
+async fn name(engine: &Engine, component: &Arc<[u8]>) -> Result<String, LoadError> {
     let (engine, component) = (engine.clone(), Arc::clone(component));
+    let name = move || CodeCache::name(&engine.inner.wasm, &component);
+    let named = tokio::task::spawn_blocking(name).await;
+    named.map_err(|error| LoadError::Compiler(error.to_string()))
+}
+
+/// Looks into the cache, on a thread that may block: megabytes are read.
+async fn cached(engine: &Engine, name: &str) -> Option<Component> {
+    let (engine, name) = (engine.clone(), name.to_owned());
     let look = move || {
         let inner = &engine.inner;
         let cache = inner.cache.as_ref()?;
-        cache.load(&inner.wasm, &CodeCache::name(&inner.wasm, &component))
+        cache.load(&inner.wasm, &name)
     };
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }

@@ -17,7 +17,7 @@ use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::FullPluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{self, FilesGrant, Grants, Settings};
+use crate::capability::{self, Grants, Settings};
 use crate::tool::Definition;
 
 /// How long what a plugin listed may be checked, in wall-clock time. It bounds its CPU time between schemas as well; this is
@@ -60,12 +60,11 @@ pub struct Plugin {
     pub(super) engine: Engine,
     pub(super) limits: Limits,
     pub(super) settings: Arc<Settings>,
-    pub(super) files: FilesGrant,
     pub(super) granted: Arc<Granted>,
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
-    grants: Grants,
+    pub(super) grants: Grants,
     component: Facts,
     tools: Vec<Definition>,
     examples: Vec<Example>,
@@ -131,7 +130,6 @@ impl Plugin {
             chats: Arc::default(),
             limits,
             settings: Arc::new(settings),
-            files: grants.files,
             granted: Arc::new(granted),
             pre,
             grants,

@@ -153,11 +153,7 @@ impl Plugin {
         tally: &mut Tally,
     ) -> Result<Reply, ToolError> {
         // Who approves has a time limit of his own, and takes none of the tool's.
-        let longest = self.limits.max_deadline;
-        let deadline = Deadline {
-            at: began + longest,
-            after: longest,
-        };
+        let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let case = Case {
             approval: &context.approval,
@@ -167,11 +163,7 @@ impl Plugin {
             request,
         };
         approve(&case, &deadline, &context.cancelled).await?;
-        let time = self.time_of(tool);
-        let deadline = Deadline {
-            at: Instant::now() + time,
-            after: time,
-        };
+        let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),
             workspace: Arc::clone(&context.workspace),
@@ -214,10 +206,7 @@ impl Plugin {
             Box::pin(async move { plugin.toolhost_plugin_tools().call_list_tools(store).await })
         });
         let never = CancellationToken::new();
-        let deadline = Deadline {
-            at: Instant::now() + LIST_TOOLS,
-            after: LIST_TOOLS,
-        };
+        let deadline = Deadline::new(Instant::now(), LIST_TOOLS);
         let settled = settle(guest, &deadline, &never, &self.limits).await;
         if let Err(failure) = &settled {
             tally::count(&trail, failure);
@@ -270,7 +259,7 @@ impl Plugin {
             call,
             settings: Arc::clone(&self.settings),
             log,
-            files: self.files,
+            files: self.grants.files,
             trail,
             allowance: Allowance::new(self.limits.process_starts, self.limits.host_data),
             work: Arc::clone(&work),
@@ -352,6 +341,11 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
+    fn new(from: Instant, after: Duration) -> Self {
+        let at = from + after;
+        Self { at, after }
+    }
+
     /// Returns what ends a call then.
     pub(super) fn passed(&self) -> Failure {
         Failure::Limit(Reached::time(LimitKind::Deadline, self.after))

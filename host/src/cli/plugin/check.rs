@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Common, Format, component, engine, least, name};
+use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
 use crate::cli::processes::Prepared;
 use crate::outgoing::Pattern;
@@ -21,14 +21,8 @@ use report::Report;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The component
-    file: PathBuf,
-    /// How the result is printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
-    /// The name of the plugin [default: from the name of the file]
-    #[arg(long)]
-    name: Option<String>,
+    #[command(flatten)]
+    subject: Subject,
     /// What its examples may use: processes=own, files=none, files=read, files=write or http=PATTERN; can be repeated
     /// [default: files=write, within the temporary workspace]
     #[arg(long, value_name = "GRANT")]
@@ -142,15 +136,14 @@ pub(super) async fn run(
         return apart::run(common, &options).await;
     };
     apart::end_with_parent()?;
-    let bytes = component(&options.file)?;
-    let name = name(options.name.as_deref(), &options.file)?;
+    let (name, bytes) = options.subject.read()?;
     let mut report = Report::new(&name, Digest::of(&bytes));
     let loaded = load(common, &options, &bytes, &name, &mut report).await?;
     if let Some((plugin, missing)) = loaded {
         tools(&plugin, &mut report);
         examples::run(&plugin, &missing, prepared, &directory, &mut report).await?;
     }
-    print(&match options.format {
+    print(&match options.subject.format {
         Format::Table => report.table(),
         Format::Json => serde_json::to_string_pretty(&report.json())?,
     })?;

@@ -2,28 +2,21 @@
 
 mod table;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Common, Format, component, engine, least, name};
+use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
 use crate::plugin::{Digest, LoadError, Plugin, Shape};
 use crate::{Definition, Options as PluginOptions};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The component
-    file: PathBuf,
-    /// How the result is printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
-    /// The name of the plugin [default: from the name of the file]
-    #[arg(long)]
-    name: Option<String>,
+    #[command(flatten)]
+    subject: Subject,
 }
 
 /// What there is to say about a component.
@@ -67,8 +60,7 @@ struct Tool {
 }
 
 pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
-    let bytes = component(&options.file)?;
-    let name = name(options.name.as_deref(), &options.file)?;
+    let (name, bytes) = options.subject.read()?;
     let shape = Shape::read(&bytes);
     let known = shape.as_ref().ok();
     let engine = engine(common)?;
@@ -83,7 +75,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     let loaded = loaded.await;
     let inspection = Inspection {
         configuration: loaded.is_ok().then(|| {
-            let path = options.file.display().to_string();
+            let path = options.subject.file.display().to_string();
             configuration(&name, &path, known, Digest::of(&bytes))
         }),
         name,
@@ -99,7 +91,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
             .unwrap_or_default(),
         error: loaded.as_ref().err().map(LoadError::to_string),
     };
-    match options.format {
+    match options.subject.format {
         Format::Json => print(&serde_json::to_string_pretty(&inspection)?)?,
         Format::Table => print(table::render(&inspection).trim_end())?,
     }

@@ -27,13 +27,13 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         std::fs::create_dir(path.join(name)).context("cannot make a temporary directory")?;
     }
     // Before anything is started: that the file is not there is bad usage.
-    super::component(&options.file)?;
+    crate::cli::plugin::component(&options.subject.file)?;
     let mut command = helper(Path::new(THIS_PROGRAM), ["plugin", "check"]);
     command
         .arg("--confined")
         .arg(path)
         .args(["--log", &common.log])
-        .args(["--format", &named(&options.format)])
+        .args(["--format", &named(&options.subject.format)])
         .args(["--log-format", &named(&common.log_format)])
         .args(options.grant.iter().map(|grant| format!("--grant={grant}")))
         .args(
@@ -42,7 +42,13 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
                 .iter()
                 .map(|setting| format!("--setting={}={}", setting.0, setting.1)),
         )
-        .args(options.name.iter().map(|name| format!("--name={name}")))
+        .args(
+            options
+                .subject
+                .name
+                .iter()
+                .map(|name| format!("--name={name}")),
+        )
         .args(
             common
                 .state_dir
@@ -50,7 +56,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
                 .flat_map(|state| ["--state-dir".as_ref(), state.as_os_str()]),
         )
         .arg("--")
-        .arg(&options.file)
+        .arg(&options.subject.file)
         .envs(
             ENVIRONMENT
                 .iter()
