@@ -107,13 +107,12 @@ impl Setup {
 
 /// A request with a call id of its own.
 pub(crate) fn request(chat: &str, tool: &str, arguments: &Value) -> Request {
-    Request {
-        chat: chat.parse().unwrap(),
-        id: CallId::random(),
-        tool: tool.into(),
-        arguments: Arguments::parse(&arguments.to_string()).unwrap(),
-        attributes: Default::default(),
-    }
+    Request::new(
+        chat.parse().unwrap(),
+        CallId::random(),
+        tool,
+        Arguments::parse(&arguments.to_string()).unwrap(),
+    )
 }
 
 /// Calls, and fails the test if that takes for ever.

@@ -5,10 +5,11 @@ mod ledger;
 mod outcome;
 
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
-pub use ledger::{Ledger, Limits, Refused};
+pub use ledger::{Cancelled, Ledger, Limits, Refused, Standing};
 pub use outcome::{Outcome, State};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::id::{CallId, ChatId};
 
@@ -25,9 +26,24 @@ pub struct Request {
     pub arguments: Arguments,
     /// What the caller says about itself, such as `locale` or `client`.
     pub attributes: BTreeMap<String, String>,
+    /// The longest that one wait of the guest may take, for callers that give up by themselves; `None`: as long as the
+    /// host allows.
+    pub max_wait: Option<Duration>,
 }
 
 impl Request {
+    /// Makes a request without attributes.
+    pub fn new(chat: ChatId, id: CallId, tool: impl Into<String>, arguments: Arguments) -> Self {
+        Self {
+            chat,
+            id,
+            tool: tool.into(),
+            arguments,
+            attributes: BTreeMap::new(),
+            max_wait: None,
+        }
+    }
+
     /// Returns what makes two requests of one id the same request: the tool and the canonical arguments.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();

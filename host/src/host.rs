@@ -15,10 +15,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::approval::Approval;
 use crate::audit::Audit;
-use crate::call::{Ledger, Outcome, Refused, Request};
+use crate::call::{Cancelled, Ledger, Outcome, Refused, Request, Standing};
 use crate::capability::FilesGrant;
+use crate::events::Events;
 use crate::files::Pool;
-use crate::id::ChatId;
+use crate::id::{CallId, ChatId};
 use crate::metrics::{self, Metrics};
 use crate::plugin::Context;
 use crate::process::{self, Info, Registry};
@@ -50,6 +51,7 @@ struct Inner {
     files: Pool,
     files_grant: FilesGrant,
     ledger: Ledger,
+    events: Events,
     max_wait: Option<Duration>,
     plugins: Arc<Plugins>,
     audit: Audit,
@@ -169,7 +171,7 @@ impl Host {
 
     /// Returns the one outcome of a call. Repeats of it, at any time, get the same.
     ///
-    /// Dropping the returned future does not end the call; [`Host::shutdown`] does.
+    /// Dropping the returned future does not end the call; [`Host::cancel`] and [`Host::shutdown`] do.
     ///
     /// # Errors
     ///
@@ -177,16 +179,36 @@ impl Host {
     pub async fn call(&self, request: Request) -> Result<Arc<Outcome>, CallError> {
         let request = Arc::new(request);
         // Asked for a new call only: a repeat gets what came of it, also when its plugin has gone since.
-        let admit = || {
+        let admit = |cancelled| {
             let table = self.inner.plugins.table();
             let route = table.route(&request.tool).map(Arc::clone);
             let route = route.ok_or_else(|| CallError::UnknownTool {
                 name: request.tool.clone(),
                 known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
             })?;
-            Ok(self.admit(route, &request)?)
+            Ok(self.admit(route, &request, cancelled)?)
         };
         self.inner.ledger.run(&request, admit).await
+    }
+
+    /// Cancels a call: its guest is woken, and has 2 s to reply with what there is; the processes that it started in the
+    /// foreground are ended. Returns when it has ended. If no such call has arrived, it will not run when it does.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Closed`] if the host ends meanwhile.
+    pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
+        self.inner.ledger.cancel(chat, id).await
+    }
+
+    /// Returns where a call stands; `None` if there is no such call in this chat.
+    pub fn standing(&self, chat: &ChatId, id: &CallId) -> Option<Standing> {
+        self.inner.ledger.standing(chat, id)
+    }
+
+    /// Returns what happens in the chats, for those who want to hear of it.
+    pub fn events(&self) -> &Events {
+        &self.inner.events
     }
 
     /// Takes a place for a call, and returns what runs it.
@@ -194,6 +216,7 @@ impl Host {
         &self,
         route: Arc<Route>,
         request: &Arc<Request>,
+        cancelled: CancellationToken,
     ) -> Result<impl Future<Output = Outcome> + Send + use<>, Refused> {
         let inner = Arc::clone(&self.inner);
         if inner.stopping.is_cancelled() {
@@ -211,9 +234,9 @@ impl Host {
         let request = Arc::clone(request);
         let context = Context {
             workspace: Arc::clone(&route.workspace),
-            max_wait: inner.max_wait,
+            max_wait: shorter(inner.max_wait, request.max_wait),
             approval: inner.approval.clone(),
-            cancelled: inner.stopping.child_token(),
+            cancelled,
         };
         let tracked = inner.calls.token();
         Ok(async move {
@@ -229,7 +252,10 @@ impl Host {
                     | ErrorKind::Unavailable
                     | ErrorKind::Failed => Ending::Replied,
                     // The approval hook refuses as well.
-                    ErrorKind::Denied | ErrorKind::Limit | ErrorKind::Cancelled => Ending::Silent,
+                    ErrorKind::Denied
+                    | ErrorKind::Limit
+                    | ErrorKind::Cancelled
+                    | ErrorKind::UnknownOutcome => Ending::Silent,
                 },
             };
             let change = healthy.ended(ending);
@@ -281,4 +307,9 @@ impl Host {
         self.inner.workspace.hurry();
         self.inner.processes.hurry();
     }
+}
+
+/// Returns the shorter of two times that may be unbounded.
+fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }

@@ -12,13 +12,12 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let workspace = tempfile::tempdir()?;
 //! let host = Host::builder(workspace.path()).start().await?;
-//! let request = Request {
-//!     chat: "support-42".parse()?,
-//!     id: "call_7Qx".parse()?,
-//!     tool: "execute".into(),
-//!     arguments: Arguments::parse(r#"{"command": "echo hello"}"#)?,
-//!     attributes: Default::default(),
-//! };
+//! let request = Request::new(
+//!     "support-42".parse()?,
+//!     "call_7Qx".parse()?,
+//!     "execute",
+//!     Arguments::parse(r#"{"command": "echo hello"}"#)?,
+//! );
 //! let outcome = host.call(request).await?;
 //! let reply = outcome.result.as_ref().map_err(|error| error.to_string())?;
 //! let result: serde_json::Value = serde_json::from_str(reply.structured().expect("execute replies with JSON").get())?;
@@ -40,6 +39,7 @@ pub mod call;
 mod capability;
 pub mod cli;
 pub mod config;
+pub mod events;
 pub mod files;
 mod host;
 pub mod id;

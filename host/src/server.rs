@@ -5,28 +5,25 @@ mod accept_errors;
 mod access;
 pub mod agent;
 mod body;
-mod calls;
-mod chats;
 mod connections;
 mod headers;
 mod health;
 mod metrics;
-mod plugins;
 mod problem;
 mod surfaces;
-mod tools;
+mod v1;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{delete, get, post, put};
+use axum::routing::get;
 
 use crate::call::MAX_ARGUMENTS;
 use health::Health;
 
-pub use access::{Access, InvalidToken, LocalAddress, Token};
+pub use access::{Access, InvalidToken, LocalAddress, Principal, Scope, Token};
 pub use connections::serve;
 pub use surfaces::Surfaces;
 
@@ -67,14 +64,8 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
 fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
     let routes = match &surfaces.host {
         Some(host) => Router::new()
-            .route("/v1/tools", get(tools::list))
             .route("/metrics", get(metrics::text))
-            .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
-            .route("/v1/chats/{chat}", delete(chats::delete))
-            .route("/v1/plugins", get(plugins::list))
-            .route("/v1/plugins/{name}/enable", post(plugins::enable))
-            .route("/v1/plugins/{name}/disable", post(plugins::disable))
-            .route("/v1/plugins/{name}/reload", post(plugins::reload))
+            .merge(v1::router())
             .with_state(host.clone()),
         None => Router::new(),
     };

@@ -130,6 +130,8 @@ pub enum ErrorKind {
     Broken,
     /// The call was cancelled.
     Cancelled,
+    /// Nobody knows what came of the call: the host, or the workspace, stopped while it ran.
+    UnknownOutcome,
 }
 
 impl Content {

@@ -36,13 +36,12 @@ const ROUNDS: usize = 1000;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolhost");
 
 fn request(tool: &str, arguments: &Value) -> Request {
-    Request {
-        chat: "bench".parse().expect("it is a chat id"),
-        id: CallId::random(),
-        tool: tool.into(),
-        arguments: Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-        attributes: Default::default(),
-    }
+    Request::new(
+        "bench".parse().expect("it is a chat id"),
+        CallId::random(),
+        tool,
+        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
+    )
 }
 
 async fn call(host: &Host, tool: &str, arguments: &Value) {

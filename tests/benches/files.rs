@@ -30,13 +30,12 @@ struct Pair {
 }
 
 async fn call(host: &Host, tool: &str, arguments: &Value) -> Value {
-    let request = Request {
-        chat: "bench".parse().expect("it is a chat id"),
-        id: CallId::random(),
-        tool: tool.into(),
-        arguments: Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-        attributes: Default::default(),
-    };
+    let request = Request::new(
+        "bench".parse().expect("it is a chat id"),
+        CallId::random(),
+        tool,
+        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
+    );
     let outcome = host.call(request).await.expect("the host takes the call");
     assert!(!outcome.is_error(), "{outcome:?}");
     let reply = outcome.result.as_ref().expect("the tool replies");

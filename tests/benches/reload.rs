@@ -39,13 +39,12 @@ fn source(text: &str) -> PluginSet {
 }
 
 async fn call(host: Host) -> (Duration, String) {
-    let request = Request {
-        chat: "chat".parse().unwrap(),
-        id: CallId::random(),
-        tool: "t".into(),
-        arguments: Arguments::parse("{}").unwrap(),
-        attributes: Default::default(),
-    };
+    let request = Request::new(
+        "chat".parse().unwrap(),
+        CallId::random(),
+        "t",
+        Arguments::parse("{}").unwrap(),
+    );
     let began = Instant::now();
     let outcome = host.call(request).await.expect("no call is refused");
     let took = began.elapsed();

@@ -43,13 +43,12 @@ const OUTPUTS: [(&str, &str); 5] = [
 ];
 
 async fn call(host: &Host, tool: &str, arguments: &Value) -> Arc<Outcome> {
-    let request = Request {
-        chat: "bench".parse().expect("it is a chat id"),
-        id: CallId::random(),
-        tool: tool.into(),
-        arguments: Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-        attributes: Default::default(),
-    };
+    let request = Request::new(
+        "bench".parse().expect("it is a chat id"),
+        CallId::random(),
+        tool,
+        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
+    );
     host.call(request).await.expect("the host takes the call")
 }
 

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::{Outcome, Request};
+use super::{Outcome, Request, State};
+use crate::id::{CallId, ChatId};
 use crate::tool::{ErrorKind, ToolError};
 use records::{Calls, Key, Record, Told};
 
@@ -51,6 +53,9 @@ pub enum Refused {
     /// The id was used for another tool or other arguments.
     #[error("this call id was used with another tool or other arguments")]
     InputMismatch,
+    /// The call was cancelled, perhaps before it arrived.
+    #[error("the call was cancelled")]
+    Cancelled,
     /// The call has ended, and its outcome is no longer kept.
     #[error("reply no longer kept")]
     Gone,
@@ -86,16 +91,63 @@ impl Refused {
         match self {
             Self::Busy(_) => Some(1),
             Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
-            Self::InputMismatch | Self::Gone | Self::Closed => None,
+            Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
         }
     }
 }
 
+/// Where a call stands, for those who ask without calling.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// It has not ended.
+    Live {
+        /// The tool that was called.
+        tool: String,
+        /// When it began.
+        since: Instant,
+    },
+    /// It has ended.
+    Ended(Arc<Outcome>),
+    /// It has ended, and its outcome is no longer kept.
+    Gone,
+    /// It was cancelled before it arrived, and will not run.
+    Fenced,
+}
+
+/// What came of cancelling a call.
+#[derive(Clone, Debug)]
+pub enum Cancelled {
+    /// How the call ended: perhaps before it was cancelled.
+    Ended(Arc<Outcome>),
+    /// No such call has arrived. When it does, it will not run.
+    Fenced,
+    /// The call has ended, and its outcome is no longer kept.
+    Gone,
+}
+
+/// Hears of every change of a call's state, in order for each call.
+pub(crate) type Listener = dyn Fn(&ChatId, &CallId, &str, State) + Send + Sync;
+
 /// Remembers the calls of all chats and runs each of them once.
-#[derive(Debug, Default)]
 pub struct Ledger {
     limits: Limits,
     calls: Arc<Mutex<Calls>>,
+    listener: Arc<Listener>,
+    /// Cancels every call.
+    stopping: CancellationToken,
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Ledger");
+        shown.field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
 }
 
 impl Ledger {
@@ -104,13 +156,26 @@ impl Ledger {
         Self {
             limits,
             calls: Arc::default(),
+            listener: Arc::new(|_, _, _, _| {}),
+            stopping: CancellationToken::new(),
         }
+    }
+
+    /// Cancels every call with this token.
+    pub fn within(self, stopping: CancellationToken) -> Self {
+        Self { stopping, ..self }
+    }
+
+    /// Has every change of a call's state told.
+    pub(crate) fn listened(self, listener: Arc<Listener>) -> Self {
+        Self { listener, ..self }
     }
 
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
     /// `admit` is asked only for a new call. Its error, which may be of a type of its own, refuses the call without a trace, so that a later repeat can run.
-    /// What it returns is run as a task of its own: callers may come and go. Should it panic, the call has failed.
+    /// What it returns is run as a task of its own: callers may come and go. Should it panic, the call has failed. The token that
+    /// it gets is cancelled when somebody cancels the call.
     ///
     /// # Errors
     ///
@@ -122,24 +187,67 @@ impl Ledger {
     pub async fn run<F, R, E>(&self, request: &Request, admit: F) -> Result<Arc<Outcome>, E>
     where
         E: From<Refused>,
-        F: FnOnce() -> Result<R, E>,
+        F: FnOnce(CancellationToken) -> Result<R, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let mut told = match self.begin(request, admit)? {
+        let told = match self.begin(request, admit)? {
             Begun::Saved(outcome) => return Ok(outcome),
             Begun::Running(told) => told,
         };
-        match told.wait_for(Option::is_some).await {
-            Ok(told) => told.clone().ok_or(Refused::Closed.into()),
-            // The task was dropped with its runtime.
-            Err(_) => Err(Refused::Closed.into()),
-        }
+        Ok(ended(told).await?)
+    }
+
+    /// Returns where a call stands; `None` if there is no such call.
+    pub fn standing(&self, chat: &ChatId, id: &CallId) -> Option<Standing> {
+        let mut calls = lock(&self.calls);
+        calls.sweep(&self.limits);
+        let record = calls.entries.get(&(chat.clone(), id.clone()))?;
+        Some(record.standing())
+    }
+
+    /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Closed`] if the host ends meanwhile.
+    pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
+        let told = {
+            let mut calls = lock(&self.calls);
+            calls.sweep(&self.limits);
+            match calls.entries.entry((chat.clone(), id.clone())) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Record::Fenced { at: Instant::now() });
+                    return Ok(Cancelled::Fenced);
+                }
+                Entry::Occupied(mut known) => match known.get_mut() {
+                    Record::Running {
+                        cancelled,
+                        fenced,
+                        told,
+                        ..
+                    } => {
+                        *fenced = true;
+                        cancelled.cancel();
+                        told.clone()
+                    }
+                    Record::Ended {
+                        outcome, fenced, ..
+                    } => {
+                        *fenced = true;
+                        return Ok(Cancelled::Ended(Arc::clone(outcome)));
+                    }
+                    Record::Gone { .. } => return Ok(Cancelled::Gone),
+                    Record::Fenced { .. } => return Ok(Cancelled::Fenced),
+                },
+            }
+        };
+        Ok(Cancelled::Ended(ended(told).await?))
     }
 
     fn begin<F, R, E>(&self, request: &Request, admit: F) -> Result<Begun, E>
     where
         E: From<Refused>,
-        F: FnOnce() -> Result<R, E>,
+        F: FnOnce(CancellationToken) -> Result<R, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let digest = request.digest();
@@ -150,10 +258,15 @@ impl Ledger {
             Entry::Occupied(known) => return Ok(known.get().answer(&digest)?),
             Entry::Vacant(vacant) => vacant,
         };
-        let execution = admit()?;
+        let cancelled = self.stopping.child_token();
+        let execution = admit(cancelled.clone())?;
         let (teller, told) = watch::channel(None);
         vacant.insert(Record::Running {
             digest,
+            tool: request.tool.clone(),
+            since: Instant::now(),
+            cancelled,
+            fenced: false,
             told: told.clone(),
         });
         drop(calls);
@@ -162,8 +275,10 @@ impl Ledger {
             self.limits.clone(),
             request.tool.clone(),
         );
+        let listener = Arc::clone(&self.listener);
+        listener(&request.chat, &request.id, &request.tool, State::Running);
         tokio::spawn(async move {
-            let id = key.1.clone();
+            let (chat, id) = key.clone();
             // If this task is dropped with its runtime, the record must not claim for ever that the call runs.
             let mut unfinished = Unfinished {
                 ledger,
@@ -172,7 +287,7 @@ impl Ledger {
             let outcome = tokio::spawn(execution)
                 .await
                 .unwrap_or_else(|error| Outcome {
-                    id,
+                    id: id.clone(),
                     tool,
                     result: Err(ToolError::new(
                         ErrorKind::Broken,
@@ -185,9 +300,19 @@ impl Ledger {
                 });
             let outcome = Arc::new(outcome);
             unfinished.finish(digest, &outcome, &limits);
+            listener(&chat, &id, &outcome.tool, outcome.state());
             teller.send_replace(Some(outcome));
         });
         Ok(Begun::Running(told))
+    }
+}
+
+/// Waits for the outcome of a call that runs.
+async fn ended(mut told: watch::Receiver<Told>) -> Result<Arc<Outcome>, Refused> {
+    match told.wait_for(Option::is_some).await {
+        Ok(told) => told.clone().ok_or(Refused::Closed),
+        // The task was dropped with its runtime.
+        Err(_) => Err(Refused::Closed),
     }
 }
 
@@ -207,11 +332,14 @@ impl Unfinished {
     fn finish(&mut self, digest: [u8; 32], outcome: &Arc<Outcome>, limits: &Limits) {
         let Some(key) = self.key.take() else { return };
         let mut calls = lock(&self.ledger);
+        let record = calls.entries.get(&key);
+        let fenced = matches!(record, Some(Record::Running { fenced: true, .. }));
         calls.bytes += outcome.size();
         calls.entries.insert(
             key,
             Record::Ended {
                 digest,
+                fenced,
                 outcome: Arc::clone(outcome),
                 at: Instant::now(),
             },
@@ -245,13 +373,12 @@ mod tests {
     use crate::tool::{Content, Reply};
 
     fn request(chat: &str, id: &str, arguments: &str) -> Request {
-        Request {
-            chat: chat.parse().unwrap(),
-            id: id.parse().unwrap(),
-            tool: "t".into(),
-            arguments: Arguments::parse(arguments).unwrap(),
-            attributes: Default::default(),
-        }
+        Request::new(
+            chat.parse().unwrap(),
+            id.parse().unwrap(),
+            "t",
+            Arguments::parse(arguments).unwrap(),
+        )
     }
 
     fn outcome(text: &str) -> Outcome {
@@ -277,7 +404,7 @@ mod tests {
     ) -> Result<String, Refused> {
         let runs = Arc::clone(runs);
         let execution = async move { outcome(&runs.fetch_add(1, Ordering::SeqCst).to_string()) };
-        let outcome = ledger.run(request, || Ok(execution)).await?;
+        let outcome = ledger.run(request, |_| Ok(execution)).await?;
         match &outcome.result.as_ref().unwrap().content[0] {
             Content::Text { text } => Ok(text.clone()),
             other => panic!("{other:?}"),
@@ -332,7 +459,7 @@ mod tests {
         let ledger = Ledger::default();
         let request = request("a", "1", "{}");
         let (go, gate) = oneshot::channel::<()>();
-        let first = ledger.run(&request, || {
+        let first = ledger.run(&request, |_| {
             Ok::<_, Refused>(async move {
                 gate.await.unwrap();
                 outcome("once")
@@ -341,7 +468,7 @@ mod tests {
         let mut first = Box::pin(first);
         assert!(futures_util::poll!(first.as_mut()).is_pending());
         drop(first);
-        let again = || -> Result<std::future::Ready<Outcome>, Refused> { panic!("ran twice") };
+        let again = |_| -> Result<std::future::Ready<Outcome>, Refused> { panic!("ran twice") };
         let others = (0..10).map(|_| ledger.run(&request, again));
         let mut others = Box::pin(futures_util::future::join_all(others));
         assert!(futures_util::poll!(others.as_mut()).is_pending());
@@ -357,7 +484,7 @@ mod tests {
         let request = request("a", "1", "{}");
         let busy = Refused::Busy("busy".into());
         let refused = ledger
-            .run(&request, || {
+            .run(&request, |_| {
                 Err::<std::future::Ready<Outcome>, _>(busy.clone())
             })
             .await;
@@ -371,7 +498,7 @@ mod tests {
         let request = request("a", "1", "{}");
         for _ in 0..2 {
             let outcome = ledger
-                .run(&request, || Ok::<_, Refused>(async { panic!("boom") }))
+                .run(&request, |_| Ok::<_, Refused>(async { panic!("boom") }))
                 .await
                 .unwrap();
             assert_eq!(outcome.state(), crate::call::State::Failed);

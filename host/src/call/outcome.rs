@@ -31,12 +31,25 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
+    /// The call waits for a place.
+    Queued,
+    /// The call runs.
+    Running,
     /// The tool replied, or refused its arguments.
     Finished,
     /// The host ended the call: a limit, a trap, a reply that makes no sense.
     Failed,
     /// Somebody cancelled the call.
     Cancelled,
+    /// The host, or the workspace, stopped while the call ran: nobody knows what came of it.
+    Unknown,
+}
+
+impl State {
+    /// Returns whether the call can still change.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
 }
 
 impl Outcome {
@@ -47,6 +60,7 @@ impl Outcome {
             Err(error) if matches!(error.kind, ErrorKind::Limit | ErrorKind::Broken) => {
                 State::Failed
             }
+            Err(error) if error.kind == ErrorKind::UnknownOutcome => State::Unknown,
             _ => State::Finished,
         }
     }

@@ -64,6 +64,7 @@ pub(super) async fn run(
         tool: options.tool,
         arguments: Arguments::parse(&text)?,
         attributes: [("client".into(), "toolhost".into())].into(),
+        max_wait: None,
     };
     let (outcome, ended) = match options.remote.server()? {
         Some(server) => (server.call(&request).await?, Vec::new()),

@@ -12,6 +12,7 @@ use crate::approval::Approval;
 use crate::audit::Audit;
 use crate::call::{self, Ledger};
 use crate::capability::{FilesGrant, Grants};
+use crate::events::{Event, Events};
 use crate::files::{self, Temporaries};
 use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
@@ -238,19 +239,29 @@ impl Builder {
             added.map_err(|source| StartError::Load { name, source })?;
         }
         plugins.apply(self.configured).await;
+        let stopping = CancellationToken::new();
+        let events = Events::default();
+        let heard = events.clone();
+        let ledger = Ledger::new(self.ledger_limits)
+            .within(stopping.clone())
+            .listened(Arc::new(move |chat, call, tool, state| {
+                let (call, tool) = (call.clone(), tool.to_owned());
+                heard.publish(chat, Event::Call { call, tool, state });
+            }));
         let inner = Inner {
             workspace,
             elsewhere,
             processes,
             files,
             files_grant: self.files,
-            ledger: Ledger::new(self.ledger_limits),
+            ledger,
+            events,
             max_wait: self.max_wait,
             plugins,
             audit: self.audit,
             metrics: self.metrics,
             approval: self.approval,
-            stopping: CancellationToken::new(),
+            stopping,
             calls: TaskTracker::new(),
         };
         Ok(Host {

@@ -130,6 +130,7 @@ fn outcome(result: &Result<Reply, ToolError>) -> &'static str {
             ErrorKind::Limit => "limit",
             ErrorKind::Broken => "broken",
             ErrorKind::Cancelled => "cancelled",
+            ErrorKind::UnknownOutcome => "unknown_outcome",
         },
     }
 }

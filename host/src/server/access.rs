@@ -1,5 +1,7 @@
 //! Who may ask: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
 
+mod principal;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
 use super::agent;
 use super::problem::Problem;
+pub use principal::{Principal, Scope};
 
 /// A bearer token, of which only the hash is kept.
 #[derive(Clone)]
@@ -68,10 +71,12 @@ pub struct LocalAddress(pub SocketAddr);
 /// Refuses requests without the right token.
 pub(super) async fn require_token(
     State(access): State<Arc<Access>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     access.check_token(request.headers())?;
+    let principal = Principal::unbounded("token");
+    request.extensions_mut().insert(principal);
     Ok(next.run(request).await)
 }
 

@@ -97,6 +97,7 @@ impl From<CallError> for Problem {
         let (status, code) = match &error {
             CallError::UnknownTool { .. } => (StatusCode::NOT_FOUND, "unknown_tool"),
             CallError::Refused(Refused::InputMismatch) => (StatusCode::CONFLICT, "input_mismatch"),
+            CallError::Refused(Refused::Cancelled) => (StatusCode::CONFLICT, "cancelled"),
             CallError::Refused(Refused::Gone) => (StatusCode::GONE, "gone"),
             CallError::Refused(Refused::Busy(_)) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
             CallError::Refused(Refused::Quarantined { .. }) => {

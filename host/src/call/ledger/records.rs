@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::{Begun, Limits, Refused};
+use super::{Begun, Limits, Refused, Standing};
 use crate::call::Outcome;
 use crate::id::{CallId, ChatId};
 
@@ -30,36 +31,66 @@ pub(super) type Told = Option<Arc<Outcome>>;
 pub(super) enum Record {
     Running {
         digest: [u8; 32],
+        tool: String,
+        since: Instant,
+        cancelled: CancellationToken,
+        /// Whether somebody cancelled it: it is not to be repeated.
+        fenced: bool,
         told: watch::Receiver<Told>,
     },
     Ended {
         digest: [u8; 32],
+        /// As above; it may have been cancelled after its end.
+        fenced: bool,
         outcome: Arc<Outcome>,
         at: Instant,
     },
     Gone {
         digest: [u8; 32],
+        fenced: bool,
         at: Instant,
     },
+    /// It was cancelled before it arrived.
+    Fenced { at: Instant },
 }
 
 impl Record {
+    /// Answers a request with this id.
     pub(super) fn answer(&self, asked: &[u8; 32]) -> Result<Begun, Refused> {
         let (Self::Running { digest, .. } | Self::Ended { digest, .. } | Self::Gone { digest, .. }) =
-            self;
+            self
+        else {
+            return Err(Refused::Cancelled);
+        };
         if digest != asked {
             return Err(Refused::InputMismatch);
         }
         match self {
             Self::Running { told, .. } => Ok(Begun::Running(told.clone())),
+            Self::Ended { fenced: true, .. }
+            | Self::Gone { fenced: true, .. }
+            | Self::Fenced { .. } => Err(Refused::Cancelled),
             Self::Ended { outcome, .. } => Ok(Begun::Saved(Arc::clone(outcome))),
             Self::Gone { .. } => Err(Refused::Gone),
         }
     }
 
+    /// Answers whoever asks where the call stands.
+    pub(super) fn standing(&self) -> Standing {
+        match self {
+            Self::Running { tool, since, .. } => Standing::Live {
+                tool: tool.clone(),
+                since: *since,
+            },
+            Self::Ended { outcome, .. } => Standing::Ended(Arc::clone(outcome)),
+            Self::Gone { .. } => Standing::Gone,
+            Self::Fenced { .. } => Standing::Fenced,
+        }
+    }
+
     fn ended(&self) -> Option<Instant> {
         match self {
-            Self::Ended { at, .. } | Self::Gone { at, .. } => Some(*at),
+            Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Fenced { at } => Some(*at),
             Self::Running { .. } => None,
         }
     }
@@ -68,7 +99,7 @@ impl Record {
     fn size(&self) -> Option<usize> {
         match self {
             Self::Ended { outcome, .. } => Some(outcome.size()),
-            Self::Running { .. } | Self::Gone { .. } => None,
+            Self::Running { .. } | Self::Gone { .. } | Self::Fenced { .. } => None,
         }
     }
 }
@@ -121,10 +152,13 @@ impl Calls {
         }
         for key in gone {
             if let Some(record) = self.entries.get_mut(&key)
-                && let Record::Ended { digest, at, .. } = record
+                && let Record::Ended {
+                    digest, fenced, at, ..
+                } = record
             {
                 *record = Record::Gone {
                     digest: *digest,
+                    fenced: *fenced,
                     at: *at,
                 };
             }

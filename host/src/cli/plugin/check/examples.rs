@@ -104,6 +104,7 @@ async fn called(
         tool: tool.name.clone(),
         arguments,
         attributes: [("client".into(), "toolhost".into())].into(),
+        max_wait: None,
     });
     let context = Context {
         workspace: Arc::clone(workspace),
@@ -136,7 +137,9 @@ fn is_of_its_own(error: &ToolError) -> bool {
         | ErrorKind::Denied
         | ErrorKind::Unavailable
         | ErrorKind::Failed => true,
-        ErrorKind::Limit | ErrorKind::Broken | ErrorKind::Cancelled => false,
+        ErrorKind::Limit | ErrorKind::Broken | ErrorKind::Cancelled | ErrorKind::UnknownOutcome => {
+            false
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::body::{self, BodyError};
-use super::problem::Problem;
 use crate::call::{Arguments, Request};
 use crate::host::Host;
+use crate::server::body::{self, BodyError};
+use crate::server::problem::Problem;
 
 /// What a client sends.
 #[derive(Debug, Deserialize)]
@@ -52,6 +52,7 @@ pub(super) async fn put(
         tool: body.tool,
         arguments,
         attributes: body.attributes,
+        max_wait: None,
     };
     // Dropped if the client goes away; the call goes on, and a repeat of the request attaches to it.
     let outcome = host.call(request).await?;

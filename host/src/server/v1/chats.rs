@@ -1,17 +1,21 @@
 //! `DELETE /v1/chats/{chat}`: ends everything of a chat.
 
-use axum::Json;
 use axum::extract::{Path, State};
+use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::problem::Problem;
 use crate::host::Host;
+use crate::server::access::{Principal, Scope};
+use crate::server::problem::Problem;
 
 pub(super) async fn delete(
     State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
     Path(chat): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let ended = host.end_chat(&chat.parse()?).await?;
+    let chat = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let ended = host.end_chat(&chat).await?;
     let ended: Vec<_> = ended
         .iter()
         .map(|info| json!({ "id": info.id, "command": info.command }))

@@ -1,12 +1,13 @@
 //! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on.
 
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::problem::Problem;
 use crate::host::{Host, PluginError, PluginInfo};
+use crate::server::access::{Principal, Scope};
+use crate::server::problem::Problem;
 
 pub(super) async fn list(State(host): State<Host>) -> Json<Value> {
     Json(json!({ "plugins": host.plugins() }))
@@ -14,22 +15,28 @@ pub(super) async fn list(State(host): State<Host>) -> Json<Value> {
 
 pub(super) async fn enable(
     State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
+    principal.require(Scope::Admin)?;
     Ok(Json(host.enable_plugin(&name, true).await?))
 }
 
 pub(super) async fn disable(
     State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
+    principal.require(Scope::Admin)?;
     Ok(Json(host.enable_plugin(&name, false).await?))
 }
 
 pub(super) async fn reload(
     State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
+    principal.require(Scope::Admin)?;
     Ok(Json(host.reload_plugin(&name).await?))
 }
 

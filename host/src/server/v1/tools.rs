@@ -5,8 +5,8 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::problem::Problem;
 use crate::host::Host;
+use crate::server::problem::Problem;
 use crate::tool::Format;
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,128 @@
+//! Who asks, and what they may.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+
+use crate::id::ChatId;
+use crate::server::problem::Problem;
+
+/// What a token is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Calling tools, cancelling calls and ending chats. Reading as well.
+    Call,
+    /// Reading tools, calls, events, processes, and metrics.
+    Read,
+    /// The agent API: the processes of all chats, and the files of the workspace.
+    Agent,
+    /// Plugins.
+    Admin,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Call, Self::Read, Self::Agent, Self::Admin];
+
+    /// Returns the name, as it is in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Read => "read",
+            Self::Agent => "agent",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Who asks, and what they may. Every request that was let in has one as an extension.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    scopes: BTreeSet<Scope>,
+    /// What the ids of the chats begin with that it may name; `None`: all.
+    chats: Option<String>,
+    /// The tools that it may see and call; `None`: all.
+    tools: Option<BTreeSet<String>>,
+}
+
+impl Principal {
+    /// Makes one that may do everything.
+    pub fn unbounded(name: impl Into<String>) -> Self {
+        Self::new(name, Scope::ALL, None, None)
+    }
+
+    /// Makes one with these scopes, for chats whose id begins like this, and for these tools; `None`: for all.
+    pub fn new(
+        name: impl Into<String>,
+        scopes: impl IntoIterator<Item = Scope>,
+        chats: Option<String>,
+        tools: Option<BTreeSet<String>>,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                name: name.into(),
+                scopes: scopes.into_iter().collect(),
+                chats,
+                tools,
+            }),
+        }
+    }
+
+    /// Returns the name of the token.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Returns whether it may do what this scope is for.
+    pub fn has(&self, scope: Scope) -> bool {
+        let scopes = &self.inner.scopes;
+        scopes.contains(&scope) || scope == Scope::Read && scopes.contains(&Scope::Call)
+    }
+
+    /// Returns whether it may name this chat.
+    pub fn may_name(&self, chat: &ChatId) -> bool {
+        let chats = self.inner.chats.as_ref();
+        chats.is_none_or(|prefix| chat.as_str().starts_with(prefix))
+    }
+
+    /// Returns what the ids of its chats begin with, if that is bounded.
+    pub fn chat_prefix(&self) -> Option<&str> {
+        self.inner.chats.as_deref()
+    }
+
+    /// Returns whether it may see and call this tool.
+    pub fn may_use(&self, tool: &str) -> bool {
+        let tools = self.inner.tools.as_ref();
+        tools.is_none_or(|tools| tools.contains(tool))
+    }
+
+    /// Refuses what it has no scope for.
+    pub(in crate::server) fn require(&self, scope: Scope) -> Result<(), Problem> {
+        if self.has(scope) {
+            return Ok(());
+        }
+        let detail = format!("this token lacks the scope {:?}", scope.name());
+        Err(Problem::new(StatusCode::FORBIDDEN, "missing_scope", detail))
+    }
+
+    /// Refuses what it has no scope for, and chats that it may not name.
+    pub(in crate::server) fn require_chat(
+        &self,
+        scope: Scope,
+        chat: &ChatId,
+    ) -> Result<(), Problem> {
+        self.require(scope)?;
+        if self.may_name(chat) {
+            return Ok(());
+        }
+        let detail = "this token is for chats with another prefix";
+        Err(Problem::new(StatusCode::FORBIDDEN, "foreign_chat", detail))
+    }
+}
