@@ -134,3 +134,22 @@ async fn survivors_can_still_be_signalled() {
     ok(send(&agent, &id, "kill")).await;
     until_dead(pid).await;
 }
+
+/// An ignored signal is inherited, and a shell cannot trap one that it began with as ignored.
+#[test]
+fn commands_begin_with_default_signals_also_under_nohup() {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' HUP USR1 QUIT; exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "agent::signal::the_other_signals_have_names_as_well",
+        ])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}

@@ -8,6 +8,7 @@
 
 mod cgroup;
 mod group;
+mod ignored;
 mod own_children;
 mod program;
 mod spawner;

@@ -42,6 +42,7 @@ pub(in crate::process) struct Watch {
 impl Group {
     /// Starts a shell as the leader of a new group.
     pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Spawned> {
+        super::ignored::make_default();
         let (reader, writer) = io::pipe()?;
         let stdin = match spawn.stdin {
             None => Stdio::null(),
