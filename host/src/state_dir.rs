@@ -5,6 +5,7 @@
 //! from links: who can replace a directory above it decides where the state is.
 
 mod append;
+pub(crate) mod journal;
 mod lock;
 mod replace;
 

@@ -1,303 +1,41 @@
 //! The journal of processes: what must survive a crash of the host, so that after a restart every id still answers, with
 //! how it ended or with `lost`.
-//!
-//! It is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache, which is
-//! not synced: it survives a crash of the host, but not of the machine. There, its end may be missing or damaged, and then
-//! it says less, but it can still be read. Only a file that replaces another is synced, so that one of the two is there.
-//!
-//! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
-//! it has grown past four times its size. For that it is read again rather than kept in memory: a host has no use for what
-//! it knew of processes long ended until the next start, and reading takes place on a thread of its own.
 
 mod entry;
 mod knowledge;
-mod lines;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
 
 use crate::state_dir::StateDir;
+use crate::state_dir::journal::{self, Known};
 pub(crate) use entry::{End, Ended, Entry, Exited, Lost, Recovered, Saving, Started};
-use lines::Contents;
-
-/// The file in the state directory.
-const NAME: &str = "processes.jsonl";
-
-/// Below this size in bytes, the file is not rewritten while it is in use.
-const SMALL: u64 = 1 << 20;
+use knowledge::Knowledge;
 
 /// Writes down what happens to processes. Dropping it ends all writing.
-#[derive(Debug)]
-pub(crate) struct Journal {
-    /// `None` if nothing is written down.
-    shared: Option<Arc<Shared>>,
-    intact: bool,
-}
+pub(crate) type Journal = journal::Journal<Knowledge>;
 
-#[derive(Debug)]
-struct Shared {
-    directory: StateDir,
-    out: Mutex<Out>,
-}
+impl Known for Knowledge {
+    type Entry = Entry;
+    const FILE: &'static str = "processes.jsonl";
+    const SUBJECT: &'static str = "processes";
+    /// A command of 2 KiB and a path of 4 KiB fit, even if every character must be escaped.
+    const LONGEST: usize = 64 * 1024;
 
-/// The file as it is being written.
-#[derive(Debug)]
-struct Out {
-    /// `None` if it must be opened again.
-    file: Option<Arc<File>>,
-    /// Its size in bytes.
-    size: u64,
-    /// The size past which it is rewritten.
-    limit: u64,
-    /// Whether its last line may lack its end.
-    torn: bool,
-    /// How many entries in a row could not be written.
-    failures: u64,
-    rewriting: bool,
-    closed: bool,
-}
-
-impl Journal {
-    /// Returns the journal of a host without a state directory: it forgets what it is told.
-    pub(crate) const fn none() -> Self {
-        Self {
-            shared: None,
-            intact: false,
-        }
+    fn add(&mut self, entry: Entry) {
+        self.add_entry(entry);
     }
 
-    /// Opens the journal of a state directory, making it if there is none, and returns what it knew, in the order in which
-    /// the processes started. Whoever opens it must hold the [`Lock`](crate::state_dir::Lock) of the directory.
-    ///
-    /// Lines that are damaged are skipped and logged.
-    ///
-    /// # Errors
-    ///
-    /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
-    /// know, in which case it is left as it is.
-    pub(crate) fn open(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
-        Self::open_in(directory).map_err(|error| {
-            let path = directory.path().join(NAME);
-            let text = format!("{}: {error}", path.display());
-            io::Error::new(error.kind(), text)
-        })
-    }
-
-    fn open_in(directory: &StateDir) -> io::Result<(Self, Vec<Recovered>)> {
-        remove_partial(directory)?;
-        let file = directory.append_file(NAME)?;
-        let Contents { knowledge, intact } = lines::read(&file, file.metadata()?.len())?;
-        let text = lines::compact(&knowledge);
-        let shortened = match directory.replace(NAME, &text) {
-            Ok(()) => true,
-            Err(error) if is_full(&error) => {
-                tracing::warn!(%error, "the journal of processes is used as it is");
-                false
-            }
-            Err(error) => return Err(error),
-        };
-        let size = if shortened {
-            text.len() as u64
-        } else {
-            file.metadata()?.len()
-        };
-        let out = Out {
-            file: Some(Arc::new(directory.append_file(NAME)?)),
-            size,
-            limit: limit_after(size),
-            torn: !shortened,
-            failures: 0,
-            rewriting: false,
-            closed: false,
-        };
-        let shared = Shared {
-            directory: directory.try_clone()?,
-            out: Mutex::new(out),
-        };
-        let journal = Self {
-            shared: Some(Arc::new(shared)),
-            intact,
-        };
-        Ok((journal, knowledge.into_recovered()))
-    }
-
-    /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack processes that
-    /// there were.
-    pub(crate) fn was_intact(&self) -> bool {
-        self.intact
-    }
-
-    /// Writes an entry down. It never fails for its caller: that entries could not be written is logged once until they
-    /// can be written again.
-    ///
-    /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
-    /// rewrite that puts its new file in place, which is one write of what was appended meanwhile.
-    pub(crate) fn append(&self, entry: &Entry) {
-        let Some(shared) = &self.shared else {
-            return;
-        };
-        let line = lines::line(entry);
-        let mut out = shared.out();
-        let written = line.and_then(|line| out.write(&shared.directory, line));
-        out.note(written);
-        if out.size > out.limit && !out.rewriting {
-            out.rewriting = true;
-            drop(out);
-            shared.rewrite_apart();
-        }
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.all_entries()
     }
 }
 
-impl Drop for Journal {
-    fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            // A rewrite under way would replace the file under the feet of whoever opens it next.
-            shared.out().closed = true;
-        }
-    }
-}
-
-impl Shared {
-    fn out(&self) -> MutexGuard<'_, Out> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Rewrites the file on a thread of its own, because reading some ten thousand lines takes a while.
-    fn rewrite_apart(self: &Arc<Self>) {
-        let shared = Arc::clone(self);
-        let rewrite = move || {
-            let rewritten = shared.rewrite();
-            shared.settle(rewritten);
-        };
-        let thread = std::thread::Builder::new().name("journal".into());
-        if let Err(error) = thread.spawn(rewrite) {
-            self.settle(Err(error));
-        }
-    }
-
-    fn settle(&self, rewritten: io::Result<()>) {
-        let mut out = self.out();
-        out.rewriting = false;
-        if let Err(error) = rewritten {
-            // Not again at the very next line.
-            out.limit = out.size.saturating_mul(2);
-            tracing::warn!(%error, size = out.size, "the journal of processes could not be made smaller");
-        }
-    }
-
-    /// Replaces the file by the fewest lines that mean the same. What is appended meanwhile is taken over as it is.
-    fn rewrite(&self) -> io::Result<()> {
-        let (file, end) = {
-            let mut out = self.out();
-            let file = out.file(&self.directory)?;
-            let end = file.metadata()?.len();
-            (file, end)
-        };
-        let text = lines::compact(&lines::read(&file, end)?.knowledge);
-        // The disk may take its time, in which nobody who appends has to wait.
-        let mut replacement = self.directory.prepare(NAME, &text)?;
-        let mut out = self.out();
-        if out.closed {
-            return self.directory.discard(replacement);
-        }
-        let added = file.metadata()?.len().saturating_sub(end);
-        let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
-        let taken_over = file
-            .read_exact_at(&mut rest, end)
-            .and_then(|()| replacement.append(&rest));
-        if let Err(error) = taken_over {
-            _ = self.directory.discard(replacement);
-            return Err(error);
-        }
-        self.directory.put(replacement, NAME)?;
-        out.limit = limit_after(text.len() as u64);
-        out.size = text.len() as u64 + added;
-        // The old file has lost its name. If the new one cannot be opened now, the next entry tries again.
-        out.file = None;
-        let opened = out.file(&self.directory).map(|_| ());
-        drop(out);
-        opened.and(self.directory.sync())
-    }
-}
-
-impl Out {
-    fn file(&mut self, directory: &StateDir) -> io::Result<Arc<File>> {
-        match &self.file {
-            Some(file) => Ok(Arc::clone(file)),
-            None => {
-                let file = Arc::new(directory.append_file(NAME)?);
-                self.file = Some(Arc::clone(&file));
-                Ok(file)
-            }
-        }
-    }
-
-    /// Writes a line in one system call, so that a crash of the host does not tear it.
-    fn write(&mut self, directory: &StateDir, mut line: Vec<u8>) -> io::Result<()> {
-        if self.torn {
-            line.insert(0, b'\n');
-        }
-        let file = self.file(directory)?;
-        let count = loop {
-            match (&*file).write(&line) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result?,
-            }
-        };
-        self.size += count as u64;
-        self.torn = count < line.len();
-        if self.torn {
-            let size = line.len();
-            return Err(io::Error::new(
-                io::ErrorKind::WriteZero,
-                format!("only {count} of {size} bytes were written"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Logs the first failure in a row, and the first success after it.
-    fn note(&mut self, written: io::Result<()>) {
-        match written {
-            Err(error) => {
-                self.failures += 1;
-                if self.failures == 1 {
-                    tracing::warn!(%error, "the journal of processes cannot be written: after a restart, ids may be unknown or lost");
-                }
-            }
-            Ok(()) if self.failures > 0 => {
-                let missing = std::mem::take(&mut self.failures);
-                tracing::warn!(missing, "the journal of processes is written again");
-            }
-            Ok(()) => {}
-        }
-    }
-}
-
-/// Whether there is no space left, which is no reason not to run commands.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
-}
-
-fn limit_after(size: u64) -> u64 {
-    size.saturating_mul(4).max(SMALL)
-}
-
-/// Removes what rewrites left behind that a crash tore off.
-fn remove_partial(directory: &StateDir) -> io::Result<()> {
-    let prefix = format!(".{NAME}.");
-    for (name, _) in directory.names()? {
-        if name.starts_with(&prefix) {
-            directory.remove(&name)?;
-        }
-    }
-    Ok(())
+/// Opens the journal of a state directory, and returns what it knew, in the order in which the processes started; see
+/// [`journal::Journal::open`].
+pub(crate) fn open(directory: &StateDir) -> io::Result<(Journal, Vec<Recovered>)> {
+    let (journal, known) = Journal::open(directory, Knowledge::default())?;
+    Ok((journal, known.into_recovered()))
 }

@@ -6,8 +6,8 @@ use super::entry::{End, Entry, Recovered};
 use crate::id::ChatId;
 
 /// What is known of all processes, in the order in which they started.
-#[derive(Debug, Default)]
-pub(super) struct Knowledge {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knowledge {
     records: BTreeMap<u64, Recovered>,
     ids: HashMap<String, u64>,
     /// So that the end of a chat costs what the chat had, not what all had. Ids that were forgotten stay in it.
@@ -17,7 +17,7 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     /// Adds the next entry.
-    pub(super) fn add(&mut self, entry: Entry) {
+    pub(super) fn add_entry(&mut self, entry: Entry) {
         match entry {
             Entry::Started(started) => {
                 if self.ids.contains_key(&started.id) {
@@ -79,7 +79,7 @@ impl Knowledge {
     }
 
     /// Returns the fewest entries that mean the same.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn all_entries(&self) -> impl Iterator<Item = Entry> {
         self.records.values().flat_map(|record| {
             let id = || record.started.id.clone();
             let end = record.end.clone().map(|end| match end {

@@ -5,9 +5,14 @@ mod properties;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
 use super::*;
 use crate::process::saved::Location;
 use crate::process::{Cause, ExitStatus};
+use crate::state_dir::journal::{SMALL, header, line};
 
 fn at(millis: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis)
@@ -62,17 +67,17 @@ fn state() -> (tempfile::TempDir, StateDir) {
 }
 
 fn recover(state: &StateDir) -> Vec<Recovered> {
-    Journal::open(state).unwrap().1
+    open(state).unwrap().1
 }
 
 fn content(state: &StateDir) -> Vec<u8> {
-    state.read(NAME, u64::MAX).unwrap().unwrap()
+    state.read(Knowledge::FILE, u64::MAX).unwrap().unwrap()
 }
 
 fn text_of(entries: &[Entry]) -> Vec<u8> {
-    let mut text = lines::HEADER.as_bytes().to_vec();
+    let mut text = header(Knowledge::SUBJECT).into_bytes();
     for entry in entries {
-        text.extend(lines::line(entry).unwrap());
+        text.extend(line::<Knowledge>(entry).unwrap());
     }
     text
 }
@@ -81,20 +86,20 @@ fn text_of(entries: &[Entry]) -> Vec<u8> {
 fn damage_costs_the_lines_that_it_hits() {
     let (_base, state) = state();
     let mut text = text_of(&[Entry::Started(started("a", Some("x")))]);
-    let mut bad = lines::line(&Entry::Started(started("b", None))).unwrap();
+    let mut bad = line::<Knowledge>(&Entry::Started(started("b", None))).unwrap();
     let at = bad.iter().position(|byte| *byte == 0xc3).unwrap();
     bad[at + 1] = b'(';
     text.extend(bad);
     // Blocks that a crash of the machine left empty, on one huge line with what came after.
-    text.extend(vec![0; 3 * lines::MAX_LINE]);
-    text.extend(lines::line(&Entry::Gone { id: "a".into() }).unwrap());
+    text.extend(vec![0; 3 * Knowledge::LONGEST]);
+    text.extend(line::<Knowledge>(&Entry::Gone { id: "a".into() }).unwrap());
     text.extend(b"{\"started\":{\"id\":\"c\"}}\n{\"from_the_future\":{}}\n[]\n\n");
     // Without a chat field, it must not become a process of nobody.
     text.extend(br#"{"started":{"id":"e","command":"","workdir":"/","background":false,"started":1,"output":null}}"#);
     text.push(b'\n');
-    text.extend(lines::line(&Entry::Ended(ended("a"))).unwrap());
-    text.extend(lines::line(&Entry::Lost(lost("unknown"))).unwrap());
-    state.write(NAME, &text).unwrap();
+    text.extend(line::<Knowledge>(&Entry::Ended(ended("a"))).unwrap());
+    text.extend(line::<Knowledge>(&Entry::Lost(lost("unknown"))).unwrap());
+    state.write(Knowledge::FILE, &text).unwrap();
     let record = Recovered {
         started: started("a", Some("x")),
         exited: None,
@@ -106,7 +111,7 @@ fn damage_costs_the_lines_that_it_hits() {
 
 #[test]
 fn the_format_stays_readable() {
-    let line = |entry: &Entry| String::from_utf8(lines::line(entry).unwrap()).unwrap();
+    let line = |entry: &Entry| String::from_utf8(line::<Knowledge>(entry).unwrap()).unwrap();
     assert_eq!(
         line(&Entry::Started(started("a", Some("x")))),
         "{\"started\":{\"id\":\"a\",\"chat\":\"x\",\"command\":\"make test &\\n\\\"ä\\\"\",\"workdir\":\"/srv/work\",\
@@ -135,8 +140,8 @@ fn another_version_is_refused_and_left_alone() {
     let (_base, state) = state();
     for version in ["2", "0", "\"1\"", "1.5", "null"] {
         let text = format!("{{\"toolhost\":\"processes\",\"version\":{version}}}\nwhatever\n");
-        state.write(NAME, text.as_bytes()).unwrap();
-        let error = Journal::open(&state).unwrap_err();
+        state.write(Knowledge::FILE, text.as_bytes()).unwrap();
+        let error = open(&state).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
         let message = error.to_string();
         assert!(message.contains(&format!("version {version}")), "{message}");
@@ -152,9 +157,13 @@ fn another_version_is_refused_and_left_alone() {
 fn a_file_of_strangers_is_refused_and_leftovers_go() {
     let (base, state) = state();
     std::fs::write(base.path().join("target"), "").unwrap();
-    std::os::unix::fs::symlink(base.path().join("target"), state.path().join(NAME)).unwrap();
-    Journal::open(&state).unwrap_err();
-    state.remove(NAME).unwrap();
+    std::os::unix::fs::symlink(
+        base.path().join("target"),
+        state.path().join(Knowledge::FILE),
+    )
+    .unwrap();
+    open(&state).unwrap_err();
+    state.remove(Knowledge::FILE).unwrap();
     state.write(".processes.jsonl.1234", b"torn").unwrap();
     recover(&state);
     assert_eq!(state.names().unwrap().len(), 1);
@@ -163,7 +172,7 @@ fn a_file_of_strangers_is_refused_and_leftovers_go() {
 #[test]
 fn a_failed_write_spoils_no_other() {
     let (_base, state) = state();
-    let (journal, _) = Journal::open(&state).unwrap();
+    let (journal, _) = open(&state).unwrap();
     let shared = journal.shared.as_ref().unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let file = shared.out().file.replace(Arc::new(full)).unwrap();
@@ -181,7 +190,7 @@ fn a_failed_write_spoils_no_other() {
     journal.append(&Entry::Started(started("c", None)));
     assert_eq!(shared.out().failures, 0);
     let mut long = started("d", None);
-    long.command = "x".repeat(lines::MAX_LINE);
+    long.command = "x".repeat(Knowledge::LONGEST);
     journal.append(&Entry::Started(long));
     journal.append(&Entry::Started(started("e", None)));
     assert_eq!(content(&state).len() as u64, shared.out().size);
@@ -195,7 +204,7 @@ fn a_failed_write_spoils_no_other() {
 #[test]
 fn it_stays_small_while_it_is_used() {
     let (_base, state) = state();
-    let (journal, _) = Journal::open(&state).unwrap();
+    let (journal, _) = open(&state).unwrap();
     let shared = journal.shared.as_ref().unwrap();
     journal.append(&Entry::Started(started("kept", None)));
     std::thread::scope(|scope| {
@@ -238,10 +247,10 @@ fn it_stays_small_while_it_is_used() {
 #[test]
 fn a_closed_journal_replaces_nothing() {
     let (_base, state) = state();
-    let (journal, _) = Journal::open(&state).unwrap();
+    let (journal, _) = open(&state).unwrap();
     let shared = Arc::clone(journal.shared.as_ref().unwrap());
     drop(journal);
-    let (next, _) = Journal::open(&state).unwrap();
+    let (next, _) = open(&state).unwrap();
     next.append(&Entry::Started(started("a", None)));
     shared.rewrite().unwrap();
     next.append(&Entry::ChatEnded {

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::process::journal::is_full;
 use crate::process::{Environment, SaveLimits, Spawner};
+use crate::state_dir::journal::is_full;
 use crate::state_dir::{StateDir, StateDirError};
 
 /// What a registry is opened with.

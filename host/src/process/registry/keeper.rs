@@ -11,7 +11,7 @@ use super::ends::LAST_WORDS;
 use super::recovery::Found;
 use super::{OpenError, Records};
 use crate::process::State;
-use crate::process::journal::{Ended, Entry, Exited, Journal, Lost, Saving, Started};
+use crate::process::journal::{self, Ended, Entry, Exited, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
@@ -63,7 +63,7 @@ impl Keeper {
 
     fn open_kept(state: StateDir, limits: SaveLimits) -> Result<(Self, Vec<Found>), OpenError> {
         let lock = state.lock()?;
-        let (journal, known) = Journal::open(&state).map_err(OpenError::Journal)?;
+        let (journal, known) = journal::open(&state).map_err(OpenError::Journal)?;
         let store = Store::new(Place::Directory(state), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             store,

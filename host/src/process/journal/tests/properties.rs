@@ -155,7 +155,7 @@ proptest! {
         entries in prop::collection::vec(entries(), 0..30),
     ) {
         let (_base, state) = state();
-        let (journal, known) = Journal::open(&state).unwrap();
+        let (journal, known) = open(&state).unwrap();
         prop_assert!(known.is_empty());
         let (before, after) = entries.split_at(entries.len() / 2);
         before.iter().for_each(|entry| journal.append(entry));
@@ -177,7 +177,7 @@ proptest! {
         let (_base, state) = state();
         let text = text_of(&entries);
         let kept = &text[..cut.index(text.len() + 1)];
-        state.write(NAME, kept).unwrap();
+        state.write(Knowledge::FILE, kept).unwrap();
         let whole = kept.split(|byte| *byte == b'\n').skip(1);
         let whole = whole.filter(|line| line.ends_with(b"}")
             && serde_json::from_slice::<serde_json::Value>(line).is_ok());
@@ -190,13 +190,13 @@ proptest! {
         entries in prop::collection::vec((entries(), prop::collection::vec(any::<u8>(), 0..40)), 0..8),
     ) {
         let (_base, state) = state();
-        let mut text = lines::HEADER.as_bytes().to_vec();
+        let mut text = header(Knowledge::SUBJECT).into_bytes();
         for (entry, garbage) in &entries {
             text.extend(garbage.iter().filter(|byte| **byte != b'{'));
             text.push(b'\n');
-            text.extend(lines::line(entry).unwrap());
+            text.extend(line::<Knowledge>(entry).unwrap());
         }
-        state.write(NAME, &text).unwrap();
+        state.write(Knowledge::FILE, &text).unwrap();
         let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
         prop_assert_eq!(recover(&state), model(&entries));
     }

@@ -6,38 +6,36 @@ use std::os::unix::fs::FileExt;
 
 use serde::Deserialize;
 
-use super::entry::Entry;
-use super::knowledge::Knowledge;
+use super::Known;
 
-/// The longest line in bytes. A command of 2 KiB and a path of 4 KiB fit, even if every character must be escaped.
-pub(super) const MAX_LINE: usize = 64 * 1024;
-
-/// The first line of every journal.
-pub(super) const HEADER: &str = "{\"toolhost\":\"processes\",\"version\":1}\n";
+/// Returns the first line of every journal of this subject.
+pub(crate) fn header(subject: &str) -> String {
+    format!("{{\"toolhost\":\"{subject}\",\"version\":1}}\n")
+}
 
 /// Returns the line of an entry with its newline.
 ///
 /// # Errors
 ///
-/// If it is longer than [`MAX_LINE`].
-pub(super) fn line(entry: &Entry) -> io::Result<Vec<u8>> {
+/// If it is longer than a line may be.
+pub(crate) fn line<K: Known>(entry: &K::Entry) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(entry)?;
     line.push(b'\n');
-    if line.len() > MAX_LINE {
-        let size = line.len();
+    if line.len() > K::LONGEST {
+        let (size, most) = (line.len(), K::LONGEST);
         return Err(io::Error::other(format!(
-            "an entry of {size} bytes is longer than {MAX_LINE} bytes"
+            "an entry of {size} bytes is longer than {most} bytes"
         )));
     }
     Ok(line)
 }
 
 /// Returns the text of a journal that says nothing but this.
-pub(super) fn compact(knowledge: &Knowledge) -> Vec<u8> {
-    let mut text = HEADER.as_bytes().to_vec();
+pub(super) fn compact<K: Known>(knowledge: &K) -> Vec<u8> {
+    let mut text = header(K::SUBJECT).into_bytes();
     for entry in knowledge.entries() {
         // It came out of a line of this length.
-        if let Ok(line) = line(&entry) {
+        if let Ok(line) = line::<K>(&entry) {
             text.extend(line);
         }
     }
@@ -45,8 +43,8 @@ pub(super) fn compact(knowledge: &Knowledge) -> Vec<u8> {
 }
 
 /// What a file says.
-pub(super) struct Contents {
-    pub(super) knowledge: Knowledge,
+pub(super) struct Contents<K> {
+    pub(super) knowledge: K,
     /// Whether it has its header, and no line that is damaged.
     pub(super) intact: bool,
 }
@@ -56,20 +54,20 @@ pub(super) struct Contents {
 /// # Errors
 ///
 /// If the file cannot be read, or says that it has a version that this host does not know.
-pub(super) fn read(file: &File, end: u64) -> io::Result<Contents> {
+pub(super) fn read<K: Known>(file: &File, end: u64, nothing: &K) -> io::Result<Contents<K>> {
     let mut reader = BufReader::new(At { file, at: 0 }.take(end));
-    let mut knowledge = Knowledge::default();
+    let mut knowledge = nothing.clone();
     let mut line = Vec::new();
     let (mut number, mut damaged, mut first_damaged) = (0_u64, 0_u64, 0_u64);
     let mut header = false;
-    while next_line(&mut reader, &mut line)? {
+    while next_line(&mut reader, &mut line, K::LONGEST)? {
         number += 1;
-        if number == 1 && is_header(&line)? {
+        if number == 1 && is_header(&line, K::SUBJECT)? {
             header = true;
             continue;
         }
         match serde_json::from_slice(&line) {
-            Ok(entry) if line.len() < MAX_LINE => knowledge.add(entry),
+            Ok(entry) if line.len() < K::LONGEST => knowledge.add(entry),
             // After a failed write, the next line starts with a newline to be on the safe side.
             _ if line.is_empty() => {}
             _ => {
@@ -84,7 +82,8 @@ pub(super) fn read(file: &File, end: u64) -> io::Result<Contents> {
         tracing::warn!(
             damaged,
             first = first_damaged,
-            "the journal of processes has damaged lines, which were skipped"
+            journal = K::SUBJECT,
+            "the journal has damaged lines, which were skipped"
         );
     }
     Ok(Contents {
@@ -94,20 +93,20 @@ pub(super) fn read(file: &File, end: u64) -> io::Result<Contents> {
 }
 
 /// Returns whether the line is a header that can be read on from.
-fn is_header(line: &[u8]) -> io::Result<bool> {
+fn is_header(line: &[u8], subject: &str) -> io::Result<bool> {
     #[derive(Deserialize)]
     struct Header {
         toolhost: String,
         version: serde_json::Value,
     }
     match serde_json::from_slice::<Header>(line) {
-        Ok(header) if header.toolhost == "processes" => match header.version.as_u64() {
+        Ok(header) if header.toolhost == subject => match header.version.as_u64() {
             Some(1) => Ok(true),
             _ => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!(
                     "it has version {}, and this Toolhost knows version 1: use the Toolhost that wrote it, or remove the \
-                     file to forget the processes in it",
+                     file to forget the {subject} in it",
                     header.version
                 ),
             )),
@@ -116,9 +115,9 @@ fn is_header(line: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Reads one line without its newline into `line`, of which at most [`MAX_LINE`] bytes are kept. Returns whether there was
+/// Reads one line without its newline into `line`, of which at most `longest` bytes are kept. Returns whether there was
 /// one.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, longest: usize) -> io::Result<bool> {
     line.clear();
     let mut any = false;
     loop {
@@ -129,8 +128,9 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
         any = true;
         let newline = buffer.iter().position(|byte| *byte == b'\n');
         let part = buffer.get(..newline.unwrap_or(buffer.len()));
-        let room = MAX_LINE - line.len();
-        line.extend(part.unwrap_or_default().iter().take(room));
+        let part = part.unwrap_or_default();
+        let room = longest.saturating_sub(line.len()).min(part.len());
+        line.extend_from_slice(part.get(..room).unwrap_or_default());
         let used = newline.map_or(buffer.len(), |at| at + 1);
         reader.consume(used);
         if newline.is_some() {

@@ -1,0 +1,336 @@
+//! Journals: what must survive a crash of the host.
+//!
+//! A journal is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache, which
+//! is not synced unless somebody asks for it: it survives a crash of the host, but not of the machine. There, its end may be
+//! missing or damaged, and then it says less, but it can still be read. Only a file that replaces another is synced, so that
+//! one of the two is there.
+//!
+//! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
+//! it has grown past four times its size. For that it is read again rather than kept in memory: a host has no use for what
+//! it knew of what ended long ago until the next start, and reading takes place on a thread of its own.
+
+mod lines;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::StateDir;
+use lines::Contents;
+#[cfg(test)]
+pub(crate) use lines::{header, line};
+
+/// What a journal knows: its entries, put together.
+pub(crate) trait Known: Clone + Send + Sync + 'static {
+    /// One fact.
+    type Entry: Serialize + DeserializeOwned;
+    /// The file in the state directory.
+    const FILE: &'static str;
+    /// What the facts are about, in one word for headers and messages.
+    const SUBJECT: &'static str;
+    /// The longest line in bytes.
+    const LONGEST: usize;
+
+    /// Adds the next entry.
+    fn add(&mut self, entry: Self::Entry);
+
+    /// Returns the fewest entries that mean the same.
+    fn entries(&self) -> impl Iterator<Item = Self::Entry>;
+}
+
+/// Below this size in bytes, a file is not rewritten while it is in use.
+pub(crate) const SMALL: u64 = 1 << 20;
+
+/// Writes facts down. Dropping it ends all writing.
+#[derive(Debug)]
+pub(crate) struct Journal<K> {
+    /// `None` if nothing is written down.
+    pub(crate) shared: Option<Arc<Shared<K>>>,
+    intact: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared<K> {
+    directory: StateDir,
+    /// What is known before the first entry.
+    nothing: K,
+    out: Mutex<Out>,
+}
+
+/// The file as it is being written.
+#[derive(Debug)]
+pub(crate) struct Out {
+    /// `None` if it must be opened again.
+    pub(crate) file: Option<Arc<File>>,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// The size past which it is rewritten.
+    pub(crate) limit: u64,
+    /// Whether its last line may lack its end.
+    pub(crate) torn: bool,
+    /// How many entries in a row could not be written.
+    pub(crate) failures: u64,
+    pub(crate) rewriting: bool,
+    closed: bool,
+}
+
+impl<K: Known> Journal<K> {
+    /// Returns the journal of a host without a state directory: it forgets what it is told.
+    pub(crate) const fn none() -> Self {
+        Self {
+            shared: None,
+            intact: false,
+        }
+    }
+
+    /// Opens a journal of a state directory, making it if there is none, and returns what it knew. Whoever opens it must hold the [`Lock`](crate::state_dir::Lock) of the directory.
+    ///
+    /// Lines that are damaged are skipped and logged.
+    ///
+    /// # Errors
+    ///
+    /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
+    /// know, in which case it is left as it is.
+    pub(crate) fn open(directory: &StateDir, nothing: K) -> io::Result<(Self, K)> {
+        Self::open_in(directory, nothing).map_err(|error| {
+            let path = directory.path().join(K::FILE);
+            let text = format!("{}: {error}", path.display());
+            io::Error::new(error.kind(), text)
+        })
+    }
+
+    fn open_in(directory: &StateDir, nothing: K) -> io::Result<(Self, K)> {
+        remove_partial(directory, K::FILE)?;
+        let file = directory.append_file(K::FILE)?;
+        let Contents { knowledge, intact } = lines::read(&file, file.metadata()?.len(), &nothing)?;
+        let text = lines::compact(&knowledge);
+        let shortened = match directory.replace(K::FILE, &text) {
+            Ok(()) => true,
+            Err(error) if is_full(&error) => {
+                tracing::warn!(%error, journal = K::SUBJECT, "the journal is used as it is");
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        let size = if shortened {
+            text.len() as u64
+        } else {
+            file.metadata()?.len()
+        };
+        let out = Out {
+            file: Some(Arc::new(directory.append_file(K::FILE)?)),
+            size,
+            limit: limit_after(size),
+            torn: !shortened,
+            failures: 0,
+            rewriting: false,
+            closed: false,
+        };
+        let shared = Shared {
+            directory: directory.try_clone()?,
+            nothing,
+            out: Mutex::new(out),
+        };
+        let journal = Self {
+            shared: Some(Arc::new(shared)),
+            intact,
+        };
+        Ok((journal, knowledge))
+    }
+
+    /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack facts.
+    pub(crate) fn was_intact(&self) -> bool {
+        self.intact
+    }
+
+    /// Writes an entry down. It never fails for its caller: that entries could not be written is logged once until they
+    /// can be written again.
+    ///
+    /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
+    /// rewrite that puts its new file in place, which is one write of what was appended meanwhile.
+    pub(crate) fn append(&self, entry: &K::Entry) {
+        _ = self.try_append(entry);
+    }
+
+    /// As [`Journal::append`], for callers who have to know: returns the file that the entry is in, which can be synced,
+    /// or `None` if nothing is written down.
+    ///
+    /// # Errors
+    ///
+    /// If the entry could not be written. That was logged.
+    pub(crate) fn try_append(&self, entry: &K::Entry) -> io::Result<Option<Arc<File>>> {
+        let Some(shared) = &self.shared else {
+            return Ok(None);
+        };
+        let line = lines::line::<K>(entry);
+        let mut out = shared.out();
+        let written = line.and_then(|line| out.write::<K>(&shared.directory, line));
+        out.note(written.as_ref().err(), K::SUBJECT);
+        let file = out.file.clone();
+        if out.size > out.limit && !out.rewriting {
+            out.rewriting = true;
+            drop(out);
+            shared.rewrite_apart();
+        }
+        written.map(|()| file)
+    }
+}
+
+impl<K> Drop for Journal<K> {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            // A rewrite under way would replace the file under the feet of whoever opens it next.
+            shared.out().closed = true;
+        }
+    }
+}
+
+impl<K> Shared<K> {
+    pub(crate) fn out(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Known> Shared<K> {
+    /// Rewrites the file on a thread of its own, because reading some ten thousand lines takes a while.
+    fn rewrite_apart(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let rewrite = move || {
+            let rewritten = shared.rewrite();
+            shared.settle(rewritten);
+        };
+        let thread = std::thread::Builder::new().name("journal".into());
+        if let Err(error) = thread.spawn(rewrite) {
+            self.settle(Err(error));
+        }
+    }
+
+    fn settle(&self, rewritten: io::Result<()>) {
+        let mut out = self.out();
+        out.rewriting = false;
+        if let Err(error) = rewritten {
+            // Not again at the very next line.
+            out.limit = out.size.saturating_mul(2);
+            tracing::warn!(%error, size = out.size, journal = K::SUBJECT, "the journal could not be made smaller");
+        }
+    }
+
+    /// Replaces the file by the fewest lines that mean the same. What is appended meanwhile is taken over as it is.
+    pub(crate) fn rewrite(&self) -> io::Result<()> {
+        let (file, end) = {
+            let mut out = self.out();
+            let file = out.file::<K>(&self.directory)?;
+            let end = file.metadata()?.len();
+            (file, end)
+        };
+        let text = lines::compact(&lines::read(&file, end, &self.nothing)?.knowledge);
+        // The disk may take its time, in which nobody who appends has to wait.
+        let mut replacement = self.directory.prepare(K::FILE, &text)?;
+        let mut out = self.out();
+        if out.closed {
+            return self.directory.discard(replacement);
+        }
+        let added = file.metadata()?.len().saturating_sub(end);
+        let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
+        let taken_over = file
+            .read_exact_at(&mut rest, end)
+            .and_then(|()| replacement.append(&rest));
+        if let Err(error) = taken_over {
+            _ = self.directory.discard(replacement);
+            return Err(error);
+        }
+        self.directory.put(replacement, K::FILE)?;
+        out.limit = limit_after(text.len() as u64);
+        out.size = text.len() as u64 + added;
+        // The old file has lost its name. If the new one cannot be opened now, the next entry tries again.
+        out.file = None;
+        let opened = out.file::<K>(&self.directory).map(|_| ());
+        drop(out);
+        opened.and(self.directory.sync())
+    }
+}
+
+impl Out {
+    fn file<K: Known>(&mut self, directory: &StateDir) -> io::Result<Arc<File>> {
+        match &self.file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => {
+                let file = Arc::new(directory.append_file(K::FILE)?);
+                self.file = Some(Arc::clone(&file));
+                Ok(file)
+            }
+        }
+    }
+
+    /// Writes a line in one system call, so that a crash of the host does not tear it.
+    fn write<K: Known>(&mut self, directory: &StateDir, mut line: Vec<u8>) -> io::Result<()> {
+        if self.torn {
+            line.insert(0, b'\n');
+        }
+        let file = self.file::<K>(directory)?;
+        let count = loop {
+            match (&*file).write(&line) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        self.size += count as u64;
+        self.torn = count < line.len();
+        if self.torn {
+            let size = line.len();
+            return Err(io::Error::new(
+                io::ErrorKind::WriteZero,
+                format!("only {count} of {size} bytes were written"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Logs the first failure in a row, and the first success after it.
+    fn note(&mut self, error: Option<&io::Error>, journal: &str) {
+        match error {
+            Some(error) => {
+                self.failures += 1;
+                if self.failures == 1 {
+                    tracing::warn!(
+                        %error,
+                        journal,
+                        "the journal cannot be written: the next start will not know all that happened in this one"
+                    );
+                }
+            }
+            None if self.failures > 0 => {
+                let missing = std::mem::take(&mut self.failures);
+                tracing::warn!(missing, journal, "the journal is written again");
+            }
+            None => {}
+        }
+    }
+}
+
+/// Whether there is no space left, which is no reason not to run commands.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+fn limit_after(size: u64) -> u64 {
+    size.saturating_mul(4).max(SMALL)
+}
+
+/// Removes what rewrites left behind that a crash tore off.
+fn remove_partial(directory: &StateDir, name: &str) -> io::Result<()> {
+    let prefix = format!(".{name}.");
+    for (found, _) in directory.names()? {
+        if found.starts_with(&prefix) {
+            directory.remove(&found)?;
+        }
+    }
+    Ok(())
+}
