@@ -53,6 +53,18 @@ impl CallId {
     pub fn random() -> Self {
         Self(format!("call_{}", uuid::Uuid::new_v4().simple()))
     }
+
+    /// Returns the key of a process that this call starts, of which `ordinal` is the place among all that it starts.
+    pub fn start_key(&self, ordinal: u64) -> String {
+        format!("{self} {ordinal}")
+    }
+
+    /// Returns the call that the key of a start names, if it is one that [`CallId::start_key`] made.
+    pub fn of_start_key(key: &str) -> Option<Self> {
+        let (call, ordinal) = key.rsplit_once(' ')?;
+        ordinal.parse::<u64>().ok()?;
+        call.parse().ok()
+    }
 }
 
 impl FromStr for ChatId {
@@ -148,6 +160,16 @@ mod tests {
             &"x".repeat(257),
         ] {
             assert_eq!(id.parse::<CallId>(), Err(InvalidId::Call), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_start_names_its_call() {
+        let call: CallId = "toolu_01:x".parse().unwrap();
+        assert_eq!(call.start_key(12), "toolu_01:x 12");
+        assert_eq!(CallId::of_start_key("toolu_01:x 12"), Some(call));
+        for key in ["toolu_01", "toolu_01 x", "a b 1", " 1", "", "a/b 1"] {
+            assert_eq!(CallId::of_start_key(key), None, "{key:?}");
         }
     }
 }

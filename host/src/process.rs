@@ -30,7 +30,7 @@ mod wait;
 
 pub use capture::{Capture, Chunk, WINDOW};
 pub use changes::Changes;
-pub use command::{Command, MAX_COMMAND};
+pub use command::{Command, MAX_COMMAND, MAX_KEY};
 pub use contain::{Containment, Kind, Spawner, Survivor};
 pub(crate) use contain::{SPAWNER, is_alive, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};

@@ -31,6 +31,7 @@ async fn what_ended_answers_with_status_and_output() {
     let command = Command {
         background: true,
         workdir: Some("/".into()),
+        key: Some("call_1 0".into()),
         ..sh("pwd")
     };
     let of_none = setup.registry.start(None, command).await.unwrap();
@@ -61,6 +62,7 @@ async fn what_ended_answers_with_status_and_output() {
                 info.command.clone(),
                 info.workdir.clone(),
                 info.background,
+                info.key.clone(),
                 info.state.clone(),
                 info.total,
             )
@@ -83,7 +85,8 @@ async fn what_ended_answers_with_status_and_output() {
     );
     assert_eq!(read_all(&last).await, b"begun\n");
     assert!(setup.registry.get(&a, of_none.id()).is_err());
-    assert!(setup.registry.get(None, of_none.id()).is_ok());
+    let of_none = setup.registry.get(None, of_none.id()).unwrap();
+    assert_eq!(of_none.key(), Some("call_1 0"));
     let ids = |infos: Vec<toolhost::process::Info>| {
         let mut ids: Vec<_> = infos.into_iter().map(|info| info.id).collect();
         ids.sort();

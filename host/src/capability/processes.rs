@@ -73,11 +73,7 @@ impl wit::Host for View<'_> {
             background,
             stdin: options.stdin,
             // The same call starts its processes in the same order, however often it is tried.
-            key: Some(format!(
-                "{} {}",
-                call.request.id.as_str(),
-                call.started.next()
-            )),
+            key: Some(call.request.id.start_key(call.started.next())),
         };
         let (workspace, request, started) = (
             call.workspace.clone(),

@@ -8,6 +8,9 @@ use super::Error;
 /// memory, which takes a supervisor.
 pub const MAX_COMMAND: usize = 1 << 20;
 
+/// The longest key of a start, in bytes.
+pub const MAX_KEY: usize = 1024;
+
 /// The longest path that Linux takes, in bytes.
 const MAX_PATH: usize = 4095;
 
@@ -28,7 +31,8 @@ pub struct Command {
     /// Bytes for standard input; `None`: the null device.
     pub stdin: Option<Vec<u8>>,
     /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
-    /// first. Known for as long as that process is, by this host: a later one does not know it.
+    /// first. At most [`MAX_KEY`] bytes. It holds for as long as that process is known, in this host: a later one knows which
+    /// key a process was started with, and starts another one all the same.
     pub key: Option<String>,
 }
 
@@ -52,6 +56,11 @@ impl Command {
         if let Some(offset) = self.command.find('\0') {
             return Err(Error::Invalid(format!(
                 "the command contains a NUL byte at offset {offset}"
+            )));
+        }
+        if self.key.as_ref().is_some_and(|key| key.len() > MAX_KEY) {
+            return Err(Error::Invalid(format!(
+                "the key of a start has at most {MAX_KEY} bytes"
             )));
         }
         for (name, value) in &self.env {
@@ -170,6 +179,13 @@ mod tests {
         );
         assert!(command(&"x".repeat(MAX_COMMAND + 1)).check().is_err());
         assert_eq!(command(&"x".repeat(MAX_COMMAND)).check(), Ok(()));
+        for (length, taken) in [(MAX_KEY, true), (MAX_KEY + 1, false)] {
+            let command = Command {
+                key: Some("k".repeat(length)),
+                ..command("true")
+            };
+            assert_eq!(command.check().is_ok(), taken, "{length}");
+        }
         for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "\0")] {
             let command = Command {
                 env: vec![(name.into(), value.into())],

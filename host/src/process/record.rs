@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) workdir: PathBuf,
     pub(super) background: bool,
     pub(super) started: SystemTime,
+    /// What named its start, if something did.
+    pub(super) key: Option<String>,
 }
 
 impl Record {
@@ -28,6 +30,7 @@ impl Record {
         command: &str,
         workdir: &Path,
         background: bool,
+        key: Option<&str>,
     ) -> Self {
         Self {
             id: uuid::Uuid::new_v4().to_string(),
@@ -36,6 +39,7 @@ impl Record {
             workdir: workdir.to_path_buf(),
             background,
             started: SystemTime::now(),
+            key: key.map(str::to_owned),
         }
     }
 }

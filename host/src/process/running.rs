@@ -84,6 +84,8 @@ pub struct Info {
     pub workdir: PathBuf,
     /// Whether it was started as a background process.
     pub background: bool,
+    /// What named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did.
+    pub key: Option<String>,
     /// Where it stands.
     pub state: State,
     /// When it was started.
@@ -141,6 +143,12 @@ impl Process {
         &self.record.workdir
     }
 
+    /// Returns what named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did. That of a process of
+    /// an earlier host is known as well.
+    pub fn key(&self) -> Option<&str> {
+        self.record.key.as_deref()
+    }
+
     /// Returns where it stands.
     pub fn state(&self) -> State {
         self.progress().state()
@@ -159,6 +167,7 @@ impl Process {
             command: self.record.command.clone(),
             workdir: self.record.workdir.clone(),
             background: self.record.background,
+            key: self.record.key.clone(),
             state: progress.state(),
             started: self.record.started,
             exited: progress.ended,

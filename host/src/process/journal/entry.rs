@@ -60,6 +60,9 @@ pub(crate) struct Started {
     pub(crate) started: SystemTime,
     /// Where its output is saved; `None` if it is not.
     pub(crate) output: Option<Location>,
+    /// What named its start; `None` if nothing did, or if an older host wrote this down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
 }
 
 /// How the shell of a process ended that is not over.

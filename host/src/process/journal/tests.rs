@@ -30,6 +30,7 @@ fn started(id: &str, chat: Option<&str>) -> Started {
             directory: "d".into(),
             file: "f".into(),
         }),
+        key: Some("call_1 0".into()),
     }
 }
 
@@ -115,7 +116,7 @@ fn the_format_stays_readable() {
     assert_eq!(
         line(&Entry::Started(started("a", Some("x")))),
         "{\"started\":{\"id\":\"a\",\"chat\":\"x\",\"command\":\"make test &\\n\\\"ä\\\"\",\"workdir\":\"/srv/work\",\
-         \"background\":true,\"started\":1700000000123,\"output\":{\"directory\":\"d\",\"file\":\"f\"}}}\n"
+         \"background\":true,\"started\":1700000000123,\"output\":{\"directory\":\"d\",\"file\":\"f\"},\"key\":\"call_1 0\"}}\n"
     );
     assert_eq!(
         line(&Entry::Ended(ended("a"))),
@@ -123,6 +124,11 @@ fn the_format_stays_readable() {
          \"exited\":1700000001000,\"over\":1700000002000,\"total\":10,\"saved_bytes\":5,\"saving\":{\"failed\":\"disk full\"}}}\n"
     );
     // What an older host wrote, and what a newer one may write.
+    let older = line(&Entry::Started(started("a", None))).replace(",\"key\":\"call_1 0\"", "");
+    let Entry::Started(read) = serde_json::from_str(&older).unwrap() else {
+        panic!("{older}");
+    };
+    assert_eq!(read.key, None);
     let older = line(&Entry::Ended(ended("a"))).replace("\"over\":1700000002000,", "");
     let Entry::Ended(read) = serde_json::from_str(&older).unwrap() else {
         panic!("{older}");

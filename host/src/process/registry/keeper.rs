@@ -95,6 +95,7 @@ impl Keeper {
             background: record.background,
             started: record.started,
             output: Some(output.location()),
+            key: record.key.clone(),
         }));
     }
 

@@ -81,6 +81,7 @@ impl Keeper {
             workdir: started.workdir,
             background: started.background,
             started: started.started,
+            key: started.key,
         };
         Process::recovered(record, saved, progress(end, gone))
     }

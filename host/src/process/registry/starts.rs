@@ -125,6 +125,7 @@ impl Registry {
             &command.command,
             &workdir,
             command.background,
+            command.key.as_deref(),
         );
         let output = slot.outputs.output();
         // Known to the journal before it runs: what a crash interrupts is lost, not unknown.

@@ -89,16 +89,20 @@ fn entries() -> impl Strategy<Value = Entry> {
         any::<bool>(),
         time.clone(),
         prop::option::of((".{0,5}", ".{0,5}")),
+        prop::option::of(".{0,5}"),
     )
-        .prop_map(|(id, chat, text, background, started, output)| Started {
-            id,
-            chat: chat.map(|chat| chat.parse().unwrap()),
-            workdir: PathBuf::from(format!("/{text}")),
-            command: text,
-            background,
-            started,
-            output: output.map(|(directory, file)| Location { directory, file }),
-        });
+        .prop_map(
+            |(id, chat, text, background, started, output, key)| Started {
+                id,
+                chat: chat.map(|chat| chat.parse().unwrap()),
+                workdir: PathBuf::from(format!("/{text}")),
+                command: text,
+                background,
+                started,
+                output: output.map(|(directory, file)| Location { directory, file }),
+                key,
+            },
+        );
     let times = (time.clone(), time.clone());
     let exit = (id, status.clone(), time.clone()).prop_map(|(id, status, exited)| Exited {
         id,
