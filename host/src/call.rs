@@ -1,11 +1,14 @@
 //! Calls: their arguments, their outcome, and the ledger that runs each of them once.
 
 mod arguments;
+mod journal;
 mod ledger;
 mod outcome;
 
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
-pub use ledger::{Cancelled, Ledger, Limits, Refused, Standing};
+pub use journal::Durability;
+pub(crate) use ledger::Listener;
+pub use ledger::{Admitted, Cancelled, Interrupted, Ledger, Limits, Refused, Standing, Stats};
 pub use outcome::{Outcome, State};
 
 use std::collections::BTreeMap;

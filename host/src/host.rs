@@ -2,6 +2,7 @@
 
 mod builder;
 mod health;
+mod interrupted;
 mod plugins;
 mod table;
 
@@ -15,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::approval::Approval;
 use crate::audit::Audit;
-use crate::call::{Cancelled, Ledger, Outcome, Refused, Request, Standing};
+use crate::call::{self, Admitted, Cancelled, Ledger, Outcome, Refused, Request, Standing};
 use crate::capability::FilesGrant;
 use crate::events::Events;
 use crate::files::Pool;
@@ -217,7 +218,7 @@ impl Host {
         route: Arc<Route>,
         request: &Arc<Request>,
         cancelled: CancellationToken,
-    ) -> Result<impl Future<Output = Outcome> + Send + use<>, Refused> {
+    ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
         let inner = Arc::clone(&self.inner);
         if inner.stopping.is_cancelled() {
             return Err(Refused::Closed);
@@ -239,7 +240,8 @@ impl Host {
             cancelled,
         };
         let tracked = inner.calls.token();
-        Ok(async move {
+        let read_only = route.read_only;
+        let execution = async move {
             let _tracked = tracked;
             let called = route.plugin.call(admitted, &route.tool, request, context);
             let outcome = called.await;
@@ -268,7 +270,16 @@ impl Host {
                 }
             }
             outcome
+        };
+        Ok(Admitted {
+            execution,
+            read_only,
         })
+    }
+
+    /// Returns how much the ledger remembers.
+    pub fn ledger(&self) -> call::Stats {
+        self.inner.ledger.stats()
     }
 
     /// Returns how many calls run at this moment.
@@ -276,13 +287,16 @@ impl Host {
         self.inner.calls.len()
     }
 
-    /// Ends every process of a chat, and returns those that were live.
+    /// Cancels every call of a chat, ends every process of it, and returns those that were live.
     ///
     /// # Errors
     ///
     /// If the workspace cannot be reached.
     pub async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, process::Error> {
-        self.inner.workspace.end_chat(chat).await
+        // At the same time: a call replies sooner if what it waits for ends.
+        let calls = self.inner.ledger.cancel_all(chat);
+        let (_, ended) = tokio::join!(calls, self.inner.workspace.end_chat(chat));
+        ended
     }
 
     /// Cancels every call, waits for their replies, and ends every process. Returns the processes that were live.

@@ -1,10 +1,11 @@
 //! Tools and replies as callers see them, whatever made them. Knows no WIT and no HTTP.
 
 mod format;
+mod read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -101,7 +102,7 @@ pub struct Blob {
 }
 
 /// Why a call gave no reply. The message is for whoever called, often a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
     /// What kind of failure it is.
@@ -111,7 +112,7 @@ pub struct ToolError {
 }
 
 /// The kinds of failure of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// There is no tool of this name.

@@ -1,8 +1,11 @@
 //! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
-//!
-//! In memory for now: it does not survive the host.
 
+mod execution;
 mod records;
+mod recovery;
+pub(super) mod retention;
+#[cfg(test)]
+mod tests;
 
 use std::collections::hash_map::Entry;
 use std::future::Future;
@@ -13,10 +16,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Outcome, Request, State};
+use super::journal::Journal;
+use super::{Outcome, Request};
 use crate::id::{CallId, ChatId};
-use crate::tool::{ErrorKind, ToolError};
-use records::{Calls, Key, Record, Told};
+use execution::Execution;
+use records::{Calls, Record, Told};
+
+pub use recovery::Interrupted;
 
 /// How long outcomes are kept.
 #[derive(Clone, Debug)]
@@ -75,6 +81,9 @@ pub enum Refused {
         /// When to try again.
         again_in: Duration,
     },
+    /// The call cannot be written down, and is not to run otherwise. Nothing ran.
+    #[error("the call cannot be written down, so it did not run: {0}")]
+    Unrecorded(String),
     /// The host is shutting down. Nothing ran.
     #[error("the host is shutting down")]
     Closed,
@@ -89,7 +98,7 @@ impl Refused {
     /// Returns after how many seconds it is worth trying again, if it is.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::Busy(_) => Some(1),
+            Self::Busy(_) | Self::Unrecorded(_) => Some(1),
             Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
             Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
         }
@@ -125,19 +134,51 @@ pub enum Cancelled {
     Gone,
 }
 
-/// Hears of every change of a call's state, in order for each call.
-pub(crate) type Listener = dyn Fn(&ChatId, &CallId, &str, State) + Send + Sync;
+/// Hears of every change of a call, in order for each call. Nothing may wait here.
+pub(crate) trait Listener: Send + Sync {
+    /// A call begins.
+    fn begun(&self, request: &Request);
+
+    /// A call has ended.
+    fn ended(&self, chat: &ChatId, outcome: &Outcome);
+}
+
+/// What runs a call that is let in.
+#[derive(Debug)]
+pub struct Admitted<R> {
+    /// It. Nothing of it has run.
+    pub execution: R,
+    /// Whether it changes nothing: then it may as well run again after a crash, and is not written down before.
+    pub read_only: bool,
+}
+
+/// How much a ledger remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Ids of calls, whether they run, have ended, or will never run.
+    pub calls: usize,
+    /// Calls that run.
+    pub running: usize,
+    /// Bytes of outcomes.
+    pub bytes: usize,
+}
 
 /// Remembers the calls of all chats and runs each of them once.
+#[derive(Clone, Debug)]
 pub struct Ledger {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     limits: Limits,
-    calls: Arc<Mutex<Calls>>,
-    listener: Arc<Listener>,
+    calls: Mutex<Calls>,
+    journal: Journal,
+    listener: Option<Box<dyn Listener>>,
     /// Cancels every call.
     stopping: CancellationToken,
 }
 
-impl std::fmt::Debug for Ledger {
+impl std::fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = formatter.debug_struct("Ledger");
         shown.field("limits", &self.limits).finish_non_exhaustive()
@@ -151,24 +192,26 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Makes an empty ledger.
+    /// Makes an empty ledger, which forgets with its host.
     pub fn new(limits: Limits) -> Self {
+        Self::with(limits, Journal::none(), None, CancellationToken::new())
+    }
+
+    fn with(
+        limits: Limits,
+        journal: Journal,
+        listener: Option<Box<dyn Listener>>,
+        stopping: CancellationToken,
+    ) -> Self {
         Self {
-            limits,
-            calls: Arc::default(),
-            listener: Arc::new(|_, _, _, _| {}),
-            stopping: CancellationToken::new(),
+            shared: Arc::new(Shared {
+                limits,
+                calls: Mutex::default(),
+                journal,
+                listener,
+                stopping,
+            }),
         }
-    }
-
-    /// Cancels every call with this token.
-    pub fn within(self, stopping: CancellationToken) -> Self {
-        Self { stopping, ..self }
-    }
-
-    /// Has every change of a call's state told.
-    pub(crate) fn listened(self, listener: Arc<Listener>) -> Self {
-        Self { listener, ..self }
     }
 
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
@@ -184,10 +227,10 @@ impl Ledger {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub async fn run<F, R, E>(&self, request: &Request, admit: F) -> Result<Arc<Outcome>, E>
+    pub async fn run<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Arc<Outcome>, E>
     where
         E: From<Refused>,
-        F: FnOnce(CancellationToken) -> Result<R, E>,
+        F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let told = match self.begin(request, admit)? {
@@ -199,8 +242,7 @@ impl Ledger {
 
     /// Returns where a call stands; `None` if there is no such call.
     pub fn standing(&self, chat: &ChatId, id: &CallId) -> Option<Standing> {
-        let mut calls = lock(&self.calls);
-        calls.sweep(&self.limits);
+        let calls = self.shared.swept();
         let record = calls.entries.get(&(chat.clone(), id.clone()))?;
         Some(record.standing())
     }
@@ -209,57 +251,55 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Refused::Closed`] if the host ends meanwhile.
+    /// [`Refused::Closed`] if the host ends meanwhile; [`Refused::Unrecorded`] if it has to be written down and cannot be:
+    /// then a call that runs was cancelled all the same.
     pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
-        let told = {
-            let mut calls = lock(&self.calls);
-            calls.sweep(&self.limits);
-            match calls.entries.entry((chat.clone(), id.clone())) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(Record::Fenced { at: Instant::now() });
-                    return Ok(Cancelled::Fenced);
-                }
-                Entry::Occupied(mut known) => match known.get_mut() {
-                    Record::Running {
-                        cancelled,
-                        fenced,
-                        told,
-                        ..
-                    } => {
-                        *fenced = true;
-                        cancelled.cancel();
-                        told.clone()
-                    }
-                    Record::Ended {
-                        outcome, fenced, ..
-                    } => {
-                        *fenced = true;
-                        return Ok(Cancelled::Ended(Arc::clone(outcome)));
-                    }
-                    Record::Gone { .. } => return Ok(Cancelled::Gone),
-                    Record::Fenced { .. } => return Ok(Cancelled::Fenced),
-                },
-            }
-        };
-        Ok(Cancelled::Ended(ended(told).await?))
+        let key = (chat.clone(), id.clone());
+        let (told, news) = self.shared.swept().cancel(key);
+        if news {
+            let written = self.shared.journal.cancelled(chat, id).await;
+            written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+        }
+        match told {
+            Ok(told) => Ok(Cancelled::Ended(ended(told).await?)),
+            Err(cancelled) => Ok(cancelled),
+        }
     }
 
-    fn begin<F, R, E>(&self, request: &Request, admit: F) -> Result<Begun, E>
+    /// Cancels every call of a chat that runs, and returns how they ended, once they have.
+    pub async fn cancel_all(&self, chat: &ChatId) -> Vec<Arc<Outcome>> {
+        let running = self.shared.swept().running(chat);
+        let cancelled = running.iter().map(|id| self.cancel(chat, id));
+        let cancelled = futures_util::future::join_all(cancelled).await;
+        let outcomes = cancelled
+            .into_iter()
+            .filter_map(|cancelled| match cancelled {
+                Ok(Cancelled::Ended(outcome)) => Some(outcome),
+                _ => None,
+            });
+        outcomes.collect()
+    }
+
+    /// Returns how much is remembered.
+    pub fn stats(&self) -> Stats {
+        self.shared.calls().stats()
+    }
+
+    fn begin<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Begun, E>
     where
         E: From<Refused>,
-        F: FnOnce(CancellationToken) -> Result<R, E>,
+        F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let digest = request.digest();
-        let mut calls = lock(&self.calls);
-        calls.sweep(&self.limits);
+        let mut calls = self.shared.swept();
         let key = (request.chat.clone(), request.id.clone());
-        let vacant = match calls.entries.entry(key.clone()) {
+        let vacant = match calls.entries.entry(key) {
             Entry::Occupied(known) => return Ok(known.get().answer(&digest)?),
             Entry::Vacant(vacant) => vacant,
         };
-        let cancelled = self.stopping.child_token();
-        let execution = admit(cancelled.clone())?;
+        let cancelled = self.shared.stopping.child_token();
+        let admitted = admit(cancelled.clone())?;
         let (teller, told) = watch::channel(None);
         vacant.insert(Record::Running {
             digest,
@@ -270,47 +310,34 @@ impl Ledger {
             told: told.clone(),
         });
         drop(calls);
-        let (ledger, limits, tool) = (
-            Arc::clone(&self.calls),
-            self.limits.clone(),
-            request.tool.clone(),
+        let execution = Execution::new(
+            Arc::clone(&self.shared),
+            Arc::clone(request),
+            digest,
+            teller,
         );
-        let listener = Arc::clone(&self.listener);
-        listener(&request.chat, &request.id, &request.tool, State::Running);
-        tokio::spawn(async move {
-            let (chat, id) = key.clone();
-            // If this task is dropped with its runtime, the record must not claim for ever that the call runs.
-            let mut unfinished = Unfinished {
-                ledger,
-                key: Some(key),
-            };
-            let outcome = tokio::spawn(execution)
-                .await
-                .unwrap_or_else(|error| Outcome {
-                    id: id.clone(),
-                    tool,
-                    result: Err(ToolError::new(
-                        ErrorKind::Broken,
-                        format!("the host failed: {error}"),
-                    )),
-                    cancelled: false,
-                    processes: Vec::new(),
-                    duration: Duration::ZERO,
-                    queued: Duration::ZERO,
-                });
-            let outcome = Arc::new(outcome);
-            unfinished.finish(digest, &outcome, &limits);
-            listener(&chat, &id, &outcome.tool, outcome.state());
-            teller.send_replace(Some(outcome));
-        });
+        tokio::spawn(execution.run(admitted));
         Ok(Begun::Running(told))
+    }
+}
+
+impl Shared {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is remembered at this moment.
+    fn swept(&self) -> MutexGuard<'_, Calls> {
+        let mut calls = self.calls();
+        calls.sweep(&self.limits);
+        calls
     }
 }
 
 /// Waits for the outcome of a call that runs.
 async fn ended(mut told: watch::Receiver<Told>) -> Result<Arc<Outcome>, Refused> {
     match told.wait_for(Option::is_some).await {
-        Ok(told) => told.clone().ok_or(Refused::Closed),
+        Ok(told) => told.clone().unwrap_or(Err(Refused::Closed)),
         // The task was dropped with its runtime.
         Err(_) => Err(Refused::Closed),
     }
@@ -320,248 +347,4 @@ async fn ended(mut told: watch::Receiver<Told>) -> Result<Arc<Outcome>, Refused>
 enum Begun {
     Saved(Arc<Outcome>),
     Running(watch::Receiver<Told>),
-}
-
-/// The record of a call that has not ended, which is forgotten if its task is dropped.
-struct Unfinished {
-    ledger: Arc<Mutex<Calls>>,
-    key: Option<Key>,
-}
-
-impl Unfinished {
-    fn finish(&mut self, digest: [u8; 32], outcome: &Arc<Outcome>, limits: &Limits) {
-        let Some(key) = self.key.take() else { return };
-        let mut calls = lock(&self.ledger);
-        let record = calls.entries.get(&key);
-        let fenced = matches!(record, Some(Record::Running { fenced: true, .. }));
-        calls.bytes += outcome.size();
-        calls.entries.insert(
-            key,
-            Record::Ended {
-                digest,
-                fenced,
-                outcome: Arc::clone(outcome),
-                at: Instant::now(),
-            },
-        );
-        if calls.bytes > limits.bytes {
-            calls.sweep(limits);
-        }
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(key) = self.key.take() {
-            lock(&self.ledger).entries.remove(&key);
-        }
-    }
-}
-
-fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
-    calls.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::call::Arguments;
-    use crate::tool::{Content, Reply};
-
-    fn request(chat: &str, id: &str, arguments: &str) -> Request {
-        Request::new(
-            chat.parse().unwrap(),
-            id.parse().unwrap(),
-            "t",
-            Arguments::parse(arguments).unwrap(),
-        )
-    }
-
-    fn outcome(text: &str) -> Outcome {
-        let content = vec![Content::Text { text: text.into() }];
-        Outcome {
-            id: "call".parse().unwrap(),
-            tool: "t".into(),
-            result: Ok(Reply {
-                content,
-                is_error: false,
-            }),
-            cancelled: false,
-            processes: Vec::new(),
-            duration: Duration::ZERO,
-            queued: Duration::ZERO,
-        }
-    }
-
-    async fn run(
-        ledger: &Ledger,
-        request: &Request,
-        runs: &Arc<AtomicUsize>,
-    ) -> Result<String, Refused> {
-        let runs = Arc::clone(runs);
-        let execution = async move { outcome(&runs.fetch_add(1, Ordering::SeqCst).to_string()) };
-        let outcome = ledger.run(request, |_| Ok(execution)).await?;
-        match &outcome.result.as_ref().unwrap().content[0] {
-            Content::Text { text } => Ok(text.clone()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_repeat_gets_the_saved_outcome() {
-        let (ledger, runs) = (Ledger::default(), Arc::default());
-        for _ in 0..3 {
-            assert_eq!(
-                run(&ledger, &request("a", "1", "{\"x\":1}"), &runs)
-                    .await
-                    .unwrap(),
-                "0"
-            );
-        }
-        assert_eq!(
-            run(&ledger, &request("a", "1", "{ \"x\": 1.0 }"), &runs)
-                .await
-                .unwrap(),
-            "0"
-        );
-        assert_eq!(
-            run(&ledger, &request("a", "1", "{\"x\":2}"), &runs).await,
-            Err(Refused::InputMismatch)
-        );
-        let other_tool = Request {
-            tool: "u".into(),
-            ..request("a", "1", "{\"x\":1}")
-        };
-        assert_eq!(
-            run(&ledger, &other_tool, &runs).await,
-            Err(Refused::InputMismatch)
-        );
-        assert_eq!(
-            run(&ledger, &request("a", "2", "{\"x\":1}"), &runs)
-                .await
-                .unwrap(),
-            "1"
-        );
-        assert_eq!(
-            run(&ledger, &request("b", "1", "{\"x\":2}"), &runs)
-                .await
-                .unwrap(),
-            "2"
-        );
-    }
-
-    #[tokio::test]
-    async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
-        let ledger = Ledger::default();
-        let request = request("a", "1", "{}");
-        let (go, gate) = oneshot::channel::<()>();
-        let first = ledger.run(&request, |_| {
-            Ok::<_, Refused>(async move {
-                gate.await.unwrap();
-                outcome("once")
-            })
-        });
-        let mut first = Box::pin(first);
-        assert!(futures_util::poll!(first.as_mut()).is_pending());
-        drop(first);
-        let again = |_| -> Result<std::future::Ready<Outcome>, Refused> { panic!("ran twice") };
-        let others = (0..10).map(|_| ledger.run(&request, again));
-        let mut others = Box::pin(futures_util::future::join_all(others));
-        assert!(futures_util::poll!(others.as_mut()).is_pending());
-        go.send(()).unwrap();
-        for outcome in others.await {
-            assert!(!outcome.unwrap().is_error());
-        }
-    }
-
-    #[tokio::test]
-    async fn a_refused_admission_leaves_no_trace() {
-        let (ledger, runs) = (Ledger::default(), Arc::default());
-        let request = request("a", "1", "{}");
-        let busy = Refused::Busy("busy".into());
-        let refused = ledger
-            .run(&request, |_| {
-                Err::<std::future::Ready<Outcome>, _>(busy.clone())
-            })
-            .await;
-        assert_eq!(refused.unwrap_err(), busy);
-        assert_eq!(run(&ledger, &request, &runs).await.unwrap(), "0");
-    }
-
-    #[tokio::test]
-    async fn a_panic_is_saved_as_a_failure() {
-        let ledger = Ledger::default();
-        let request = request("a", "1", "{}");
-        for _ in 0..2 {
-            let outcome = ledger
-                .run(&request, |_| Ok::<_, Refused>(async { panic!("boom") }))
-                .await
-                .unwrap();
-            assert_eq!(outcome.state(), crate::call::State::Failed);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn outcomes_go_first_and_ids_later() {
-        let limits = Limits {
-            keep_per_chat: 1,
-            ..Limits::default()
-        };
-        let (ledger, runs) = (Ledger::new(limits), Arc::default());
-        run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
-        tokio::time::advance(Duration::from_secs(1)).await;
-        run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
-        tokio::time::advance(Duration::from_secs(2 * 3600)).await;
-        assert_eq!(
-            run(&ledger, &request("a", "1", "{}"), &runs).await,
-            Err(Refused::Gone)
-        );
-        assert_eq!(
-            run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap(),
-            "1"
-        );
-        tokio::time::advance(Duration::from_secs(24 * 3600)).await;
-        assert_eq!(
-            run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap(),
-            "2"
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn bytes_are_bounded() {
-        let (ledger, runs) = (
-            Ledger::new(Limits {
-                bytes: 8000,
-                ..Limits::default()
-            }),
-            Arc::default(),
-        );
-        for id in 0..20 {
-            tokio::time::advance(Duration::from_millis(1)).await;
-            run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
-                .await
-                .unwrap();
-        }
-        // There is room for a few outcomes and one or two fences; the first ids are forgotten altogether.
-        let (known, gone) = {
-            let calls = lock(&ledger.calls);
-            let is_gone = |record: &&Record| matches!(record, Record::Gone { .. });
-            assert!(calls.bytes <= 8000);
-            (
-                calls.entries.len(),
-                calls.entries.values().filter(is_gone).count(),
-            )
-        };
-        assert!((1..=2).contains(&gone) && known < 20, "{gone} of {known}");
-        assert_eq!(
-            run(&ledger, &request("a", "19", "{}"), &runs)
-                .await
-                .unwrap(),
-            "19"
-        );
-    }
 }

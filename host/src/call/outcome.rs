@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use serde::de::Error as _;
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::id::CallId;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
@@ -28,7 +29,7 @@ pub struct Outcome {
 }
 
 /// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The call waits for a place.
@@ -120,6 +121,35 @@ impl Serialize for Outcome {
     }
 }
 
+/// Reads what an outcome serializes to. It serializes to the same bytes again.
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            id: String,
+            tool: String,
+            state: State,
+            is_error: bool,
+            content: Vec<Content>,
+            error: Option<ToolError>,
+            processes: Vec<String>,
+            duration_ms: u64,
+            queued_ms: u64,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let (content, is_error) = (fields.content, fields.is_error);
+        Ok(Self {
+            id: fields.id.parse().map_err(D::Error::custom)?,
+            tool: fields.tool,
+            result: fields.error.map_or(Ok(Reply { content, is_error }), Err),
+            cancelled: fields.state == State::Cancelled,
+            processes: fields.processes,
+            duration: Duration::from_millis(fields.duration_ms),
+            queued: Duration::from_millis(fields.queued_ms),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -176,5 +206,59 @@ mod tests {
             ..outcome(Err(ToolError::new(ErrorKind::Cancelled, "x")))
         };
         assert_eq!(cancelled.state(), State::Cancelled);
+    }
+
+    #[test]
+    fn what_was_serialized_reads_back_to_the_same_bytes() {
+        use crate::tool::Blob;
+        let json = r#"{"b":1.0,"a":[1e3,"\u00e4",null]}"#;
+        let blob = || Blob {
+            media_type: "image/png".into(),
+            data: vec![0, 255, 7],
+        };
+        let content = vec![
+            Content::Text {
+                text: "a\u{0}\n\u{1f600}".into(),
+            },
+            Content::Json {
+                json: serde_json::value::RawValue::from_string(json.into()).unwrap(),
+            },
+            Content::Image(blob()),
+            Content::Audio(blob()),
+            Content::Document {
+                uri: "file:///a".into(),
+                media_type: None,
+                data: Some(Vec::new()),
+            },
+            Content::Document {
+                uri: "file:///b".into(),
+                media_type: Some("text/plain".into()),
+                data: None,
+            },
+        ];
+        let results = [
+            Ok(Reply {
+                content,
+                is_error: true,
+            }),
+            Ok(Reply {
+                content: Vec::new(),
+                is_error: false,
+            }),
+            Err(ToolError::new(ErrorKind::UnknownOutcome, "?")),
+            Err(ToolError::new(ErrorKind::Limit, "too long")),
+        ];
+        for result in results {
+            for cancelled in [false, true] {
+                let outcome = Outcome {
+                    cancelled,
+                    ..outcome(result.clone())
+                };
+                let text = serde_json::to_string(&outcome).unwrap();
+                let read: Outcome = serde_json::from_str(&text).unwrap();
+                assert_eq!(serde_json::to_string(&read).unwrap(), text);
+                assert_eq!(read.state(), outcome.state());
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Making a host: its parts, their order, and why it may not start.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +8,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Host, Inner, PluginSet, PluginSource, Plugins};
+use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted};
 use crate::approval::Approval;
 use crate::audit::Audit;
-use crate::call::{self, Ledger};
+use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
 use crate::capability::{FilesGrant, Grants};
 use crate::events::{Event, Events};
 use crate::files::{self, Temporaries};
+use crate::id::ChatId;
 use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use crate::process;
@@ -30,6 +32,7 @@ pub struct Builder {
     files: FilesGrant,
     max_wait: Option<Duration>,
     ledger_limits: call::Limits,
+    durability: Durability,
     shell: bool,
     plugins: Vec<(Vec<u8>, Options)>,
     configured: PluginSet,
@@ -62,6 +65,9 @@ pub enum StartError {
         /// Why not.
         source: LoadError,
     },
+    /// The records of calls cannot be used.
+    #[error("the records of calls cannot be used")]
+    Ledger(#[source] io::Error),
     /// Two plugins have one name.
     #[error("two plugins are named {0:?}")]
     Duplicate(String),
@@ -77,6 +83,7 @@ impl Builder {
             files: FilesGrant::Write,
             max_wait: None,
             ledger_limits: call::Limits::default(),
+            durability: Durability::default(),
             shell: true,
             plugins: Vec::new(),
             configured: PluginSet::default(),
@@ -142,6 +149,13 @@ impl Builder {
     /// Replaces the limits of the ledger.
     pub fn ledger_limits(mut self, limits: call::Limits) -> Self {
         self.ledger_limits = limits;
+        self
+    }
+
+    /// Says what the ledger survives. It survives nothing unless the records of processes are kept in a state directory, in
+    /// which it then keeps its own.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
         self
     }
 
@@ -213,6 +227,9 @@ impl Builder {
             temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
             ..files::Config::new(self.processes.workspace.clone())
         };
+        let records = self.processes.records.state_dir();
+        let records = records.map(StateDir::try_clone).transpose();
+        let records = records.map_err(StartError::Ledger)?;
         let local = Local::open(self.processes, files)?;
         let processes = Arc::clone(local.processes());
         let files = local.files().clone();
@@ -241,13 +258,17 @@ impl Builder {
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
         let events = Events::default();
-        let heard = events.clone();
-        let ledger = Ledger::new(self.ledger_limits)
-            .within(stopping.clone())
-            .listened(Arc::new(move |chat, call, tool, state| {
-                let (call, tool) = (call.clone(), tool.to_owned());
-                heard.publish(chat, Event::Call { call, tool, state });
-            }));
+        let heard = Heard(events.clone());
+        // Whoever holds the lock of the state directory, and nobody else, takes over what another host left.
+        let state = records.as_ref().filter(|_| processes.keeps_records());
+        let (ledger, interrupted) = Ledger::open(
+            self.ledger_limits,
+            state.map(|state| (state, self.durability)),
+            Box::new(heard),
+            stopping.clone(),
+        )
+        .map_err(StartError::Ledger)?;
+        interrupted::settle(&ledger, interrupted, &processes).await;
         let inner = Inner {
             workspace,
             elsewhere,
@@ -267,6 +288,29 @@ impl Builder {
         Ok(Host {
             inner: Arc::new(inner),
         })
+    }
+}
+
+/// Publishes what happens to calls.
+struct Heard(Events);
+
+impl Listener for Heard {
+    fn begun(&self, request: &Request) {
+        let event = Event::Call {
+            call: request.id.clone(),
+            tool: request.tool.clone(),
+            state: State::Running,
+        };
+        self.0.publish(&request.chat, event);
+    }
+
+    fn ended(&self, chat: &ChatId, outcome: &Outcome) {
+        let event = Event::Call {
+            call: outcome.id.clone(),
+            tool: outcome.tool.clone(),
+            state: outcome.state(),
+        };
+        self.0.publish(chat, event);
     }
 }
 

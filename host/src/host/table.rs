@@ -32,6 +32,8 @@ pub(super) struct Route {
     pub(super) on: Arc<AtomicBool>,
     /// The name that the plugin gave the tool.
     pub(super) tool: String,
+    /// Whether the tool promises to change nothing.
+    pub(super) read_only: bool,
 }
 
 /// A plugin in a list; how well it is changes without a new picture.
@@ -85,6 +87,7 @@ impl Table {
                 health: Arc::clone(&entry.health),
                 on: Arc::clone(&entry.on),
                 tool: tool.name.clone(),
+                read_only: tool.hints.read_only,
             };
             routes.insert(name.clone(), Arc::new(route));
             tools.push(Definition {

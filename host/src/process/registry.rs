@@ -99,6 +99,11 @@ impl Registry {
         &self.workspace
     }
 
+    /// Returns whether the records outlive this registry, which holds the lock of their directory then.
+    pub fn keeps_records(&self) -> bool {
+        self.keeper.is_kept()
+    }
+
     /// Returns how commands are held together, and why not better.
     pub fn containment(&self) -> Containment {
         Containment::of(self.spawner.as_ref())

@@ -103,6 +103,9 @@ impl From<CallError> for Problem {
             CallError::Refused(Refused::Quarantined { .. }) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "quarantined")
             }
+            CallError::Refused(Refused::Unrecorded(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "unrecorded")
+            }
             CallError::Refused(Refused::Closed) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "shutting_down")
             }

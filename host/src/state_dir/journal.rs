@@ -6,7 +6,7 @@
 //! one of the two is there.
 //!
 //! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
-//! it has grown past four times its size. For that it is read again rather than kept in memory: a host has no use for what
+//! it has grown past four times its size, or by 256 MiB. For that it is read again rather than kept in memory: a host has no use for what
 //! it knew of what ended long ago until the next start, and reading takes place on a thread of its own.
 
 mod lines;
@@ -156,27 +156,45 @@ impl<K: Known> Journal<K> {
         _ = self.try_append(entry);
     }
 
-    /// As [`Journal::append`], for callers who have to know: returns the file that the entry is in, which can be synced,
-    /// or `None` if nothing is written down.
+    /// As [`Journal::append`], for callers who have to know whether it was written.
     ///
     /// # Errors
     ///
     /// If the entry could not be written. That was logged.
-    pub(crate) fn try_append(&self, entry: &K::Entry) -> io::Result<Option<Arc<File>>> {
+    pub(crate) fn try_append(&self, entry: &K::Entry) -> io::Result<()> {
         let Some(shared) = &self.shared else {
-            return Ok(None);
+            return Ok(());
         };
         let line = lines::line::<K>(entry);
         let mut out = shared.out();
         let written = line.and_then(|line| out.write::<K>(&shared.directory, line));
         out.note(written.as_ref().err(), K::SUBJECT);
-        let file = out.file.clone();
         if out.size > out.limit && !out.rewriting {
             out.rewriting = true;
             drop(out);
             shared.rewrite_apart();
         }
-        written.map(|()| file)
+        written
+    }
+
+    /// Waits until the disk has everything that was appended before. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot take it.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        let Some(shared) = &self.shared else {
+            return Ok(());
+        };
+        loop {
+            let file = shared.out().file::<K>(&shared.directory)?;
+            file.sync_data()?;
+            // A rewrite may have put another file in its place meanwhile, with the same lines at its end.
+            let now = shared.out().file.clone();
+            if now.is_some_and(|now| Arc::ptr_eq(&now, &file)) {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -321,7 +339,10 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 }
 
 fn limit_after(size: u64) -> u64 {
-    size.saturating_mul(4).max(SMALL)
+    /// What may be added to a large file: the disk is not to hold four times what is hundreds of megabytes.
+    const MOST: u64 = 256 << 20;
+    size.saturating_add(size.saturating_mul(3).min(MOST))
+        .max(SMALL)
 }
 
 /// Removes what rewrites left behind that a crash tore off.

@@ -1,6 +1,7 @@
 //! What the ledger knows of each call, and when it forgets.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Begun, Limits, Refused, Standing};
+use super::retention::{Fate, Past, fates};
+use super::{Begun, Cancelled, Limits, Refused, Standing, Stats};
 use crate::call::Outcome;
 use crate::id::{CallId, ChatId};
-
-/// What the id of a call whose outcome is gone is counted as, in bytes: both ids at their longest, and the record.
-const FENCE: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -24,8 +23,8 @@ pub(super) struct Calls {
 
 pub(super) type Key = (ChatId, CallId);
 
-/// What a waiting caller is told: nothing yet, or the outcome.
-pub(super) type Told = Option<Arc<Outcome>>;
+/// What a waiting caller is told: nothing yet, the outcome, or why there will be none.
+pub(super) type Told = Option<Result<Arc<Outcome>, Refused>>;
 
 #[derive(Debug)]
 pub(super) enum Record {
@@ -105,6 +104,56 @@ impl Record {
 }
 
 impl Calls {
+    /// Cancels a call: it will not run again, and not at all if it has not arrived. Returns what there is to wait for, or
+    /// what came of it already; and whether this is news, which has to be written down.
+    pub(super) fn cancel(&mut self, key: Key) -> (Result<watch::Receiver<Told>, Cancelled>, bool) {
+        let mut known = match self.entries.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Record::Fenced { at: Instant::now() });
+                return (Err(Cancelled::Fenced), true);
+            }
+            Entry::Occupied(known) => known,
+        };
+        match known.get_mut() {
+            Record::Running {
+                cancelled,
+                fenced,
+                told,
+                ..
+            } => {
+                cancelled.cancel();
+                (Ok(told.clone()), !std::mem::replace(fenced, true))
+            }
+            Record::Ended {
+                outcome, fenced, ..
+            } => {
+                let outcome = Arc::clone(outcome);
+                let news = !std::mem::replace(fenced, true);
+                (Err(Cancelled::Ended(outcome)), news)
+            }
+            Record::Gone { fenced, .. } => (Err(Cancelled::Gone), !std::mem::replace(fenced, true)),
+            Record::Fenced { .. } => (Err(Cancelled::Fenced), false),
+        }
+    }
+
+    /// Returns the calls of a chat that run.
+    pub(super) fn running(&self, chat: &ChatId) -> Vec<CallId> {
+        let running = self.entries.iter().filter_map(|((of, id), record)| {
+            let runs = of == chat && matches!(record, Record::Running { .. });
+            runs.then(|| id.clone())
+        });
+        running.collect()
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let running = |record: &&Record| matches!(record, Record::Running { .. });
+        Stats {
+            calls: self.entries.len(),
+            running: self.entries.values().filter(running).count(),
+            bytes: self.bytes,
+        }
+    }
+
     /// Forgets outcomes that are too old or too many, and ids that are older still. Looks at most once a minute, unless
     /// there are too many bytes.
     pub(super) fn sweep(&mut self, limits: &Limits) {
@@ -120,47 +169,38 @@ impl Calls {
         } else {
             limits.bytes
         };
-        let mut past: Vec<_> = self
-            .entries
-            .iter()
-            .filter_map(|(key, record)| Some((record.ended()?, key)))
+        let past = self.entries.iter().filter_map(|(key, record)| {
+            let past = Past {
+                chat: &key.0,
+                age: record.ended()?.elapsed(),
+                size: record.size(),
+            };
+            Some((key, past))
+        });
+        let fates: Vec<_> = fates(past.collect(), limits, most_bytes)
+            .into_iter()
+            .filter(|(_, fate)| *fate != Fate::Kept)
+            .map(|(key, fate)| (key.clone(), fate))
             .collect();
-        // Newest first, so that the position within a chat says whether a call is among the last.
-        past.sort_by(|a, b| b.cmp(a));
-        let mut positions = HashMap::<&ChatId, usize>::new();
-        let (mut bytes, mut fence_bytes) = (0, 0);
-        let (mut gone, mut forgotten) = (Vec::new(), Vec::new());
-        for (at, key) in past {
-            let position = positions.entry(&key.0).or_default();
-            *position += 1;
-            let (age, size) = (at.elapsed(), self.entries.get(key).and_then(Record::size));
-            let remembered = limits.keep_per_chat.saturating_add(limits.fences_per_chat);
-            let is_kept = age <= limits.keep || *position <= limits.keep_per_chat;
-            let is_fenced = age <= limits.fence && *position <= remembered;
-            match size {
-                Some(size) if is_kept && bytes + size <= most_bytes => bytes += size,
-                _ if is_fenced && fence_bytes + FENCE <= limits.bytes / 4 => {
-                    fence_bytes += FENCE;
-                    gone.push(key.clone());
+        for (key, fate) in fates {
+            let Entry::Occupied(mut known) = self.entries.entry(key) else {
+                continue;
+            };
+            self.bytes -= known.get().size().unwrap_or(0);
+            match (fate, known.get()) {
+                (Fate::Forgotten, _) => {
+                    known.remove();
                 }
-                _ => forgotten.push(key.clone()),
-            }
-        }
-        self.bytes = bytes;
-        for key in forgotten {
-            self.entries.remove(&key);
-        }
-        for key in gone {
-            if let Some(record) = self.entries.get_mut(&key)
-                && let Record::Ended {
-                    digest, fenced, at, ..
-                } = record
-            {
-                *record = Record::Gone {
-                    digest: *digest,
-                    fenced: *fenced,
-                    at: *at,
-                };
+                (
+                    _,
+                    Record::Ended {
+                        digest, fenced, at, ..
+                    },
+                ) => {
+                    let (digest, fenced, at) = (*digest, *fenced, *at);
+                    known.insert(Record::Gone { digest, fenced, at });
+                }
+                _ => {}
             }
         }
     }

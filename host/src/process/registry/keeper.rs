@@ -23,7 +23,7 @@ pub(super) struct Keeper {
     pub(super) store: Arc<Store>,
     pub(super) journal: Journal,
     /// Given back last: who gets it may read what is above.
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 impl Keeper {
@@ -56,7 +56,7 @@ impl Keeper {
         let keeper = Self {
             store: Store::new(place, limits).map_err(OpenError::Saved)?,
             journal: Journal::none(),
-            _lock: None,
+            lock: None,
         };
         Ok((keeper, Vec::new()))
     }
@@ -68,10 +68,15 @@ impl Keeper {
         let keeper = Self {
             store,
             journal,
-            _lock: Some(lock),
+            lock: Some(lock),
         };
         let found = keeper.recover(known);
         Ok((keeper, found))
+    }
+
+    /// Returns whether a later host can find what is kept here.
+    pub(super) fn is_kept(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Returns a place for the outputs of a new chat.

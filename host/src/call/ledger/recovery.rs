@@ -1,0 +1,123 @@
+//! Taking over the calls of an earlier host.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::records::Record;
+use super::{Ledger, Limits, Listener};
+use crate::call::journal::{Journal, Recovered, Remains};
+use crate::call::{Durability, Outcome};
+use crate::id::{CallId, ChatId};
+use crate::state_dir::StateDir;
+
+/// A call that had begun, and not ended, when an earlier host stopped.
+#[derive(Clone, Debug)]
+pub struct Interrupted {
+    /// The chat that it belongs to.
+    pub chat: ChatId,
+    /// Its id.
+    pub call: CallId,
+    /// The tool that was called.
+    pub tool: String,
+    /// When it began.
+    pub started: SystemTime,
+    digest: [u8; 32],
+    fenced: bool,
+}
+
+impl Ledger {
+    /// Makes a ledger that is part of a host: it tells what happens, ends with `stopping`, and survives as far as it is
+    /// durable, if there is a state directory. Whoever has it must hold the [`Lock`](crate::state_dir::Lock) of it.
+    ///
+    /// Returns the calls that were interrupted, too. They have to be [settled](Ledger::settle) before a repeat can come.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be used, or was written by a later version.
+    pub(crate) fn open(
+        limits: Limits,
+        kept: Option<(&StateDir, Durability)>,
+        listener: Box<dyn Listener>,
+        stopping: CancellationToken,
+    ) -> io::Result<(Self, Vec<Interrupted>)> {
+        let (journal, recovered) = match kept {
+            Some((directory, durability)) => Journal::open(directory, &limits, durability)?,
+            None => (Journal::none(), Vec::new()),
+        };
+        let ledger = Self::with(limits, journal, Some(listener), stopping);
+        let now = Instant::now();
+        let mut interrupted = Vec::new();
+        let mut calls = ledger.shared.calls();
+        for call in recovered {
+            let at = before(now, call.age);
+            let Recovered {
+                chat,
+                call,
+                what,
+                fenced,
+                age,
+            } = call;
+            let record = match what {
+                Remains::Interrupted { digest, tool } => {
+                    interrupted.push(Interrupted {
+                        chat,
+                        call,
+                        tool,
+                        started: SystemTime::now() - age,
+                        digest,
+                        fenced,
+                    });
+                    continue;
+                }
+                Remains::Ended {
+                    digest,
+                    outcome: Some(outcome),
+                } => {
+                    calls.bytes += outcome.size();
+                    Record::Ended {
+                        digest,
+                        fenced,
+                        outcome,
+                        at,
+                    }
+                }
+                Remains::Ended {
+                    digest,
+                    outcome: None,
+                } => Record::Gone { digest, fenced, at },
+                Remains::Fence => Record::Fenced { at },
+            };
+            calls.entries.insert((chat, call), record);
+        }
+        calls.sweep(&ledger.shared.limits);
+        drop(calls);
+        Ok((ledger, interrupted))
+    }
+
+    /// Says what is known of an interrupted call. It will not run again.
+    pub(crate) async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
+        let outcome = Arc::new(outcome);
+        let Interrupted {
+            chat, call, digest, ..
+        } = interrupted;
+        self.shared.journal.ended(chat, digest, &outcome).await;
+        let mut calls = self.shared.calls();
+        calls.bytes += outcome.size();
+        let record = Record::Ended {
+            digest: *digest,
+            fenced: interrupted.fenced,
+            outcome,
+            at: Instant::now(),
+        };
+        calls.entries.insert((chat.clone(), call.clone()), record);
+    }
+}
+
+/// Returns the moment so long ago, or as long ago as can be said.
+fn before(now: Instant, age: Duration) -> Instant {
+    now.checked_sub(age).unwrap_or(now)
+}

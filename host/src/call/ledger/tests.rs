@@ -1,0 +1,217 @@
+//! What the ledger promises, without a host around it.
+
+mod cancelling;
+mod restart;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::call::Arguments;
+use crate::tool::{Content, Reply};
+
+fn request(chat: &str, id: &str, arguments: &str) -> Request {
+    Request::new(
+        chat.parse().unwrap(),
+        id.parse().unwrap(),
+        "t",
+        Arguments::parse(arguments).unwrap(),
+    )
+}
+
+fn outcome(text: &str) -> Outcome {
+    let content = vec![Content::Text { text: text.into() }];
+    Outcome {
+        id: "call".parse().unwrap(),
+        tool: "t".into(),
+        result: Ok(Reply {
+            content,
+            is_error: false,
+        }),
+        cancelled: false,
+        processes: Vec::new(),
+        duration: Duration::ZERO,
+        queued: Duration::ZERO,
+    }
+}
+
+fn admitted<R, E>(execution: R) -> Result<Admitted<R>, E> {
+    Ok(Admitted {
+        execution,
+        read_only: false,
+    })
+}
+
+async fn run(
+    ledger: &Ledger,
+    request: &Request,
+    runs: &Arc<AtomicUsize>,
+) -> Result<String, Refused> {
+    let runs = Arc::clone(runs);
+    let execution = async move { outcome(&runs.fetch_add(1, Ordering::SeqCst).to_string()) };
+    let outcome = ledger
+        .run(&Arc::new(request.clone()), |_| admitted(execution))
+        .await?;
+    match &outcome.result.as_ref().unwrap().content[0] {
+        Content::Text { text } => Ok(text.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_repeat_gets_the_saved_outcome() {
+    let (ledger, runs) = (Ledger::default(), Arc::default());
+    for _ in 0..3 {
+        assert_eq!(
+            run(&ledger, &request("a", "1", "{\"x\":1}"), &runs)
+                .await
+                .unwrap(),
+            "0"
+        );
+    }
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{ \"x\": 1.0 }"), &runs)
+            .await
+            .unwrap(),
+        "0"
+    );
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{\"x\":2}"), &runs).await,
+        Err(Refused::InputMismatch)
+    );
+    let other_tool = Request {
+        tool: "u".into(),
+        ..request("a", "1", "{\"x\":1}")
+    };
+    assert_eq!(
+        run(&ledger, &other_tool, &runs).await,
+        Err(Refused::InputMismatch)
+    );
+    assert_eq!(
+        run(&ledger, &request("a", "2", "{\"x\":1}"), &runs)
+            .await
+            .unwrap(),
+        "1"
+    );
+    assert_eq!(
+        run(&ledger, &request("b", "1", "{\"x\":2}"), &runs)
+            .await
+            .unwrap(),
+        "2"
+    );
+}
+
+#[tokio::test]
+async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
+    let ledger = Ledger::default();
+    let request = Arc::new(request("a", "1", "{}"));
+    let (go, gate) = oneshot::channel::<()>();
+    let first = ledger.run(&request, |_| {
+        admitted::<_, Refused>(async move {
+            gate.await.unwrap();
+            outcome("once")
+        })
+    });
+    let mut first = Box::pin(first);
+    assert!(futures_util::poll!(first.as_mut()).is_pending());
+    drop(first);
+    let again =
+        |_| -> Result<Admitted<std::future::Ready<Outcome>>, Refused> { panic!("ran twice") };
+    let others = (0..10).map(|_| ledger.run(&request, again));
+    let mut others = Box::pin(futures_util::future::join_all(others));
+    assert!(futures_util::poll!(others.as_mut()).is_pending());
+    go.send(()).unwrap();
+    for outcome in others.await {
+        assert!(!outcome.unwrap().is_error());
+    }
+}
+
+#[tokio::test]
+async fn a_refused_admission_leaves_no_trace() {
+    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let request = Arc::new(request("a", "1", "{}"));
+    let busy = Refused::Busy("busy".into());
+    let refused = ledger
+        .run(&request, |_| {
+            Err::<Admitted<std::future::Ready<Outcome>>, _>(busy.clone())
+        })
+        .await;
+    assert_eq!(refused.unwrap_err(), busy);
+    assert_eq!(run(&ledger, &request, &runs).await.unwrap(), "0");
+}
+
+#[tokio::test]
+async fn a_panic_is_saved_as_a_failure() {
+    let ledger = Ledger::default();
+    let request = Arc::new(request("a", "1", "{}"));
+    for _ in 0..2 {
+        let outcome = ledger
+            .run(&request, |_| {
+                admitted::<_, Refused>(async { panic!("boom") })
+            })
+            .await
+            .unwrap();
+        assert_eq!(outcome.state(), crate::call::State::Failed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_go_first_and_ids_later() {
+    let limits = Limits {
+        keep_per_chat: 1,
+        ..Limits::default()
+    };
+    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
+    tokio::time::advance(Duration::from_secs(1)).await;
+    run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
+    tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{}"), &runs).await,
+        Err(Refused::Gone)
+    );
+    assert_eq!(
+        run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap(),
+        "1"
+    );
+    tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap(),
+        "2"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_are_bounded() {
+    let (ledger, runs) = (
+        Ledger::new(Limits {
+            bytes: 8000,
+            ..Limits::default()
+        }),
+        Arc::default(),
+    );
+    for id in 0..20 {
+        tokio::time::advance(Duration::from_millis(1)).await;
+        run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
+            .await
+            .unwrap();
+    }
+    // There is room for a few outcomes and one or two fences; the first ids are forgotten altogether.
+    let (known, gone) = {
+        let calls = ledger.shared.calls();
+        let is_gone = |record: &&Record| matches!(record, Record::Gone { .. });
+        assert!(calls.bytes <= 8000);
+        (
+            calls.entries.len(),
+            calls.entries.values().filter(is_gone).count(),
+        )
+    };
+    assert!((1..=2).contains(&gone) && known < 20, "{gone} of {known}");
+    assert_eq!(
+        run(&ledger, &request("a", "19", "{}"), &runs)
+            .await
+            .unwrap(),
+        "19"
+    );
+}

@@ -1,0 +1,91 @@
+//! What is said of calls that ran while an earlier host stopped.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::call::{Interrupted, Ledger, Outcome};
+use crate::id::CallId;
+use crate::process::{Info, Registry, State};
+use crate::tool::{ErrorKind, ToolError};
+
+/// How much of the saved output of each process is in the reply, in bytes from its end.
+const TAIL: u64 = 4096;
+
+/// How many processes of a call are looked for among those of its chat.
+const PROCESSES: usize = 10_000;
+
+/// Gives every interrupted call its reply: that nobody knows what came of it, with what its processes have left.
+pub(super) async fn settle(ledger: &Ledger, interrupted: Vec<Interrupted>, registry: &Registry) {
+    for call in interrupted {
+        let (infos, _) = registry.list(&call.chat, false, PROCESSES);
+        let mut infos: Vec<_> = infos
+            .into_iter()
+            .filter(|info| is_of(info, &call.call))
+            .collect();
+        infos.sort_by_key(|info| info.started);
+        let mut text = String::from(
+            "outcome unknown: the host stopped while this call ran; it was not run again",
+        );
+        for info in &infos {
+            describe(&mut text, &call, info, registry).await;
+        }
+        tracing::warn!(
+            chat = %call.chat,
+            call = %call.call,
+            tool = call.tool,
+            "the call was interrupted by the end of an earlier host; its outcome is unknown"
+        );
+        let last = infos.iter().filter_map(|info| info.exited).max();
+        let ran = last.unwrap_or(call.started).duration_since(call.started);
+        let outcome = Outcome {
+            id: call.call.clone(),
+            tool: call.tool.clone(),
+            result: Err(ToolError::new(ErrorKind::UnknownOutcome, text)),
+            cancelled: false,
+            processes: infos.into_iter().map(|info| info.id).collect(),
+            duration: ran.unwrap_or_default(),
+            queued: Duration::ZERO,
+        };
+        ledger.settle(&call, outcome).await;
+    }
+}
+
+fn is_of(info: &Info, call: &CallId) -> bool {
+    let key = info.key.as_deref();
+    key.and_then(CallId::of_start_key).as_ref() == Some(call)
+}
+
+/// Adds what is known of a process. Commands and output are for a model to read, and are as long as they are.
+async fn describe(text: &mut String, call: &Interrupted, info: &Info, registry: &Registry) {
+    let state = match &info.state {
+        State::Running => "still runs".to_owned(),
+        State::Lingering(_) => "has exited, and something that it started still runs".to_owned(),
+        State::Exited(status) => match (status.code, &status.signal) {
+            (Some(code), _) => format!("had exited with code {code}"),
+            (None, Some(signal)) => format!("was ended by {signal}"),
+            (None, None) => "had exited".to_owned(),
+        },
+        State::Lost(why) => format!("was lost ({why})"),
+    };
+    _ = write!(
+        text,
+        "\n\nProcess {} (`{}`) {state}. It wrote {} bytes",
+        info.id, info.command, info.total
+    );
+    let since = info.total.saturating_sub(TAIL);
+    let most = usize::try_from(TAIL).unwrap_or(usize::MAX);
+    let Ok(process) = registry.get(&call.chat, &info.id) else {
+        return;
+    };
+    let chunk = process.read(since, most).await;
+    if chunk.data.is_empty() {
+        text.push('.');
+        return;
+    }
+    let which = match chunk.offset {
+        0 => "They were".to_owned(),
+        from => format!("Those from {from} on were"),
+    };
+    let output = String::from_utf8_lossy(&chunk.data);
+    _ = write!(text, ". {which}:\n{output}");
+}
