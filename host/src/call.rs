@@ -6,7 +6,7 @@ mod ledger;
 mod outcome;
 
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
-pub use journal::Durability;
+pub use journal::{Durability, UnknownDurability};
 pub(crate) use ledger::Listener;
 pub use ledger::{Admitted, Cancelled, Interrupted, Ledger, Limits, Refused, Standing, Stats};
 pub use outcome::{Outcome, State};

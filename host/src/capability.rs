@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -166,6 +166,17 @@ pub(crate) struct Call {
     pub(crate) started: Started,
 }
 
+impl Call {
+    /// Returns whether the call is cancelled, for a guest that hears of it by that.
+    fn tell_cancelled(&self) -> bool {
+        let cancelled = self.cancelled.is_cancelled();
+        if cancelled {
+            self.started.heard.store(true, Ordering::Relaxed);
+        }
+        cancelled
+    }
+}
+
 /// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Started {
@@ -173,6 +184,8 @@ pub(crate) struct Started {
     starting: TaskTracker,
     /// How many starts were asked for.
     asked: Arc<AtomicU64>,
+    /// Whether the guest was told that the call is cancelled.
+    heard: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -185,6 +198,11 @@ impl Started {
     /// Counts a start, and returns its place in the order of those of the call, from 0 on.
     fn next(&self) -> u64 {
         self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns whether the guest was told that the call is cancelled.
+    pub(crate) fn heard_of_cancellation(&self) -> bool {
+        self.heard.load(Ordering::Relaxed)
     }
 
     fn push(&self, process: StartedProcess) {

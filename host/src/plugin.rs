@@ -1,5 +1,6 @@
 //! Plugins: compiling, loading, limiting and running components. The only part that names wasmtime, besides `capability`.
 
+mod aftermath;
 mod approve;
 mod cache;
 mod chats;

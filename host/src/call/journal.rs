@@ -26,6 +26,23 @@ pub enum Durability {
     Power,
 }
 
+/// A text that names no durability.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no durability {0:?}: it is host or power")]
+pub struct UnknownDurability(String);
+
+impl std::str::FromStr for Durability {
+    type Err = UnknownDurability;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDurability> {
+        match text {
+            "host" => Ok(Self::Host),
+            "power" => Ok(Self::Power),
+            other => Err(UnknownDurability(other.to_owned())),
+        }
+    }
+}
+
 /// One fact about a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

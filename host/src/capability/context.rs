@@ -41,7 +41,7 @@ impl Host for View<'_> {
             .scope
             .call
             .as_ref()
-            .is_some_and(|call| call.cancelled.is_cancelled()))
+            .is_some_and(|call| call.tell_cancelled()))
     }
 
     async fn attribute(&mut self, name: String) -> Result<Option<String>> {

@@ -25,7 +25,7 @@ fn writable(scope: &Scope) -> Answer<&Call> {
         return Err(wit::Error::Denied(text.into()));
     }
     let call = call(scope)?;
-    if call.cancelled.is_cancelled() {
+    if call.tell_cancelled() {
         return Err(wit::Error::Failed("the call was cancelled".into()));
     }
     Ok(call)

@@ -62,7 +62,7 @@ impl wit::Host for View<'_> {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
         };
-        if call.cancelled.is_cancelled() {
+        if call.tell_cancelled() {
             return Ok(Err(wit::Error::Failed("the call was cancelled".into())));
         }
         let background = options.background;
@@ -177,6 +177,7 @@ impl wit::HostProcess for View<'_> {
                 biased;
                 waited = call.workspace.wait(chat, id, wait) => waited?,
                 () = call.cancelled.cancelled() => {
+                    call.tell_cancelled();
                     let look = process::WaitOptions::default();
                     let now = call.workspace.wait(chat, id, look).await?;
                     return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });

@@ -10,6 +10,7 @@ use clap::builder::FalseyValueParser;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files, oversight, plugins};
+use crate::call::Durability;
 use crate::config::{Config, Watcher};
 use crate::host::{Host, PluginSet};
 use crate::server::Surfaces;
@@ -30,6 +31,15 @@ pub(super) struct Options {
     /// the files of the workspace
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
+    /// What the records of calls survive: the end of the host, or of the machine as well. With `power`, a call takes two
+    /// waits for the disk more, and does not run if it cannot be written down
+    #[arg(
+        long,
+        value_name = "host|power",
+        env = "TOOLHOST_DURABILITY",
+        default_value = "host"
+    )]
+    durability: Durability,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -59,6 +69,7 @@ pub(super) async fn run(
         let host = common.start(embedded, |builder| {
             let processes = options.processes.kept(common, prepared.clone())?;
             let builder = options.files.configure(builder.processes(processes));
+            let builder = builder.durability(options.durability);
             Ok(oversight.configure(builder))
         });
         let host = host.await?;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 
+use super::aftermath;
 use super::approve::{Case, approve};
 use super::chats::ChatPlace;
 use super::failure::{Failure, Instantiating, Reached};
@@ -29,7 +30,6 @@ use crate::capability::{Allowance, Call, LineLog, Scope, Started};
 use crate::files::Work;
 use crate::id::{CallId, ChatId};
 use crate::metrics::LimitKind;
-use crate::process::Signal;
 use crate::tool::{Definition, Reply, ToolError};
 use crate::workspace::Workspace;
 
@@ -111,24 +111,20 @@ impl Plugin {
         let mut tally = Tally::begin(trail, tool, &request, began);
         let started = Started::default();
         let ran = self.run(began, tool, &request, &context, &started, &mut tally);
-        let result = ran.await;
-        let cancelled = context.cancelled.is_cancelled();
-        let replied = result.as_ref().is_ok() && !cancelled;
+        let mut result = ran.await;
+        // A guest that replied without having heard of a cancellation has finished: what it says of its processes holds.
+        let heard = result.is_err() || started.heard_of_cancellation();
+        let cancelled = heard && context.cancelled.is_cancelled();
+        let replied = result.is_ok() && !cancelled;
         let processes = started.all().await;
-        for process in processes
-            .iter()
-            .filter(|process| !process.background && !replied)
-        {
-            // Nobody was told about it: the call that it served has gone.
-            let chat = &request.chat;
-            if let Err(error) = context
-                .workspace
-                .signal(chat, &process.id, Signal::Terminate, None)
-                .await
-            {
-                tracing::debug!(process = process.id, %error, "failed to end the process of a failed call");
-            }
-        }
+        aftermath::settle(
+            &context.workspace,
+            &request.chat,
+            &processes,
+            replied,
+            &mut result,
+        )
+        .await;
         let processes: Vec<String> = processes.into_iter().map(|process| process.id).collect();
         tally.end(&result, &processes);
         Outcome {
