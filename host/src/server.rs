@@ -65,7 +65,7 @@ fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
     let routes = match &surfaces.host {
         Some(host) => Router::new()
             .route("/metrics", get(metrics::text))
-            .merge(v1::router())
+            .merge(v1::routes())
             .with_state(host.clone()),
         None => Router::new(),
     };

@@ -1,23 +1,23 @@
 //! Version 1 of the API: tools, calls and chats, for chat servers; plugins, for operators.
+//!
+//! Each module has its routes with their description ([`utoipa::path`]), of which `/openapi.json` is made. An operation names
+//! the codes of the problems that it can answer with, besides those that every operation can, in an extension `x-problems`;
+//! `openapi::complete` makes the responses of them.
 
 mod calls;
 mod chats;
 mod plugins;
 mod tools;
 
-use axum::Router;
-use axum::routing::{delete, get, post, put};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::host::Host;
 
-/// Returns the routes.
-pub(super) fn router() -> Router<Host> {
-    Router::new()
-        .route("/v1/tools", get(tools::list))
-        .route("/v1/chats/{chat}/calls/{call}", put(calls::put))
-        .route("/v1/chats/{chat}", delete(chats::delete))
-        .route("/v1/plugins", get(plugins::list))
-        .route("/v1/plugins/{name}/enable", post(plugins::enable))
-        .route("/v1/plugins/{name}/disable", post(plugins::disable))
-        .route("/v1/plugins/{name}/reload", post(plugins::reload))
+/// Returns the routes, and their description.
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default()
+        .merge(tools::routes())
+        .merge(calls::routes())
+        .merge(chats::routes())
+        .merge(plugins::routes())
 }

@@ -8,6 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::call::{Arguments, Request};
 use crate::host::Host;
@@ -28,7 +30,14 @@ struct CallBody<'a> {
     attributes: BTreeMap<String, String>,
 }
 
-pub(super) async fn put(
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default().routes(routes!(put))
+}
+
+#[utoipa::path(put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls", params(
+    ("chat" = String, Path), ("call" = String, Path),
+))]
+async fn put(
     State(host): State<Host>,
     Path((chat, call)): Path<(String, String)>,
     request: HttpRequest,

@@ -4,16 +4,33 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::host::{Host, PluginError, PluginInfo};
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
 
-pub(super) async fn list(State(host): State<Host>) -> Json<Value> {
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(enable))
+        .routes(routes!(disable))
+        .routes(routes!(reload))
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/plugins",
+    operation_id = "listPlugins",
+    tag = "plugins"
+)]
+async fn list(State(host): State<Host>) -> Json<Value> {
     Json(json!({ "plugins": host.plugins() }))
 }
 
-pub(super) async fn enable(
+#[utoipa::path(post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins", params(("name" = String, Path)))]
+async fn enable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
@@ -22,7 +39,8 @@ pub(super) async fn enable(
     Ok(Json(host.enable_plugin(&name, true).await?))
 }
 
-pub(super) async fn disable(
+#[utoipa::path(post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins", params(("name" = String, Path)))]
+async fn disable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
@@ -31,7 +49,8 @@ pub(super) async fn disable(
     Ok(Json(host.enable_plugin(&name, false).await?))
 }
 
-pub(super) async fn reload(
+#[utoipa::path(post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins", params(("name" = String, Path)))]
+async fn reload(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,

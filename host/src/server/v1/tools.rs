@@ -4,18 +4,25 @@ use axum::Json;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::Value;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::host::Host;
 use crate::server::problem::Problem;
 use crate::tool::Format;
 
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default().routes(routes!(list))
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Parameters {
+struct Parameters {
     format: Option<String>,
 }
 
-pub(super) async fn list(
+#[utoipa::path(get, path = "/v1/tools", operation_id = "listTools", tag = "tools")]
+async fn list(
     State(host): State<Host>,
     Query(parameters): Query<Parameters>,
 ) -> Result<Json<Value>, Problem> {
