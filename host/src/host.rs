@@ -316,6 +316,11 @@ impl Host {
         live
     }
 
+    /// Returns whether the host is shutting down, and refuses new calls.
+    pub fn is_stopping(&self) -> bool {
+        self.inner.stopping.is_cancelled()
+    }
+
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn hurry(&self) {
         self.inner.workspace.hurry();

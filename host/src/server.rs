@@ -8,7 +8,9 @@ mod body;
 mod connections;
 mod headers;
 mod health;
+mod limits;
 mod metrics;
+mod openapi;
 mod problem;
 mod surfaces;
 mod v1;
@@ -18,10 +20,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::get;
+use utoipa::openapi::OpenApi;
 
 use crate::call::MAX_ARGUMENTS;
-use health::Health;
+use health::Watched;
+use limits::Limits;
 
 pub use access::{Access, InvalidToken, LocalAddress, Principal, Scope, Token};
 pub use connections::serve;
@@ -37,19 +40,29 @@ const ENVELOPE: usize = 64 << 10;
 pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
     let surfaces = surfaces.into();
     let access = Arc::new(access);
+    let limited = from_fn_with_state(Limits::new(), limits::admit);
     // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
-    let health = Health {
+    let watched = Watched {
         access: Arc::clone(&access),
         processes: Arc::clone(&surfaces.processes),
+        host: surfaces.host.clone(),
     };
-    let mut routes = Router::new()
-        .route("/healthz", get(health::healthz))
-        .with_state(health)
-        .merge(api(&surfaces, &access));
+    let (mut open, described) = health::routes().with_state(watched).split_for_parts();
+    if surfaces.host.is_some() {
+        open = open.merge(openapi::page());
+    }
+    let token = from_fn_with_state(Arc::clone(&access), access::require_token);
+    // Who may ask is known before a place is taken.
+    let api = api(&surfaces, described)
+        .layer(limited.clone())
+        .layer(token);
+    let mut routes = open
+        .method_not_allowed_fallback(problem::no_method)
+        .merge(api);
     if surfaces.agent {
         let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
         let agent = agent::router(surfaces.processes, surfaces.files, surfaces.grant);
-        routes = routes.merge(agent.layer(token));
+        routes = routes.merge(agent.layer(limited).layer(token));
     }
     routes
         .layer(from_fn(problem::in_a_body))
@@ -60,21 +73,19 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .layer(from_fn(agent::in_its_form))
 }
 
-/// Returns the routes of a host's tools, if there is a host, and what answers where there is no route.
-fn api(surfaces: &Surfaces, access: &Arc<Access>) -> Router {
+/// Returns the routes of a host's tools with their description, if there is a host, and what answers where there is no route.
+fn api(surfaces: &Surfaces, opened: OpenApi) -> Router {
     let routes = match &surfaces.host {
-        Some(host) => Router::new()
-            .route("/metrics", get(metrics::text))
-            .merge(v1::routes())
-            .with_state(host.clone()),
+        Some(host) => {
+            let api = v1::routes().merge(metrics::routes());
+            let (api, described) = api.with_state(host.clone()).split_for_parts();
+            let description = openapi::empty().merge_from(described).merge_from(opened);
+            api.merge(openapi::routes(description))
+        }
         None => Router::new(),
     };
     routes
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
-        .layer(from_fn_with_state(
-            Arc::clone(access),
-            access::require_token,
-        ))
 }

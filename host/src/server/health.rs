@@ -1,33 +1,121 @@
-//! `GET /healthz`: whether the server is up, and for those with the token how it runs commands.
+//! `GET /healthz` and `/readyz`: whether the server is up, and whether it takes calls; and for those with the token how it runs
+//! commands.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::access::Access;
-use crate::process::Registry;
+use super::problem::Problem;
+use crate::call::Refused;
+use crate::host::Host;
+use crate::process::{Containment, Registry};
 
-/// What the answer is made of.
+/// What the answers are made of.
 #[derive(Clone, Debug)]
-pub(super) struct Health {
+pub(super) struct Watched {
     pub(super) access: Arc<Access>,
     pub(super) processes: Arc<Registry>,
+    pub(super) host: Option<Host>,
 }
 
-/// Without the token, or with a wrong one, there is nothing in it that is worth knowing. Either is no error: whoever
-/// watches the server needs no token.
-pub(super) async fn healthz(State(health): State<Health>, headers: HeaderMap) -> Json<Value> {
-    if health.access.check_token(&headers).is_err() {
-        return Json(json!({ "status": "ok" }));
+pub(super) fn routes() -> OpenApiRouter<Watched> {
+    OpenApiRouter::default()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+}
+
+/// That the server is up; with a token also how it runs commands.
+#[derive(Debug, Serialize, ToSchema)]
+struct Health {
+    #[schema(inline)]
+    status: Status,
+    /// The version of Toolhost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    version: Option<&'static str>,
+    /// How commands are held together, and why not better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false)]
+    containment: Option<Containment>,
+    /// The directory in which commands run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    workspace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Processes, required = false)]
+    processes: Option<Processes>,
+}
+
+/// Always `ok`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+}
+
+/// Processes of all chats.
+#[derive(Debug, Serialize, ToSchema)]
+struct Processes {
+    /// How many are live.
+    live: usize,
+}
+
+/// Tells whether the server is up
+///
+/// Open to everybody; what is worth knowing is there only with a token. A wrong one is no error: whoever watches the server
+/// needs none.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "server", security(()),
+    responses((status = 200, description = "The server is up.", body = Health)),
+)]
+async fn healthz(State(state): State<Watched>, headers: HeaderMap) -> Json<Health> {
+    let known = state.access.check_token(&headers).is_ok();
+    let registry = known.then_some(&state.processes);
+    Json(Health {
+        status: Status::Ok,
+        version: known.then_some(env!("CARGO_PKG_VERSION")),
+        containment: registry.map(|registry| registry.containment()),
+        workspace: registry.map(|registry| registry.workspace().to_string_lossy().into_owned()),
+        processes: registry.map(|registry| Processes {
+            live: registry.live(),
+        }),
+    })
+}
+
+/// That the server takes calls.
+#[derive(Debug, Serialize, ToSchema)]
+struct Ready {
+    #[schema(inline)]
+    status: ReadyStatus,
+}
+
+/// Always `ready`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ReadyStatus {
+    Ready,
+}
+
+/// Tells whether the server takes calls
+///
+/// Open to everybody. While the server shuts down it lets calls end and takes no new ones.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
+    responses((status = 200, description = "The server takes calls.", body = Ready)),
+    extensions(("x-problems" = json!(["shutting_down"]))),
+)]
+async fn readyz(State(state): State<Watched>) -> Result<Json<Ready>, Problem> {
+    if state.host.is_some_and(|host| host.is_stopping()) {
+        return Err(Refused::Closed.into());
     }
-    Json(json!({
-        "status": "ok",
-        "version": env!("CARGO_PKG_VERSION"),
-        "containment": health.processes.containment(),
-        "workspace": health.processes.workspace().to_string_lossy(),
-        "processes": { "live": health.processes.live() },
+    Ok(Json(Ready {
+        status: ReadyStatus::Ready,
     }))
 }

@@ -1,16 +1,58 @@
 //! Errors as problem documents (RFC 9457), and the one place that maps failures to status codes.
 
+mod kinds;
+
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::call::{InvalidArguments, Refused};
 use crate::host::CallError;
 use crate::id::InvalidId;
 use crate::process;
+use crate::server::body::BodyError;
+pub(super) use kinds::{KINDS, Kind};
+
+/// What the `type` of a problem begins with; its code follows.
+pub(super) const URN: &str = "urn:toolhost:problem:";
+
+/// The most bytes of a detail: texts of clients are in it.
+const MAX_DETAIL: usize = 2048;
+
+/// After how many seconds to ask again where nothing better is known: of a place that is free soon, and of a service that is
+/// away.
+const SOON: u64 = 1;
+const LATER: u64 = 5;
+
+/// A problem as clients read it (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(super) struct Document<'a> {
+    /// The kind of problem, which stays the same: `urn:toolhost:problem:` and the code.
+    #[schema(value_type = String, format = "uri")]
+    r#type: String,
+    /// What problems of this kind mean.
+    title: &'a str,
+    /// The status code of the response.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// A word for programs; the list is closed.
+    #[schema(schema_with = codes)]
+    code: &'a str,
+    /// What is wrong with this request, and what to do about it.
+    detail: &'a str,
+}
+
+fn codes() -> utoipa::openapi::schema::Object {
+    utoipa::openapi::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::Type::String)
+        .enum_values(Some(KINDS.iter().map(|kind| kind.code)))
+        .build()
+}
 
 /// What is wrong, beside an error response, for a layer that answers in another form.
 #[derive(Clone, Debug)]
@@ -29,10 +71,15 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        let mut detail = detail.into();
+        if detail.len() > MAX_DETAIL {
+            detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
+            detail.push('…');
+        }
         Self {
             status,
             code,
-            detail: detail.into(),
+            detail,
             retry_after: None,
         }
     }
@@ -45,22 +92,36 @@ impl Problem {
     pub(super) fn broken_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
     }
+
+    /// There is no place now, and nothing ran.
+    pub(super) fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+    }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let title = self.status.canonical_reason().unwrap_or("Error");
-        let body = json!({
-            "type": "about:blank", "title": title, "status": self.status.as_u16(), "code": self.code, "detail": self.detail,
-        });
-        let mut response = (self.status, body.to_string()).into_response();
+        let title = Kind::of(self.code).map(|kind| kind.title);
+        let document = Document {
+            r#type: format!("{URN}{}", self.code),
+            title: title.or(self.status.canonical_reason()).unwrap_or("Error"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: &self.detail,
+        };
+        let mut response = (self.status, axum::Json(document)).into_response();
         response.extensions_mut().insert(Detail(self.detail));
         let headers = response.headers_mut();
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if let Some(seconds) = self.retry_after {
+        let retry_after = self.retry_after.or(match self.status {
+            StatusCode::TOO_MANY_REQUESTS => Some(SOON),
+            StatusCode::SERVICE_UNAVAILABLE => Some(LATER),
+            _ => None,
+        });
+        if let Some(seconds) = retry_after {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
@@ -92,6 +153,18 @@ impl From<InvalidArguments> for Problem {
     }
 }
 
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BodyError::Slow => Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", detail),
+            BodyError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail),
+            BodyError::Broken(_) => Self::broken_request(detail),
+            BodyError::Busy(_) => Self::busy(detail),
+        }
+    }
+}
+
 impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
         let (status, code) = match &error {
@@ -114,10 +187,21 @@ impl From<CallError> for Problem {
             CallError::Refused(refused) => refused.retry_after(),
             CallError::UnknownTool { .. } => None,
         };
+        let detail = match &error {
+            // Which others there are is not for everybody.
+            CallError::UnknownTool { name, .. } => format!("there is no tool {name:?}"),
+            CallError::Refused(refused) => refused.to_string(),
+        };
         Self {
             retry_after,
-            ..Self::new(status, code, error.to_string())
+            ..Self::new(status, code, detail)
         }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        CallError::Refused(refused).into()
     }
 }
 
@@ -159,12 +243,15 @@ pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
     if !plain || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
-    const MAX_DETAIL: usize = 4096;
-    let detail = axum::body::to_bytes(response.into_body(), MAX_DETAIL)
+    const MAX_TEXT: usize = 4096;
+    let detail = axum::body::to_bytes(response.into_body(), MAX_TEXT)
         .await
         .unwrap_or_default();
     let code = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
+        StatusCode::NOT_FOUND => "not_found",
+        StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
         _ if status.is_client_error() => "broken_request",
         _ => "internal",
     };

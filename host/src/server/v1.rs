@@ -6,8 +6,10 @@
 
 mod calls;
 mod chats;
+mod paths;
 mod plugins;
 mod tools;
+mod wire;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -11,21 +11,23 @@ use crate::server::body::{self, BodyError};
 
 /// Reads the body of a request and decodes it.
 pub(super) async fn read<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
-    let bytes = match body::read(request).await {
-        Ok(bytes) => bytes,
-        Err(BodyError::Refused(rejection))
-            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE =>
-        {
-            let message = format!("Request body must have at most {BODY_BYTES} bytes.");
-            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+    let read = body::read(request, BODY_BYTES).await;
+    let read = read.map_err(|error| match error {
+        BodyError::TooLarge(most) => {
+            let message = format!("Request body must have at most {most} bytes.");
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         }
-        Err(BodyError::Refused(rejection)) => return Err(not_json(rejection.body_text())),
-        Err(BodyError::Slow) => {
+        BodyError::Broken(detail) => not_json(detail),
+        BodyError::Slow => {
             let message = "Request body took too long.";
-            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
         }
-    };
-    decode(&bytes).map_err(not_json)
+        BodyError::Busy(busy) => {
+            let message = "The server is busy.";
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, message).detail(busy.to_string())
+        }
+    })?;
+    decode(&read.bytes).map_err(not_json)
 }
 
 fn not_json(detail: String) -> ApiError {

@@ -1,69 +1,254 @@
-//! `PUT /v1/chats/{chat}/calls/{call}`: runs a call, or returns what came of it.
+//! `/v1/chats/{chat}/calls`: running tools, looking at calls, and cancelling them.
 
-use std::collections::BTreeMap;
+mod request;
 
-use axum::Json;
 use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::StatusCode;
+use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use axum::{Extension, Json};
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::call::{Arguments, Request};
+use super::paths::{CallPath, ChatPath};
+use super::wire;
+use crate::call::{Cancelled, Outcome, Refused, Standing};
 use crate::host::Host;
-use crate::server::body::{self, BodyError};
+use crate::id::{CallId, ChatId};
+use crate::server::access::{Principal, Scope};
+use crate::server::limits::Place;
 use crate::server::problem::Problem;
-
-/// What a client sends.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CallBody<'a> {
-    /// The name of the tool.
-    tool: String,
-    /// The arguments; absent: none.
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-    /// What the client says about itself.
-    #[serde(default)]
-    attributes: BTreeMap<String, String>,
-}
+use request::CallRequest;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::default().routes(routes!(put))
+    OpenApiRouter::default()
+        .routes(routes!(put, get, delete))
+        .routes(routes!(post))
 }
 
-#[utoipa::path(put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls", params(
-    ("chat" = String, Path), ("call" = String, Path),
-))]
+/// A call that has not ended.
+#[derive(Serialize, ToSchema)]
+struct RunningCall {
+    /// The id of the call.
+    id: String,
+    /// The tool that was called.
+    tool: String,
+    #[schema(inline)]
+    state: LiveState,
+    /// How long ago it began.
+    running_ms: u64,
+}
+
+/// Always `running`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum LiveState {
+    Running,
+}
+
+/// A call that was cancelled before it arrived. It did not run, and will not.
+#[derive(Serialize, ToSchema)]
+struct FencedCall {
+    /// The id of the call.
+    id: String,
+    #[schema(inline)]
+    state: FencedState,
+    /// Always `true`.
+    fenced: bool,
+}
+
+/// Always `cancelled`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum FencedState {
+    Cancelled,
+}
+
+/// Where a call stands.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it is there for its schema only")]
+enum Call {
+    Ended(wire::Outcome),
+    Running(RunningCall),
+    Fenced(FencedCall),
+}
+
+/// Calls a tool, or returns what came of that
+///
+/// The id makes it safe to repeat: a call runs once. Repeats while it runs wait for the same end, and get the same bytes;
+/// later repeats get them from what was saved, for an hour and longer. The connection may be lost meanwhile; the call goes on.
+///
+/// A tool that fails is no problem but a reply, with `is_error`.
+#[utoipa::path(
+    put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls",
+    params(CallPath),
+    request_body = CallRequest,
+    responses((status = 200, description = "The call has ended.", body = wire::Outcome)),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down"
+    ]))),
+)]
 async fn put(
     State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Extension(place): Extension<Place>,
     Path((chat, call)): Path<(String, String)>,
     request: HttpRequest,
 ) -> Result<Response, Problem> {
-    let (chat, id) = (chat.parse()?, call.parse()?);
-    let body = match body::read(request).await {
-        Ok(body) => body,
-        Err(BodyError::Refused(rejection)) => return Ok(rejection.into_response()),
-        Err(error @ BodyError::Slow) => {
-            let status = StatusCode::REQUEST_TIMEOUT;
-            return Err(Problem::new(status, "slow_body", error.to_string()));
-        }
-    };
-    let body: CallBody<'_> = serde_json::from_slice(&body).map_err(|error| {
-        Problem::broken_request(format!("the body is not what this takes: {error}"))
-    })?;
-    let arguments = Arguments::parse(body.arguments.map_or("{}", RawValue::get))?;
-    let request = Request {
-        chat,
-        id,
-        tool: body.tool,
-        arguments,
-        attributes: body.attributes,
-        max_wait: None,
-    };
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Call, &chat)?;
+    let call = request::read(request, &chat, &id).await?;
+    let _caller = place.caller(&chat, &id)?;
     // Dropped if the client goes away; the call goes on, and a repeat of the request attaches to it.
-    let outcome = host.call(request).await?;
-    Ok(Json(outcome.as_ref()).into_response())
+    let outcome = call.run(&host, &principal).await?;
+    Ok(ended(&outcome))
 }
+
+/// Calls a tool without an id
+///
+/// Every request runs, also one that is sent again after its answer was lost: prefer an id. The reply has the id that the
+/// call was given, and `Location` its address. If the client goes away, the call is cancelled, since nobody knows its id.
+#[utoipa::path(
+    post, path = "/v1/chats/{chat}/calls", operation_id = "runTool", tag = "calls",
+    params(ChatPath),
+    request_body = CallRequest,
+    responses((status = 200, description = "The call has ended.", body = wire::Outcome, headers(
+        ("location" = String, description = "The address of the call.")
+    ))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "unknown_tool", "cancelled", "quarantined", "shutting_down"
+    ]))),
+)]
+async fn post(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(chat): Path<String>,
+    request: HttpRequest,
+) -> Result<Response, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let id = CallId::random();
+    let call = request::read(request, &chat, &id).await?;
+    let mut nameless = Nameless {
+        call: Some((host.clone(), chat.clone(), id.clone())),
+    };
+    let outcome = call.run(&host, &principal).await;
+    nameless.call = None;
+    let location = format!("/v1/chats/{chat}/calls/{id}");
+    Ok(([(LOCATION, location)], ended(outcome?.as_ref())).into_response())
+}
+
+/// Tells where a call stands
+///
+/// What has ended is answered as it was to its caller, with the same bytes.
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
+    params(CallPath),
+    responses((status = 200, description = "The call is known.", body = Call)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone"]))),
+)]
+async fn get(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, call)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Read, &chat)?;
+    let standing = host.standing(&chat, &id);
+    match standing.filter(|standing| may_see(&principal, standing)) {
+        None => Err(unknown(&id)),
+        Some(Standing::Gone) => Err(Refused::Gone.into()),
+        Some(Standing::Ended(outcome)) => Ok(ended(&outcome)),
+        Some(Standing::Live { tool, since }) => {
+            let running = Instant::now().saturating_duration_since(since);
+            Ok(Json(RunningCall {
+                id: id.to_string(),
+                tool,
+                state: LiveState::Running,
+                running_ms: u64::try_from(running.as_millis()).unwrap_or(u64::MAX),
+            })
+            .into_response())
+        }
+        Some(Standing::Fenced) => Ok(Json(FencedCall {
+            id: id.to_string(),
+            state: FencedState::Cancelled,
+            fenced: true,
+        })
+        .into_response()),
+    }
+}
+
+/// Cancels a call, and waits until it has ended
+///
+/// The tool is told and has 2 s to reply with what there is; processes that the call started in the foreground are ended,
+/// and those that it left in the background are not. Nothing else runs under this id: later requests to call with it are
+/// refused. What had ended already is answered as it was.
+#[utoipa::path(
+    delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
+    params(CallPath),
+    responses(
+        (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = wire::Outcome),
+        (status = 204, description = "No such call has arrived. When it does, it will not run."),
+    ),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone", "shutting_down"]))),
+)]
+async fn delete(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, call)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Call, &chat)?;
+    let standing = host.standing(&chat, &id);
+    if standing.is_some_and(|standing| !may_see(&principal, &standing)) {
+        return Err(unknown(&id));
+    }
+    match host.cancel(&chat, &id).await? {
+        Cancelled::Fenced => Ok(StatusCode::NO_CONTENT.into_response()),
+        Cancelled::Gone => Err(Refused::Gone.into()),
+        // It may have arrived between the two.
+        Cancelled::Ended(outcome) if !principal.may_use(&outcome.tool) => Err(unknown(&id)),
+        Cancelled::Ended(outcome) => Ok(ended(&outcome)),
+    }
+}
+
+fn ended(outcome: &Outcome) -> Response {
+    Json(outcome).into_response()
+}
+
+/// Returns whether this is a call of a tool that exists for whoever asks.
+fn may_see(principal: &Principal, standing: &Standing) -> bool {
+    match standing {
+        Standing::Live { tool, .. } => principal.may_use(tool),
+        Standing::Ended(outcome) => principal.may_use(&outcome.tool),
+        Standing::Gone | Standing::Fenced => true,
+    }
+}
+
+fn unknown(id: &CallId) -> Problem {
+    let detail = format!("there is no call {:?} in this chat", id.as_str());
+    Problem::new(StatusCode::NOT_FOUND, "unknown_call", detail)
+}
+
+/// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
+struct Nameless {
+    call: Option<(Host, ChatId, CallId)>,
+}
+
+impl Drop for Nameless {
+    fn drop(&mut self) {
+        let (Some((host, chat, id)), Ok(runtime)) =
+            (self.call.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        runtime.spawn(async move { host.cancel(&chat, &id).await });
+    }
+}
+
+#[cfg(test)]
+mod tests;

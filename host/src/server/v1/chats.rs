@@ -2,10 +2,12 @@
 
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::paths::ChatPath;
 use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
@@ -14,18 +16,44 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(delete))
 }
 
-#[utoipa::path(delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats", params(("chat" = String, Path)))]
+/// What was ended with a chat.
+#[derive(Serialize, ToSchema)]
+struct EndedChat {
+    /// The processes that were live.
+    ended: Vec<EndedProcess>,
+}
+
+/// A process that was live.
+#[derive(Serialize, ToSchema)]
+struct EndedProcess {
+    /// Its id.
+    id: String,
+    /// Its command.
+    command: String,
+}
+
+/// Ends every process of a chat
+///
+/// For when a conversation is over. Its outcomes are still kept for those who repeat a call.
+#[utoipa::path(
+    delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
+    params(ChatPath),
+    responses((status = 200, description = "Nothing of the chat runs.", body = EndedChat)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
+)]
 async fn delete(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(chat): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<EndedChat>, Problem> {
     let chat = chat.parse()?;
     principal.require_chat(Scope::Call, &chat)?;
     let ended = host.end_chat(&chat).await?;
-    let ended: Vec<_> = ended
-        .iter()
-        .map(|info| json!({ "id": info.id, "command": info.command }))
-        .collect();
-    Ok(Json(json!({ "ended": ended })))
+    let ended = ended.into_iter().map(|info| EndedProcess {
+        id: info.id,
+        command: info.command,
+    });
+    Ok(Json(EndedChat {
+        ended: ended.collect(),
+    }))
 }

@@ -1,12 +1,13 @@
-//! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on.
+//! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on. For operators.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::wire;
 use crate::host::{Host, PluginError, PluginInfo};
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
@@ -19,17 +20,38 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(reload))
 }
 
-#[utoipa::path(
-    get,
-    path = "/v1/plugins",
-    operation_id = "listPlugins",
-    tag = "plugins"
-)]
-async fn list(State(host): State<Host>) -> Json<Value> {
-    Json(json!({ "plugins": host.plugins() }))
+#[derive(Serialize)]
+struct Plugins {
+    plugins: Vec<PluginInfo>,
 }
 
-#[utoipa::path(post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins", params(("name" = String, Path)))]
+/// Lists the plugins
+///
+/// Also those that are turned off or do not load, and why.
+#[utoipa::path(
+    get, path = "/v1/plugins", operation_id = "listPlugins", tag = "plugins",
+    responses((status = 200, description = "The plugins.", body = wire::Plugins)),
+    extensions(("x-problems" = json!(["missing_scope"]))),
+)]
+async fn list(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<Plugins>, Problem> {
+    principal.require(Scope::Admin)?;
+    Ok(Json(Plugins {
+        plugins: host.plugins(),
+    }))
+}
+
+/// Turns a plugin on
+///
+/// Until the configuration says something new about it, or the host ends.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
 async fn enable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
@@ -39,7 +61,15 @@ async fn enable(
     Ok(Json(host.enable_plugin(&name, true).await?))
 }
 
-#[utoipa::path(post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins", params(("name" = String, Path)))]
+/// Turns a plugin off
+///
+/// Until the configuration says something new about it, or the host ends. Calls under way go on.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
 async fn disable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
@@ -49,7 +79,15 @@ async fn disable(
     Ok(Json(host.enable_plugin(&name, false).await?))
 }
 
-#[utoipa::path(post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins", params(("name" = String, Path)))]
+/// Loads a plugin again
+///
+/// Whether or not it has changed; ends its quarantine. If it does not load, the version before it stays.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
 async fn reload(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,

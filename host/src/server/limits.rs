@@ -1,0 +1,237 @@
+//! How much the server takes on at once: requests, callers that wait for one call, and bytes of bodies. Nothing queues here:
+//! what finds no place is told to come back.
+
+mod held;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::access::Principal;
+use super::problem::Problem;
+use crate::id::{CallId, ChatId};
+pub(super) use held::Held;
+use held::Occupied;
+
+/// The most requests at once, and those of one token: none can take all places. A response that streams is under way until
+/// it has ended.
+const REQUESTS: usize = 1024;
+const REQUESTS_EACH: usize = 512;
+
+/// The most bytes that bodies hold at once, from when they arrive until the request is answered; and those of one token.
+const BYTES: usize = 256 << 20;
+const BYTES_EACH: usize = 128 << 20;
+
+/// The most callers that wait for one call.
+const CALLERS: usize = 256;
+
+/// Something of which there is no more now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoRoom {
+    /// Too many requests.
+    #[error("{0} requests are under way, and no more are taken")]
+    Requests(usize),
+    /// Too many requests of one token.
+    #[error("{0} requests of this token are under way, and no more are taken")]
+    RequestsEach(usize),
+    /// Too many bytes.
+    #[error("the bodies of requests under way hold {0} bytes, and no more are taken")]
+    Bytes(usize),
+    /// Too many callers of one call.
+    #[error("{0} callers wait for this call, and no more can")]
+    Callers(usize),
+}
+
+impl From<NoRoom> for Problem {
+    fn from(error: NoRoom) -> Self {
+        Self::busy(error.to_string())
+    }
+}
+
+/// What a server takes on at once. Clones share everything.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    all: Arc<Share>,
+    /// Those of each token that has requests under way, by its name.
+    each: Arc<Mutex<HashMap<String, Weak<Share>>>>,
+    callers: Callers,
+}
+
+type Callers = Arc<Mutex<HashMap<(ChatId, CallId), usize>>>;
+
+/// What one token, or all together, may take.
+#[derive(Debug)]
+struct Share {
+    requests: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+impl Share {
+    fn new(requests: usize, bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            requests: Arc::new(Semaphore::new(requests)),
+            bytes: Arc::new(Semaphore::new(bytes)),
+        })
+    }
+
+    fn enter(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.requests).try_acquire_owned().ok()
+    }
+}
+
+/// The place of a request. It is free when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    limits: Limits,
+    own: Arc<Share>,
+    _requests: [OwnedSemaphorePermit; 2],
+}
+
+/// One of those that wait for a call.
+#[derive(Debug)]
+pub(super) struct Caller {
+    callers: Callers,
+    key: (ChatId, CallId),
+}
+
+impl Limits {
+    pub(super) fn new() -> Self {
+        Self {
+            all: Share::new(REQUESTS, BYTES),
+            each: Arc::default(),
+            callers: Arc::default(),
+        }
+    }
+
+    /// Takes a place for a request of this token.
+    fn enter(&self, token: &str) -> Result<Place, NoRoom> {
+        let own = self.share(token);
+        let one = own.enter().ok_or(NoRoom::RequestsEach(REQUESTS_EACH))?;
+        let other = self.all.enter().ok_or(NoRoom::Requests(REQUESTS))?;
+        let inner = Inner {
+            limits: self.clone(),
+            own,
+            _requests: [one, other],
+        };
+        Ok(Place {
+            inner: Arc::new(inner),
+        })
+    }
+
+    fn share(&self, token: &str) -> Arc<Share> {
+        let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = each.get(token).and_then(Weak::upgrade) {
+            return share;
+        }
+        // Tokens come and go with the configuration: what nobody uses is forgotten.
+        each.retain(|_, share| share.strong_count() > 0);
+        let share = Share::new(REQUESTS_EACH, BYTES_EACH);
+        each.insert(token.to_owned(), Arc::downgrade(&share));
+        share
+    }
+}
+
+impl Place {
+    /// Counts one more caller that waits for a call.
+    pub(super) fn caller(&self, chat: &ChatId, call: &CallId) -> Result<Caller, NoRoom> {
+        let callers = Arc::clone(&self.inner.limits.callers);
+        let key = (chat.clone(), call.clone());
+        {
+            let mut counts = callers.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = counts.entry(key.clone()).or_default();
+            if *count >= CALLERS {
+                return Err(NoRoom::Callers(CALLERS));
+            }
+            *count += 1;
+        }
+        Ok(Caller { callers, key })
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        let mut counts = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// Lets a request in if there is a place for it, which it has until its response has ended.
+pub(super) async fn admit(
+    State(limits): State<Limits>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let principal = request.extensions().get::<Principal>();
+    let place = limits.enter(principal.map_or("", Principal::name))?;
+    request.extensions_mut().insert(place.clone());
+    let response = next.run(request).await;
+    Ok(response.map(|body| Occupied::body(body, place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_token_leaves_places_to_others() {
+        let limits = Limits::new();
+        let mut places: Vec<_> = (0..REQUESTS_EACH)
+            .map(|_| limits.enter("a").unwrap())
+            .collect();
+        assert_eq!(
+            limits.enter("a").unwrap_err(),
+            NoRoom::RequestsEach(REQUESTS_EACH)
+        );
+        places.extend((0..REQUESTS_EACH).map(|_| limits.enter("b").unwrap()));
+        assert_eq!(limits.enter("c").unwrap_err(), NoRoom::Requests(REQUESTS));
+        places.truncate(1);
+        assert!(limits.enter("a").is_ok() && limits.enter("c").is_ok());
+        drop(places);
+        _ = limits.enter("d").unwrap();
+        let each = limits.each.lock().unwrap();
+        assert_eq!(each.len(), 1, "the others are forgotten");
+    }
+
+    #[test]
+    fn callers_of_one_call_are_counted() {
+        let limits = Limits::new();
+        let place = limits.enter("a").unwrap();
+        let (chat, call) = ("a".parse().unwrap(), "1".parse().unwrap());
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|_| place.caller(&chat, &call).unwrap())
+            .collect();
+        assert!(place.caller(&chat, &call).is_err());
+        assert!(place.caller(&"b".parse().unwrap(), &call).is_ok());
+        drop(callers);
+        assert!(limits.callers.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn bytes_are_counted_and_come_back() {
+        let limits = Limits::new();
+        let (one, other) = (limits.enter("a").unwrap(), limits.enter("a").unwrap());
+        let mut held = Held::default();
+        held.add(&one, BYTES_EACH - 1).unwrap();
+        held.add(&one, 1).unwrap();
+        assert_eq!(
+            Held::default().add(&other, 1),
+            Err(NoRoom::Bytes(BYTES_EACH))
+        );
+        drop(held);
+        Held::default().add(&other, BYTES_EACH).unwrap();
+    }
+}

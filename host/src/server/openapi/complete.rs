@@ -1,0 +1,115 @@
+//! What every operation has in common is added to the description here: the token, and the problems that it can answer with.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::OpenApi;
+
+use crate::server::problem::{KINDS, Kind};
+
+/// The name of the way in which requests are let in.
+pub(super) const TOKEN: &str = "token";
+
+/// Where an operation names its own problems.
+const PROBLEMS: &str = "x-problems";
+
+/// The problems of every operation, of those that need a token, and of those with a body.
+const ALWAYS: [&str; 4] = [
+    "broken_request",
+    "foreign_host",
+    "foreign_origin",
+    "large_headers",
+];
+const WITH_TOKEN: [&str; 3] = ["no_token", "wrong_token", "busy"];
+const WITH_BODY: [&str; 3] = ["slow_body", "too_large", "unsupported_media_type"];
+
+/// The schema that describes lists of tools in all formats: an empty one is of several.
+const LIST: &str = "/components/schemas/ToolList";
+
+/// Completes a description.
+pub(super) fn complete(description: OpenApi) -> Value {
+    let mut document = serde_json::to_value(description).unwrap_or_default();
+    if let Some(Value::Object(list)) = document.pointer_mut(LIST)
+        && let Some(formats) = list.remove("oneOf")
+    {
+        list.insert("anyOf".into(), formats);
+    }
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    let items = paths.into_iter().flat_map(Map::values_mut);
+    for operation in items
+        .filter_map(Value::as_object_mut)
+        .flat_map(Map::values_mut)
+    {
+        if let Value::Object(operation) = operation {
+            describe(operation);
+        }
+    }
+    document
+}
+
+fn describe(operation: &mut Map<String, Value>) {
+    let own = operation.remove(PROBLEMS).unwrap_or_default();
+    let own = own
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let mut codes: Vec<_> = ALWAYS.into_iter().chain(own).collect();
+    let open = match operation.get("security") {
+        Some(Value::Array(ways)) => ways
+            .iter()
+            .any(|way| way.as_object().is_none_or(Map::is_empty)),
+        _ => false,
+    };
+    if open {
+        // No way in at all, which a list with an empty way in it says less plainly.
+        operation.insert("security".into(), json!([]));
+    } else {
+        codes.extend(WITH_TOKEN);
+        operation.insert("security".into(), json!([{ TOKEN: [] }]));
+    }
+    if operation.contains_key("requestBody") {
+        codes.extend(WITH_BODY);
+    }
+    let mut by_status: BTreeMap<u16, Vec<&Kind>> = BTreeMap::new();
+    for kind in KINDS.iter().filter(|kind| codes.contains(&kind.code)) {
+        by_status.entry(kind.status).or_default().push(kind);
+    }
+    let responses = operation.entry("responses").or_insert_with(|| json!({}));
+    if let Value::Object(responses) = responses {
+        for (status, kinds) in by_status {
+            responses.insert(status.to_string(), response(status, &kinds));
+        }
+    }
+}
+
+/// Describes a response with one of these problems.
+fn response(status: u16, kinds: &[&Kind]) -> Value {
+    let titles: Vec<_> = kinds
+        .iter()
+        .map(|kind| format!("`{}`: {}.", kind.code, kind.title))
+        .collect();
+    let examples: Map<_, _> = kinds
+        .iter()
+        .map(|kind| (kind.code.to_owned(), json!({ "value": kind.example() })))
+        .collect();
+    let schema = json!({ "$ref": "#/components/schemas/Problem" });
+    let mut response = json!({
+        "description": titles.join(" "),
+        "content": { "application/problem+json": { "schema": schema, "examples": examples } },
+    });
+    let header = match status {
+        401 => json!({ "www-authenticate": {
+            "description": "How a token is sent.", "schema": { "type": "string" }, "required": true,
+        } }),
+        429 | 503 => json!({ "retry-after": {
+            "description": "After how many seconds to ask again.",
+            "schema": { "type": "integer", "minimum": 1 }, "required": true,
+        } }),
+        _ => return response,
+    };
+    if let Value::Object(fields) = &mut response {
+        fields.insert("headers".into(), header);
+    }
+    response
+}

@@ -1,0 +1,41 @@
+// Asks for the token, loads the description with it, and sends it with each request that is tried. It is kept in this page's
+// memory only, and sent to this server only.
+"use strict";
+
+const form = document.getElementById("ask");
+const field = document.getElementById("token");
+const problem = document.getElementById("problem");
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const authorization = `Bearer ${field.value.trim()}`;
+  problem.textContent = "";
+  try {
+    const response = await fetch("/openapi.json", { headers: { authorization } });
+    const body = await response.json();
+    if (!response.ok) {
+      throw new Error(body.detail || response.statusText);
+    }
+    show(body, authorization);
+  } catch (error) {
+    problem.textContent = error.message;
+  }
+});
+
+function show(spec, authorization) {
+  form.hidden = true;
+  field.value = "";
+  SwaggerUIBundle({
+    spec,
+    dom_id: "#api",
+    deepLinking: true,
+    displayRequestDuration: true,
+    validatorUrl: null,
+    requestInterceptor: (request) => {
+      if (new URL(request.url, location.href).origin === location.origin) {
+        request.headers.authorization = authorization;
+      }
+      return request;
+    },
+  });
+}

@@ -1,0 +1,41 @@
+//! The parts of addresses, as `/openapi.json` describes them. What they may be, [`crate::id`] checks.
+
+#![allow(dead_code, reason = "these types are there for their description only")]
+
+use utoipa::IntoParams;
+
+/// The address of a chat.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ChatPath {
+    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        example = "support-42"
+    )]
+    chat: String,
+}
+
+/// The address of a call.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct CallPath {
+    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        example = "support-42"
+    )]
+    chat: String,
+    /// The call: the id that the model's provider gave it, or any other that is used once in its chat.
+    #[param(
+        min_length = 1,
+        max_length = 256,
+        pattern = r"^(?!\.{1,2}$)[!-.0-~]+$",
+        example = "call_7Qx"
+    )]
+    call: String,
+}
