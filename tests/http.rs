@@ -2,7 +2,9 @@
 
 mod access;
 mod calls;
+mod crash;
 mod hostile;
+mod once;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
