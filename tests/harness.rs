@@ -171,7 +171,7 @@ impl Server {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
         let access = Access {
-            token: Token::new(TOKEN).unwrap(),
+            tokens: Token::new(TOKEN).unwrap().into(),
             hosts: Vec::new(),
             origins: Vec::new(),
         };

@@ -41,7 +41,7 @@ async fn raw(server: &Server, request: &str) -> String {
 /// Who gets in: the token, and pages of one origin.
 fn access() -> Access {
     Access {
-        token: Token::new(TOKEN).unwrap(),
+        tokens: Token::new(TOKEN).unwrap().into(),
         hosts: Vec::new(),
         origins: vec!["https://chat.example.com".into()],
     }

@@ -17,15 +17,22 @@
 //! secrets = { key = { file = "weather.key" } }
 //! limits = { memory = "32MiB", deadline = "30s" }
 //!
+//! [tokens.support]                   # who may use a server, besides the token that it was started with
+//! sha256 = "…"                       # of the token, or file = "support.token"
+//! scopes = ["call", "read"]
+//! chats = "support-"
+//!
 //! [plugins.files]                    # an embedded plugin has no component; it can be turned off and limited
 //! enabled = false
 //! ```
 //!
 //! What is not known is an error, with its line. Secrets are in files or variables, never here.
 
+mod follow;
 mod grants;
 mod limits;
 mod plugins;
+mod tokens;
 mod values;
 mod watch;
 
@@ -37,7 +44,9 @@ use serde::Deserialize;
 use crate::host::PluginSet;
 use plugins::Tables;
 
+pub use follow::Follower;
 pub use plugins::name_of;
+pub use tokens::{NamedToken, TokenSource};
 pub use watch::{WatchError, Watcher};
 
 /// The largest configuration file, and the largest file with a secret, in bytes.
@@ -54,6 +63,8 @@ pub struct Config {
     added: BTreeMap<String, PathBuf>,
     plugin_dir: Option<PathBuf>,
     plugins: Tables,
+    /// Not read further than this: see [`tokens`].
+    tokens: Option<toml::Value>,
     settings: toml::Table,
 }
 
@@ -113,6 +124,7 @@ struct File {
     plugin_dir: Option<PathBuf>,
     #[serde(default)]
     plugins: Tables,
+    tokens: Option<toml::Value>,
     #[serde(flatten)]
     settings: toml::Table,
 }
@@ -142,6 +154,7 @@ impl Config {
             added: BTreeMap::new(),
             plugin_dir: file.plugin_dir,
             plugins: file.plugins,
+            tokens: file.tokens,
             settings: file.settings,
         })
     }
@@ -170,6 +183,7 @@ impl Config {
             added: BTreeMap::new(),
             plugin_dir: None,
             plugins: Tables::new(),
+            tokens: None,
             settings: toml::Table::new(),
         }
     }
@@ -181,7 +195,7 @@ impl Config {
         self
     }
 
-    /// Returns what the file says besides plugins: defaults for the flags of the command line.
+    /// Returns what the file says besides plugins and tokens: defaults for the flags of the command line.
     pub fn settings(&self) -> &toml::Table {
         &self.settings
     }
@@ -189,6 +203,26 @@ impl Config {
     /// Returns a path of the configuration as an absolute one.
     pub fn resolve(&self, path: &Path) -> PathBuf {
         self.base.join(path)
+    }
+
+    /// Returns the tokens that the file names.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is not what a token may be. The text names the token and the key, and repeats no value.
+    pub fn tokens(&self) -> Result<Vec<NamedToken>, ConfigError> {
+        let invalid = |text: String| ConfigError::Invalid {
+            path: self.path.clone().unwrap_or_default(),
+            text,
+        };
+        tokens::read(self.tokens.as_ref(), self).map_err(invalid)
+    }
+
+    /// Returns every path that the tokens depend on, which is what to watch.
+    pub fn token_files(&self) -> Vec<PathBuf> {
+        let files = tokens::files(self.tokens.as_ref());
+        let files = files.map(|path| self.resolve(path));
+        self.path.iter().cloned().chain(files).collect()
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed

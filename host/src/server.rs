@@ -9,10 +9,12 @@ mod connections;
 mod headers;
 mod health;
 mod limits;
+mod listen;
 mod metrics;
 mod openapi;
 mod problem;
 mod surfaces;
+mod tls;
 mod v1;
 
 use std::sync::Arc;
@@ -26,9 +28,14 @@ use crate::call::MAX_ARGUMENTS;
 use health::Watched;
 use limits::Limits;
 
-pub use access::{Access, InvalidToken, LocalAddress, Principal, Scope, Token};
+pub use access::{
+    Access, ConfiguredError, InvalidToken, LocalAddress, Principal, PrivateFileError, Scope, Token,
+    Tokens, UnknownScope, configured, read_private,
+};
 pub use connections::serve;
+pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
 pub use surfaces::Surfaces;
+pub use tls::{Tls, TlsError};
 
 /// What a request body may have besides the arguments, in bytes.
 const ENVELOPE: usize = 64 << 10;

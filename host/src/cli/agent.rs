@@ -1,6 +1,5 @@
 //! `toolhost agent`: the processes and files of a workspace over HTTP, without any tool.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,19 +9,20 @@ use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files as options_of_files};
 use crate::files;
-use crate::server::Surfaces;
+use crate::server::{Listen, Surfaces};
 use crate::workspace::Local;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The address to listen on; port 0 takes any free one
+    /// Where to listen: an address, of which port 0 is any free one, or unix:/PATH; can be repeated
     #[arg(
         long,
         value_name = "ADDR",
         default_value = "127.0.0.1:7412",
-        env = "TOOLHOST_LISTEN"
+        env = "TOOLHOST_LISTEN",
+        value_delimiter = ','
     )]
-    listen: SocketAddr,
+    listen: Vec<Listen>,
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
@@ -51,5 +51,5 @@ pub(super) async fn run(
             options.files.grant(),
         ))
     };
-    listening::run(common, options.listen, &options.clients, start).await
+    listening::run(common, &options.listen, &options.clients, start).await
 }

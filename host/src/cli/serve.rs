@@ -1,6 +1,5 @@
 //! `toolhost serve`.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,18 +12,19 @@ use super::{Common, files, oversight, plugins};
 use crate::call::Durability;
 use crate::config::{Config, Watcher};
 use crate::host::{Host, PluginSet};
-use crate::server::Surfaces;
+use crate::server::{Listen, Surfaces};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The address to listen on; port 0 takes any free one
+    /// Where to listen: an address, of which port 0 is any free one, or unix:/PATH; can be repeated
     #[arg(
         long,
         value_name = "ADDR",
         default_value = "127.0.0.1:7411",
-        env = "TOOLHOST_LISTEN"
+        env = "TOOLHOST_LISTEN",
+        value_delimiter = ','
     )]
-    listen: SocketAddr,
+    listen: Vec<Listen>,
     #[command(flatten)]
     clients: Clients,
     /// Offer the agent API as well, with which the token reaches the processes of all chats, and
@@ -81,7 +81,7 @@ pub(super) async fn run(
             surfaces
         })
     };
-    listening::run(common, options.listen, &options.clients, start).await
+    listening::run(common, &options.listen, &options.clients, start).await
 }
 
 /// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after

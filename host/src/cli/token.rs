@@ -16,15 +16,7 @@ const VARIABLE: &str = "TOOLHOST_TOKEN";
 /// Reads the token from a file, or else from the variable; `None` if there is neither.
 pub(super) fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     if let Some(path) = file {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the token in {}", path.display()))?;
-        let mode = std::fs::metadata(path)
-            .map(|metadata| metadata.mode())
-            .unwrap_or_default();
-        if mode & 0o077 != 0 {
-            tracing::warn!(path = %path.display(), "others may read the token file; run chmod 600 on it");
-        }
-        return Ok(Some(text.trim().to_owned()));
+        return of_file(path).map(Some);
     }
     match std::env::var(VARIABLE) {
         Ok(token) => Ok(Some(token)),
@@ -33,38 +25,74 @@ pub(super) fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> 
     }
 }
 
-/// Returns the token of a server: the configured one, or a new one that is shown once.
-///
-/// A new one is printed if a person is there to read it, and otherwise written to a file for the owner alone, whose path is
-/// printed: a token must not end up in a log.
-pub(super) fn of_server(
-    file: Option<&Path>,
-    state_dir: Option<PathBuf>,
-    port: u16,
-) -> anyhow::Result<(Token, Option<TokenFile>)> {
-    if let Some(text) = configured(file)? {
-        let token = Token::new(&text).context("the configured token cannot be used")?;
-        return Ok((token, None));
+/// Reads the token of a file, and warns if others can do so as well.
+fn of_file(path: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the token in {}", path.display()))?;
+    let mode = std::fs::metadata(path)
+        .map(|metadata| metadata.mode())
+        .unwrap_or_default();
+    if mode & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "others may read the token file; run chmod 600 on it");
     }
+    Ok(text.trim().to_owned())
+}
+
+/// A new token, which is shown once.
+pub(super) struct Made {
+    pub(super) token: Token,
+    /// What a person reads; `None` if nobody is there.
+    text: Option<String>,
+    /// Where it is kept instead.
+    file: Option<TokenFile>,
+}
+
+/// Makes a new token for a server.
+///
+/// It is printed if a person is there to read it, and otherwise written to a file for the owner alone, whose path is printed: a
+/// token must not end up in a log. `place` tells servers apart.
+pub(super) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {
         stderr::line(format_args!("token: {text}"));
-        Ok((token, None))
-    } else {
-        let path = state_dir.with_context(|| {
-            format!(
-                "there is no place to keep a new token: set {VARIABLE}, --token-file or --state-dir"
-            )
-        })?;
-        let state = StateDir::open(&path)?;
-        let name = format!("token-{port}");
-        state
-            .write(&name, text.as_bytes())
-            .context("cannot keep a new token")?;
-        let path = state.path().join(&name);
-        stderr::line(format_args!("token file: {}", path.display()));
-        Ok((token, Some(TokenFile { state, name, text })))
+        let (text, file) = (Some(text), None);
+        return Ok(Made { token, text, file });
+    }
+    let path = state_dir.with_context(|| {
+        format!(
+            "there is no place to keep a new token: set {VARIABLE}, --token-file or --state-dir"
+        )
+    })?;
+    let state = StateDir::open(&path)?;
+    let name = format!("token-{place}");
+    state
+        .write(&name, text.as_bytes())
+        .context("cannot keep a new token")?;
+    let path = state.path().join(&name);
+    stderr::line(format_args!("token file: {}", path.display()));
+    let file = Some(TokenFile { state, name, text });
+    Ok(Made {
+        token,
+        text: None,
+        file,
+    })
+}
+
+impl Made {
+    /// Returns a command that uses the token, for whoever reads along.
+    pub(super) fn hint(&self, url: &str) -> String {
+        match (&self.text, &self.file) {
+            (Some(text), _) => {
+                format!("try it: {VARIABLE}={text} toolhost tools --server {url}")
+            }
+            (None, Some(file)) => {
+                let path = file.state.path().join(&file.name);
+                let path = path.display();
+                format!("try it: toolhost tools --server {url} --token-file {path}")
+            }
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -88,7 +116,7 @@ impl Drop for TokenFile {
     }
 }
 
-fn generate() -> anyhow::Result<String> {
+pub(super) fn generate() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;

@@ -1,26 +1,16 @@
 //! Following a configuration while the host runs: what changes on disk changes in the host.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+pub(super) mod directories;
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::{Config, ConfigError};
 use crate::host::Host;
-
-/// How long nothing may have changed before it is looked at: a file that is being written is not whole.
-const QUIET: Duration = Duration::from_millis(100);
+use directories::{Changes, Directories, Looks, look};
 
 /// How often what changes while it is read is read again.
 const ATTEMPTS: usize = 10;
-
-/// How long it waits for that at most.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Follows a configuration. Dropping it ends that.
 #[derive(Debug)]
@@ -47,19 +37,9 @@ impl Watcher {
     ///
     /// Outside of a tokio runtime.
     pub fn start(config: Config, host: Host) -> Result<Self, WatchError> {
-        // One place: what happens while it is taken is seen when it is looked at.
-        let (tell, told) = mpsc::channel(1);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            match event {
-                // Reading is what this itself does.
-                Ok(event) if event.kind.is_access() => {}
-                Ok(_) => _ = tell.try_send(()),
-                Err(error) => tracing::warn!(%error, "a change may not have been seen"),
-            }
-        })?;
+        let (directories, changes) = Directories::new()?;
         let mut following = Following {
-            watcher,
-            watched: BTreeSet::new(),
+            directories,
             seen: None,
             problem: None,
             config,
@@ -67,7 +47,7 @@ impl Watcher {
         };
         following.watch()?;
         let (applied, settled) = watch::channel(false);
-        let task = tokio::spawn(following.run(told, applied));
+        let task = tokio::spawn(following.run(changes, applied));
         Ok(Self { task, settled })
     }
 
@@ -85,8 +65,7 @@ impl Drop for Watcher {
 }
 
 struct Following {
-    watcher: RecommendedWatcher,
-    watched: BTreeSet<PathBuf>,
+    directories: Directories,
     /// How the files looked when they were last read as a whole; `None`: they could not be.
     seen: Option<Looks>,
     /// Why they could not be.
@@ -96,33 +75,23 @@ struct Following {
     host: Host,
 }
 
-type Looks = Vec<(PathBuf, Option<Look>)>;
-
-/// What changes when a file does: device, inode, size, and the times of its last changes.
-type Look = (u64, u64, u64, i64, i64, i64, i64);
-
 impl Following {
-    async fn run(mut self, mut told: mpsc::Receiver<()>, applied: watch::Sender<bool>) {
+    async fn run(mut self, mut changes: Changes, applied: watch::Sender<bool>) {
         self.refresh().await;
         applied.send_replace(true);
-        while told.recv().await.is_some() {
-            let patience = Instant::now() + PATIENCE;
-            let quiet = async {
-                while let Ok(Some(())) = tokio::time::timeout(QUIET, told.recv()).await {}
-            };
-            _ = tokio::time::timeout_at(patience, quiet).await;
+        while changes.settled().await {
             self.refresh().await;
         }
     }
 
     /// Looks at the files, and applies what they say if one has changed.
     async fn refresh(&mut self) {
-        if self.seen.is_some() && self.seen.as_ref() == Some(&look(&self.config)) {
+        if self.seen.is_some() && self.seen.as_ref() == Some(&look(self.config.dependencies())) {
             return;
         }
         // What is read must be what was looked at, and of what the new text names as well.
         for _ in 0..ATTEMPTS {
-            let looks = look(&self.config);
+            let looks = look(self.config.dependencies());
             let config = self.config.clone();
             let read = tokio::task::spawn_blocking(move || {
                 let config = config.again()?;
@@ -138,7 +107,7 @@ impl Following {
                     return;
                 }
             };
-            let same = looks == look(&config);
+            let same = looks == look(config.dependencies());
             // Also one whose plugins cannot be looked up: what it lacks may come.
             self.replace(config);
             let set = match set {
@@ -170,7 +139,7 @@ impl Following {
     /// Takes a configuration as the one to watch.
     fn replace(&mut self, config: Config) {
         if config.settings() != self.config.settings() {
-            tracing::warn!("settings other than those of plugins take effect at the next start");
+            tracing::warn!("settings other than those of plugins and tokens take effect at the next start");
         }
         self.config = config;
         if let Err(error) = self.watch() {
@@ -178,53 +147,7 @@ impl Following {
         }
     }
 
-    /// Watches the directories of all files, because files are replaced by others.
     fn watch(&mut self) -> notify::Result<()> {
-        let mut wanted = BTreeSet::new();
-        for path in self.config.dependencies() {
-            // A link may be exchanged, or what it leads to.
-            let real = path.canonicalize().ok();
-            for path in [Some(path), real].into_iter().flatten() {
-                if path.is_dir() {
-                    wanted.insert(path.clone());
-                }
-                wanted.extend(path.parent().map(Path::to_path_buf));
-            }
-        }
-        for gone in self.watched.difference(&wanted) {
-            // It may have been removed, and its watch with it.
-            _ = self.watcher.unwatch(gone);
-        }
-        let mut watched = BTreeSet::new();
-        let mut failed = Ok(());
-        for path in wanted {
-            // A directory that was made anew needs a new watch, and one that is watched already takes it.
-            match self.watcher.watch(&path, RecursiveMode::NonRecursive) {
-                Ok(()) => _ = watched.insert(path),
-                Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
-                Err(error) => failed = Err(error),
-            }
-        }
-        self.watched = watched;
-        failed
+        self.directories.watch(self.config.dependencies())
     }
-}
-
-/// Looks at every file that the plugins depend on.
-fn look(config: &Config) -> Looks {
-    let look = |path: PathBuf| {
-        let found = std::fs::metadata(&path).ok().map(|found| {
-            (
-                found.dev(),
-                found.ino(),
-                found.size(),
-                found.mtime(),
-                found.mtime_nsec(),
-                found.ctime(),
-                found.ctime_nsec(),
-            )
-        });
-        (path, found)
-    };
-    config.dependencies().into_iter().map(look).collect()
 }

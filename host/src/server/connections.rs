@@ -1,30 +1,41 @@
 //! Connections: accepting, bounding and ending them.
 
+mod places;
+mod stream;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::future::join_all;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_io_timeout::TimeoutStream;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::accept_errors::AcceptErrors;
-use super::access::{Access, LocalAddress};
+use super::access::Access;
 use super::headers::HEADER_BYTES;
+use super::listen::{Incoming, Listener, Listeners};
 use super::router;
 use super::surfaces::Surfaces;
+use places::{Place, Places};
+use stream::{Reply, Watched};
 
-/// The most connections at once, if there are enough descriptors. More wait to be accepted.
+pub(super) use places::Client;
+pub(super) use stream::{Raw, Stream};
+
+/// The most connections at once, if there are enough descriptors. For more, those make room that ask for nothing.
 const CONNECTIONS: usize = 1024;
 
 /// How long clients may take. Neither bounds how long a reply may take to be there: calls, waits and streams of events
 /// take as long as they take.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
+    /// To agree on the keys of TLS.
+    handshake: Duration,
     /// To send the headers of a request. Also how long a client may keep a connection without one.
     headers: Duration,
     /// To take something of a reply that is there.
@@ -32,6 +43,7 @@ struct Patience {
 }
 
 const PATIENCE: Patience = Patience {
+    handshake: Duration::from_secs(10),
     headers: Duration::from_secs(30),
     write: Duration::from_secs(30),
 };
@@ -45,26 +57,56 @@ const LAST_REPLIES: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 ///
-/// If the listener has no address.
+/// If a listener has no address.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     surfaces: impl Into<Surfaces>,
     access: Access,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<Vec<crate::process::Info>> {
-    listener.local_addr()?;
+    let Listeners(listeners) = listeners.into();
+    for listener in &listeners {
+        listener.url()?;
+    }
     let surfaces = surfaces.into();
-    let router = router(surfaces.clone(), access);
-    let places = Arc::new(Semaphore::new(connections()));
-    let graceful = GracefulShutdown::new();
-    let accepting = async {
+    let server = Server {
+        router: router(surfaces.clone(), access),
+        places: Places::new(connections()),
+        graceful: GracefulShutdown::new(),
+        stopping: CancellationToken::new(),
+    };
+    tokio::select! {
+        _ = join_all(listeners.iter().map(|listener| server.accept(listener))) => {}
+        () = shutdown => {}
+    }
+    drop(listeners);
+    server.stopping.cancel();
+    let live = surfaces.shutdown().await;
+    if tokio::time::timeout(LAST_REPLIES, server.graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::debug!("some clients did not take their replies");
+    }
+    Ok(live)
+}
+
+/// What all connections share.
+struct Server {
+    router: Router,
+    places: Arc<Places>,
+    graceful: GracefulShutdown,
+    /// Cancelled when no new requests are taken.
+    stopping: CancellationToken,
+}
+
+impl Server {
+    /// Takes up connections, and serves each in a task of its own. Never ends.
+    async fn accept(&self, listener: &Listener) {
         let mut errors = AcceptErrors::default();
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
+            let incoming = match listener.accept().await {
+                Ok(incoming) => incoming,
                 Err(error) => {
                     // Out of descriptors, or the client is gone already: neither ends the server.
                     errors.warn(&error);
@@ -72,29 +114,92 @@ pub async fn serve(
                     continue;
                 }
             };
-            let watcher = graceful.watcher();
-            let router = router.clone();
-            tokio::spawn(async move {
-                if let Err(error) = connection(stream, router, watcher, PATIENCE).await {
-                    tracing::debug!(error, "a connection ended badly");
-                }
-                drop(place);
-            });
+            let place = self.places.take().await;
+            let connection = Connection {
+                client: Arc::clone(place.client()),
+                router: self.router.clone(),
+                watcher: self.graceful.watcher(),
+                stopping: self.stopping.clone(),
+                patience: PATIENCE,
+            };
+            tokio::spawn(connection.run(incoming, place));
         }
-    };
-    tokio::select! {
-        () = accepting => {}
-        () = shutdown => {}
     }
-    drop(listener);
-    let live = surfaces.shutdown().await;
-    if tokio::time::timeout(LAST_REPLIES, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::debug!("some clients did not take their replies");
+}
+
+/// What one connection needs.
+struct Connection {
+    client: Arc<Client>,
+    router: Router,
+    watcher: Watcher,
+    stopping: CancellationToken,
+    patience: Patience,
+}
+
+impl Connection {
+    /// Serves until either side ends it, or the place is needed. The place is given back when the socket is closed.
+    async fn run(self, incoming: Incoming, place: Place) {
+        let client = Arc::clone(&self.client);
+        tokio::select! {
+            ended = self.serve(incoming) => if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended badly");
+            },
+            () = client.evicted() => tracing::debug!("an idle connection was closed to make room"),
+        }
+        drop(place);
     }
-    Ok(live)
+
+    async fn serve(self, incoming: Incoming) -> Result<(), String> {
+        let Incoming {
+            stream,
+            local,
+            channel,
+            tls,
+        } = incoming;
+        let client = Arc::clone(&self.client);
+        let watched = Watched::new(stream, Arc::clone(&client), self.patience.write);
+        let stream: Raw = match tls {
+            None => Box::new(watched),
+            Some(tls) => {
+                let accepting = TlsAcceptor::from(tls).accept(watched);
+                let accepted = tokio::select! {
+                    accepted = tokio::time::timeout(self.patience.handshake, accepting) => accepted,
+                    () = self.stopping.cancelled() => return Ok(()),
+                };
+                let accepted = accepted.map_err(|_| "the TLS handshake took too long")?;
+                Box::new(accepted.map_err(|error| format!("TLS: {error}"))?)
+            }
+        };
+        let router = self.router;
+        let service =
+            hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+                // Of a connection that is being closed nothing is run any more: the client finds it closed, and asks again.
+                let begun = client.begin().ok_or("the connection is being closed");
+                let extensions = request.extensions_mut();
+                extensions.insert(Arc::clone(&client));
+                if let Some(local) = local {
+                    extensions.insert(local);
+                }
+                if let Some(channel) = &channel {
+                    extensions.insert(channel.clone());
+                }
+                let router = router.clone();
+                async move {
+                    let begun = begun?;
+                    let Ok(response) = router.oneshot(request).await;
+                    Ok::<_, &'static str>(response.map(|body| Reply::new(body, begun)))
+                }
+            });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.patience.headers)
+            .max_buf_size(HEADER_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        self.watcher
+            .watch(connection)
+            .await
+            .map_err(|error| error.to_string())
+    }
 }
 
 /// Returns how many connections there may be. Half of the descriptors are left to processes and files.
@@ -104,42 +209,15 @@ fn connections() -> usize {
     half.unwrap_or(CONNECTIONS).clamp(1, CONNECTIONS)
 }
 
-async fn connection(
-    stream: TcpStream,
-    router: Router,
-    watcher: hyper_util::server::graceful::Watcher,
-    patience: Patience,
-) -> Result<(), String> {
-    // Replies are written at once; waiting for more to fill a packet only costs time.
-    stream
-        .set_nodelay(true)
-        .map_err(|error| error.to_string())?;
-    let local = LocalAddress(stream.local_addr().map_err(|error| error.to_string())?);
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(patience.write));
-    let service =
-        hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(local);
-            router.clone().oneshot(request)
-        });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience.headers)
-        .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service);
-    watcher
-        .watch(connection)
-        .await
-        .map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
     const SHORT: Patience = Patience {
+        handshake: Duration::from_millis(50),
         headers: Duration::from_millis(50),
         write: Duration::from_millis(50),
     };
@@ -155,9 +233,21 @@ mod tests {
             .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
             .await
             .unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
+        let incoming = Listener::from(listener).accept().await.unwrap();
+        let place = Places::new(1).take().await;
         let graceful = GracefulShutdown::new();
-        let served = async move { connection(stream, router, graceful.watcher(), SHORT).await };
+        let connection = Connection {
+            client: Arc::clone(place.client()),
+            router,
+            watcher: graceful.watcher(),
+            stopping: CancellationToken::new(),
+            patience: SHORT,
+        };
+        let served = async move {
+            let ended = connection.serve(incoming).await;
+            drop((place, graceful));
+            ended
+        };
         let patience = Duration::from_secs(60);
         let served = async move {
             tokio::time::timeout(patience, served)

@@ -77,7 +77,7 @@ async fn is_not_dir() {
 async fn send(agent: &Agent, path: &str, body: Body) -> (u16, Value) {
     let files = Pool::new(Files::open(&Config::new(agent.root())).unwrap());
     let access = Access {
-        token: Token::new(TOKEN).unwrap(),
+        tokens: Token::new(TOKEN).unwrap().into(),
         hosts: Vec::new(),
         origins: Vec::new(),
     };

@@ -1,6 +1,7 @@
 //! Who asks, and what they may.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -33,6 +34,20 @@ impl Scope {
             Self::Agent => "agent",
             Self::Admin => "admin",
         }
+    }
+}
+
+/// There is no scope of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a scope is one of call, read, agent and admin")]
+pub struct UnknownScope;
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(name: &str) -> Result<Self, UnknownScope> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|scope| scope.name() == name).ok_or(UnknownScope)
     }
 }
 
@@ -124,5 +139,15 @@ impl Principal {
         }
         let detail = "this token is for chats with another prefix";
         Err(Problem::new(StatusCode::FORBIDDEN, "foreign_chat", detail))
+    }
+
+    /// Refuses who may not reach the processes of all chats, and all that tools can do.
+    pub(in crate::server) fn require_everything(&self, scope: Scope) -> Result<(), Problem> {
+        self.require(scope)?;
+        if self.inner.chats.is_none() && self.inner.tools.is_none() {
+            return Ok(());
+        }
+        let detail = "this token is for some chats or tools only, and this is about all of them";
+        Err(Problem::new(StatusCode::FORBIDDEN, "bounded_token", detail))
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::reply;
 use super::standing::Standing;
 use crate::process::Error;
-use crate::server::access::Access;
-use crate::server::problem::Detail;
+use crate::server::access::{Access, Scope};
+use crate::server::problem::{Detail, Problem};
 
 /// Where the API of the reference is, of which this is a part.
 const PREFIX: &str = "/api/v0/";
@@ -156,22 +156,16 @@ pub(super) fn quote(text: &str) -> String {
     }
 }
 
-/// Refuses requests without the right token, in the form of this API.
+/// Refuses requests without a token for this API, which is about all chats. [`in_its_form`] gives the error its form.
 pub(in crate::server) async fn require_token(
     State(access): State<Arc<Access>>,
-    request: Request,
+    mut request: Request,
     next: Next,
-) -> Response {
-    match access.check_token(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => {
-            let refused = ApiError::new(StatusCode::UNAUTHORIZED, problem.detail());
-            let mut response = refused.into_response();
-            let scheme = HeaderValue::from_static("Bearer");
-            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            response
-        }
-    }
+) -> Result<Response, Problem> {
+    let principal = access.principal(request.headers(), request.extensions())?;
+    principal.require_everything(Scope::Agent)?;
+    request.extensions_mut().insert(principal);
+    Ok(next.run(request).await)
 }
 
 /// Gives the errors of the layers around this API its form, and of what is beside its routes: a client reads `message` of all.

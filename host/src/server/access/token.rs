@@ -1,0 +1,118 @@
+//! Tokens, of which only hashes are kept.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use constant_time_eq::constant_time_eq_32;
+use sha2::{Digest, Sha256};
+
+use super::Principal;
+
+/// A bearer token, of which only the hash is kept.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+/// A text that cannot be a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token is 1 to 4096 visible ASCII characters without spaces")]
+pub struct InvalidToken;
+
+impl Token {
+    /// Makes a token of this text. White space around it, such as the line end of a file, does not count.
+    ///
+    /// # Errors
+    ///
+    /// If no header could carry it.
+    pub fn new(text: &str) -> Result<Self, InvalidToken> {
+        let text = text.trim();
+        if text.is_empty() || text.len() > 4096 || !text.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(InvalidToken);
+        }
+        Ok(Self(hash(text.as_bytes())))
+    }
+
+    /// Makes a token of the SHA-256 of its text.
+    pub fn from_sha256(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
+    /// Returns the SHA-256 of its text.
+    pub fn sha256(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+fn hash(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token")
+    }
+}
+
+/// Tokens, and who has them. They can be exchanged while a server runs: clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens(Arc<RwLock<Arc<[(Token, Principal)]>>>);
+
+impl Tokens {
+    /// Makes a set of tokens.
+    pub fn new(tokens: impl IntoIterator<Item = (Token, Principal)>) -> Self {
+        Self(Arc::new(RwLock::new(tokens.into_iter().collect())))
+    }
+
+    /// Takes these instead, for all requests from now on. Those that were let in go on.
+    pub fn replace(&self, tokens: impl IntoIterator<Item = (Token, Principal)>) {
+        let tokens = tokens.into_iter().collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+    }
+
+    /// Returns who has this token.
+    ///
+    /// Compares in constant time, and with each of them. What is compared are hashes, so that not even the length shows.
+    pub(super) fn find(&self, text: &[u8]) -> Option<Principal> {
+        let tokens = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        let given = hash(text);
+        let mut found = None;
+        for (token, principal) in tokens.iter() {
+            if constant_time_eq_32(&token.0, &given) {
+                found = Some(principal);
+            }
+        }
+        found.cloned()
+    }
+}
+
+impl From<Token> for Tokens {
+    /// One token, with which everything can be done.
+    fn from(token: Token) -> Self {
+        Self::new([(token, Principal::unbounded("token"))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_known_by_their_hashes() {
+        let token = Token::new(" t0ken\n").unwrap();
+        assert!(Token::new(" \n").is_err() && Token::new("a b").is_err());
+        assert_eq!(format!("{token:?}"), "Token");
+        let same = Token::from_sha256(*token.sha256());
+        let tokens = Tokens::new([(same, Principal::unbounded("a"))]);
+        let name = |text: &str| {
+            let found = tokens.find(text.as_bytes());
+            found.map(|principal| principal.name().to_owned())
+        };
+        assert_eq!(name("t0ken").as_deref(), Some("a"));
+        assert_eq!((name("t0ke"), name("")), (None, None));
+        tokens
+            .clone()
+            .replace([(Token::new("other").unwrap(), Principal::unbounded("b"))]);
+        assert_eq!((name("t0ken"), name("other").as_deref()), (None, Some("b")));
+        tokens.replace([]);
+        assert_eq!(name("other"), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! Places for connections. When they run out, whoever has not asked for anything the longest makes room: clients that only
+//! connect keep nobody out.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+/// A request is in progress.
+const BUSY: u64 = u64::MAX;
+
+/// It is being closed to make room.
+const EVICTED: u64 = u64::MAX - 1;
+
+/// All places.
+#[derive(Debug)]
+pub(super) struct Places {
+    free: Arc<Semaphore>,
+    taken: Mutex<HashMap<u64, Arc<Client>>>,
+    /// Counts what happens, which gives an order.
+    clock: AtomicU64,
+    /// Somebody could make room now who could not before.
+    idled: Notify,
+}
+
+/// A connection that has a place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    id: u64,
+    places: Arc<Places>,
+    client: Arc<Client>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+pub(in crate::server) struct Client {
+    places: Arc<Places>,
+    /// Since when it has been idle, by the clock of the places; or [`BUSY`] or [`EVICTED`].
+    state: AtomicU64,
+    /// It has sent a token that is known.
+    known: AtomicBool,
+    /// It has yet to take what was written for it.
+    taking: AtomicBool,
+    evicted: CancellationToken,
+}
+
+/// A request in progress, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<Client>);
+
+impl Places {
+    pub(super) fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            free: Arc::new(Semaphore::new(count)),
+            taken: Mutex::default(),
+            clock: AtomicU64::new(0),
+            idled: Notify::new(),
+        })
+    }
+
+    /// Takes a place, if need be that of somebody idle, and otherwise waits for one.
+    pub(super) async fn take(self: &Arc<Self>) -> Place {
+        loop {
+            let permit = Arc::clone(&self.free).try_acquire_owned();
+            let permit = match permit {
+                Ok(permit) => permit,
+                Err(_) => {
+                    let idled = self.idled.notified();
+                    let evicted = self.evict();
+                    tokio::select! {
+                        // Never an error: it is not closed.
+                        Ok(permit) = Arc::clone(&self.free).acquire_owned() => permit,
+                        () = idled, if !evicted => continue,
+                    }
+                }
+            };
+            let client = Arc::new(Client {
+                places: Arc::clone(self),
+                state: AtomicU64::new(self.now()),
+                known: AtomicBool::new(false),
+                taking: AtomicBool::new(false),
+                evicted: CancellationToken::new(),
+            });
+            let id = self.now();
+            self.taken().insert(id, Arc::clone(&client));
+            return Place {
+                id,
+                places: Arc::clone(self),
+                client,
+                _permit: permit,
+            };
+        }
+    }
+
+    /// Tells somebody idle to go. First those who have shown no token, then those who have taken all that was written for them,
+    /// and of these whoever has been idle the longest. Returns whether there was anybody.
+    fn evict(&self) -> bool {
+        loop {
+            let taken = self.taken();
+            let idle = taken.values().filter_map(|client| {
+                let since = client.state.load(Ordering::Acquire);
+                (since < EVICTED).then_some((client.rank(), since, client))
+            });
+            let Some((_, since, client)) = idle.min_by_key(|(rank, since, _)| (*rank, *since))
+            else {
+                return false;
+            };
+            let ordering = (Ordering::AcqRel, Ordering::Acquire);
+            let state = &client.state;
+            if state.compare_exchange(since, EVICTED, ordering.0, ordering.1).is_ok() {
+                client.evicted.cancel();
+                return true;
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<u64, Arc<Client>>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.taken().remove(&self.id);
+    }
+}
+
+impl Client {
+    /// Takes note that it has sent a token that is known.
+    pub(in crate::server) fn is_known(&self) {
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note whether it has yet to take what was written for it.
+    pub(super) fn is_taking(&self, taking: bool) {
+        self.taking.store(taking, Ordering::Relaxed);
+    }
+
+    /// Begins a request; `None` if the connection is being closed.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<Busy> {
+        let begun = self
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state != EVICTED).then_some(BUSY)
+            });
+        begun.is_ok().then(|| Busy(Arc::clone(self)))
+    }
+
+    /// Is ready when the connection is to be closed.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+
+    /// Who goes first is the least.
+    fn rank(&self) -> (bool, bool) {
+        let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        (set(&self.known), set(&self.taking))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.state.store(self.0.places.now(), Ordering::Release);
+        self.0.places.idled.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn is_evicted(place: &Place) -> bool {
+        place.client.evicted.is_cancelled()
+    }
+
+    #[tokio::test]
+    async fn whoever_has_been_idle_the_longest_makes_room() {
+        let places = Places::new(3);
+        let (known, slow, busy) = (
+            places.take().await,
+            places.take().await,
+            places.take().await,
+        );
+        known.client.is_known();
+        slow.client.is_known();
+        slow.client.is_taking(true);
+        let request = busy.client.begin().unwrap();
+        // A known one is idle the longest, and nobody else is there who could go.
+        let mut next = Box::pin(places.take());
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(is_evicted(&known) && !is_evicted(&slow) && !is_evicted(&busy));
+        assert!(known.client.begin().is_none(), "it goes, and asks for nothing");
+        assert!(next.as_mut().now_or_never().is_none(), "until it has gone");
+        drop(known);
+        let stranger = next.await;
+        // A stranger goes before those that are known.
+        let mut next = Box::pin(places.take());
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(is_evicted(&stranger) && !is_evicted(&slow));
+        drop(stranger);
+        let other = next.await;
+        let second = other.client.begin().unwrap();
+        let third = slow.client.begin().unwrap();
+        // Nobody is idle, until one is.
+        let mut next = Box::pin(places.take());
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(![&slow, &busy, &other].into_iter().any(is_evicted));
+        drop(request);
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(is_evicted(&busy));
+        drop(busy);
+        let _last = next.await;
+        drop((second, third));
+    }
+
+    #[tokio::test]
+    async fn places_that_are_given_back_are_taken_without_evicting() {
+        let places = Places::new(1);
+        let first = places.take().await;
+        let _busy = first.client.begin().unwrap();
+        let mut next = Box::pin(places.take());
+        assert!(next.as_mut().now_or_never().is_none());
+        drop(first);
+        let second = next.await;
+        assert!(!is_evicted(&second));
+        assert_eq!(places.taken().len(), 1);
+    }
+}

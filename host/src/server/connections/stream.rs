@@ -1,0 +1,118 @@
+//! What a connection reads and writes, watched for how it goes.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_io_timeout::TimeoutStream;
+
+use super::places::{Busy, Client};
+
+/// What can be read and written.
+pub(in crate::server) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A stream of any kind.
+pub(in crate::server) type Raw = Box<dyn Stream>;
+
+/// A stream on which writes have to make progress, and that says whether they do.
+pub(super) struct Watched {
+    stream: Pin<Box<TimeoutStream<Raw>>>,
+    client: Arc<Client>,
+}
+
+impl Watched {
+    /// Watches a stream, of which each write has to make progress within this time.
+    pub(super) fn new(stream: Raw, client: Arc<Client>, write: Duration) -> Self {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(write));
+        let stream = Box::pin(stream);
+        Self { stream, client }
+    }
+
+    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.client.is_taking(written.is_pending());
+        written
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream.as_mut().poll_write(context, data);
+        self.wrote(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream.as_mut().poll_write_vectored(context, data);
+        self.wrote(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_shutdown(context)
+    }
+}
+
+/// The body of a response, with which the request ends.
+pub(super) struct Reply {
+    body: Body,
+    _request: Busy,
+}
+
+impl Reply {
+    pub(super) fn new(body: Body, request: Busy) -> Self {
+        let _request = request;
+        Self { body, _request }
+    }
+}
+
+impl hyper::body::Body for Reply {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

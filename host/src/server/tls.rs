@@ -1,0 +1,181 @@
+//! TLS with a certificate from files, which can be exchanged while the server runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::access::{PrivateFileError, read_private};
+
+/// The largest file with certificates, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A certificate with its key. Clones share it: what one reads again, all use for new connections.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: Arc<RwLock<Arc<ServerConfig>>>,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file of the certificate is not what it should be.
+    #[error("the certificate {path} cannot be used: {problem}", path = path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file of the key cannot be used.
+    #[error("the key of the certificate cannot be used: {0}")]
+    KeyFile(#[from] PrivateFileError),
+    /// There is no key in it.
+    #[error("{path} has no private key in PEM form", path = path.display())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The two do not go together.
+    #[error("the certificate {certificate} and the key {key} cannot be used together: {source}", certificate = certificate.display(), key = key.display())]
+    Pair {
+        /// The file of the certificate.
+        certificate: PathBuf,
+        /// The file of the key.
+        key: PathBuf,
+        /// Why not.
+        source: rustls::Error,
+    },
+}
+
+impl Tls {
+    /// Reads a certificate, with those of the authorities between it and a known one behind it, and its key, both in PEM form.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be read or used, or if others may read the key.
+    pub fn open(
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Result<Self, TlsError> {
+        let (certificate, key) = (certificate.into(), key.into());
+        let current = Arc::new(RwLock::new(Arc::new(read(&certificate, &key)?)));
+        Ok(Self {
+            certificate,
+            key,
+            current,
+        })
+    }
+
+    /// Reads the files again. What new connections get is the new certificate, or if it cannot be used still the old one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Tls::open`].
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let read = Arc::new(read(&self.certificate, &self.key)?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = read;
+        Ok(())
+    }
+
+    /// Returns the files that it is read from.
+    pub fn files(&self) -> [&Path; 2] {
+        [&self.certificate, &self.key]
+    }
+
+    /// Returns what new connections get.
+    pub(super) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
+    let unusable = |problem: String| TlsError::Certificate {
+        path: certificate.into(),
+        problem,
+    };
+    let text = certificates(certificate).map_err(|error| unusable(error.to_string()))?;
+    let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|error| unusable(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(unusable("there is none in PEM form in it".into()));
+    }
+    let text = read_private(key)?;
+    let private =
+        PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::NoKey {
+            path: key.to_owned(),
+        })?;
+    let pair = |source| TlsError::Pair {
+        certificate: certificate.into(),
+        key: key.into(),
+        source,
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(pair)?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(pair)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn certificates(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Error, Read};
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::other("it is no file"));
+    }
+    let mut text = Vec::new();
+    let mut file = std::fs::File::open(path)?.take(MAX_FILE + 1);
+    file.read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_is_said_and_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str, mode| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            path
+        };
+        let make = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let (one, other) = (make(), make());
+        let certificate = write("cert.pem", &one.cert.pem(), 0o644);
+        let key = write("key.pem", &one.signing_key.serialize_pem(), 0o600);
+        let tls = Tls::open(&certificate, &key).unwrap();
+        let before = tls.current();
+        let stays = |expected: &str| {
+            let error = tls.reload().unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(expected), "{text}");
+            assert!(Arc::ptr_eq(&before, &tls.current()));
+        };
+        write("cert.pem", "", 0o644);
+        stays("there is none");
+        write("cert.pem", &other.cert.pem(), 0o644);
+        stays("cannot be used together");
+        write("key.pem", &other.cert.pem(), 0o600);
+        stays("has no private key");
+        write("key.pem", &other.signing_key.serialize_pem(), 0o644);
+        stays("chmod 600");
+        write("key.pem", &other.signing_key.serialize_pem(), 0o640);
+        tls.reload().unwrap();
+        assert!(!Arc::ptr_eq(&before, &tls.current()));
+    }
+}
