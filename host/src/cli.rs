@@ -107,6 +107,11 @@ enum Command {
     Doctor(doctor::Options),
     /// Look at plugins before a host runs them
     Plugin(plugin::Options),
+    /// Make a token for the configuration of a server
+    ///
+    /// The token is printed to standard output, and to standard error the section of toolhost.toml that makes it known, which has
+    /// only its hash.
+    Token(token::Options),
 }
 
 /// The program that this is, also if its file was replaced meanwhile.
@@ -149,7 +154,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
         Command::Call(options) => options.processes.prepare(),
-        Command::Tools(_) => Prepared::default(),
+        Command::Tools(_) | Command::Token(_) => Prepared::default(),
         Command::Serve(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),
         Command::Doctor(options) => options.processes.prepare(),
@@ -168,6 +173,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Agent(options) => agent::run(&arguments.common, options, prepared).await,
             Command::Doctor(options) => doctor::run(&arguments.common, options, prepared).await,
             Command::Plugin(options) => plugin::run(&arguments.common, options, prepared).await,
+            Command::Token(options) => token::run(&options),
         }
     });
     // Nothing may hold up the exit, such as a read of standard input that nobody ends.

@@ -1,6 +1,27 @@
 //! Who gets in.
 
+mod configured;
+mod sockets;
+mod tls;
+mod tokens;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
 use super::*;
+
+/// Asks for the tools with these headers, and returns the status.
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, headers: &str) -> u16 {
+    let request = format!("GET /v1/tools HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // The end of TLS may come without its notice.
+    _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    let status = answer
+        .strip_prefix("HTTP/1.1 ")
+        .and_then(|rest| rest.get(..3));
+    status.expect("it answers").parse().unwrap()
+}
 
 #[tokio::test]
 async fn nobody_gets_in_without_the_token() {

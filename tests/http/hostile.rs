@@ -1,5 +1,7 @@
 //! Requests that no honest client sends.
 
+mod clients;
+
 use super::*;
 
 #[tokio::test]

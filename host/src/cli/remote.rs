@@ -1,25 +1,33 @@
 //! The client half of `--server`.
 
+mod connection;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use axum::http::Method;
 use clap::Args;
-use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
 use super::token;
 use crate::call::Request;
 use crate::tool::Format;
+use connection::{Answer, Place};
 
 /// Which server to use, and how to be let in.
 #[derive(Debug, Args)]
 pub(super) struct Remote {
-    /// Use a running server, such as http://127.0.0.1:7411; processes then stay when a call ends
+    /// Use a running server, such as http://127.0.0.1:7411, https://tools.example.com or unix:/PATH; processes then stay when a
+    /// call ends
     #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
     server: Option<String>,
     /// A file with the token of the server [default: the variable TOOLHOST_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// A PEM file with the certificates of the authorities that the server's may be from, or with the server's own [default:
+    /// those that the system trusts]
+    #[arg(long, value_name = "FILE", env = "TOOLHOST_CA")]
+    ca: Option<PathBuf>,
 }
 
 impl Remote {
@@ -30,52 +38,45 @@ impl Remote {
 
     /// Returns the server that was named, if one was.
     pub(super) fn server(&self) -> anyhow::Result<Option<Server>> {
-        let server = self
-            .server
-            .as_deref()
-            .map(|url| Server::new(url, self.token_file.as_deref()));
+        let server = self.server.as_deref();
+        let server =
+            server.map(|url| Server::new(url, self.token_file.as_deref(), self.ca.as_deref()));
         server.transpose()
     }
 }
 
 /// A running server.
 pub(super) struct Server {
-    client: Client,
+    place: Place,
     url: String,
-    token: String,
+    /// `None`: it knows who asks, by the socket.
+    token: Option<String>,
 }
 
 impl Server {
-    fn new(url: &str, token_file: Option<&Path>) -> anyhow::Result<Self> {
-        if !url.starts_with("http://") {
-            bail!("{url:?} cannot be reached: name a server as http://HOST:PORT");
-        }
+    fn new(url: &str, token_file: Option<&Path>, ca: Option<&Path>) -> anyhow::Result<Self> {
+        let place = Place::new(url, ca)?;
         let token = token::configured(token_file)?;
-        let token = token.context("a server wants a token: set TOOLHOST_TOKEN or --token-file")?;
-        // Calls take as long as they take, and a proxy of the environment has no business with a tool server.
-        let client = Client::builder().no_proxy().build()?;
+        if token.is_none() && !place.is_socket() {
+            bail!("a server wants a token: set TOOLHOST_TOKEN or --token-file");
+        }
         Ok(Self {
-            client,
+            place,
             url: url.trim_end_matches('/').to_owned(),
             token,
         })
     }
 
     pub(super) async fn tools(&self, format: Format) -> anyhow::Result<Value> {
-        let response = self
-            .send(Method::GET, &format!("/v1/tools?format={format}"), None)
-            .await?;
-        response
-            .json()
-            .await
-            .context("the server's answer is not JSON")
+        let path = format!("/v1/tools?format={format}");
+        let answer = self.send(Method::GET, &path, None).await?;
+        answer.json().context("the server's answer is not JSON")
     }
 
     /// Returns the plugins of the server, as it describes them.
     pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
-        let response = self.send(Method::GET, "/v1/plugins", None).await?;
-        let answer = response.json().await;
-        answer.context("the server's answer is not JSON")
+        let answer = self.send(Method::GET, "/v1/plugins", None).await?;
+        answer.json().context("the server's answer is not JSON")
     }
 
     /// Returns the outcome of a call as the server describes it.
@@ -89,14 +90,8 @@ impl Server {
             escape(request.id.as_str())
         );
         let sent = self.send(Method::PUT, &path, Some(body)).await;
-        let response = sent.with_context(|| format!("call {}", request.id))?;
-        let lost = || {
-            format!(
-                "the answer was lost; repeat with `--call {}` to get it",
-                request.id
-            )
-        };
-        response.json().await.with_context(lost)
+        let answer = sent.with_context(|| format!("call {}", request.id))?;
+        answer.json().context("the server's answer is not JSON")
     }
 
     async fn send(
@@ -104,30 +99,19 @@ impl Server {
         method: Method,
         path: &str,
         body: Option<String>,
-    ) -> anyhow::Result<Response> {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.url))
-            .bearer_auth(&self.token);
-        if let Some(body) = body {
-            request = request
-                .header("content-type", "application/json")
-                .body(body);
+    ) -> anyhow::Result<Answer> {
+        let token = self.token.as_deref();
+        let answer = self.place.ask(method, path, token, body).await;
+        let answer = answer.with_context(|| format!("cannot reach {}", self.url))?;
+        if answer.status.is_success() {
+            return Ok(answer);
         }
-        let response = request
-            .send()
-            .await
-            .with_context(|| format!("cannot reach {}", self.url))?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status();
-        let problem: Value = response.json().await.unwrap_or_default();
+        let problem: Value = answer.json().unwrap_or_default();
         let detail = problem
             .get("detail")
             .and_then(Value::as_str)
             .unwrap_or("no further details");
-        bail!("the server answers {status}: {detail}")
+        bail!("the server answers {}: {detail}", answer.status)
     }
 }
 

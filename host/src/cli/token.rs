@@ -1,14 +1,86 @@
-//! Where the bearer token comes from.
+//! Where bearer tokens come from, and `toolhost token`.
 
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use clap::Args;
 
-use super::stderr;
-use crate::server::Token;
+use super::{print, stderr};
+use crate::id::ChatId;
+use crate::server::{Scope, Token};
 use crate::state_dir::StateDir;
+
+/// A token for the configuration.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Its name: letters, digits, `-` and `_`
+    #[arg(value_parser = name)]
+    name: String,
+    /// What it is good for: call, read, agent or admin; can be repeated
+    #[arg(long, value_name = "SCOPE", default_value = "call", value_parser = str::parse::<Scope>)]
+    scope: Vec<Scope>,
+    /// What the ids of its chats begin with [default: all chats]
+    #[arg(long, value_name = "PREFIX", value_parser = str::parse::<ChatId>)]
+    chats: Option<ChatId>,
+    /// A tool that it may see and call; can be repeated [default: all tools]
+    #[arg(long, value_name = "NAME")]
+    tool: Vec<String>,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if text.is_empty() || text.len() > 64 || !text.chars().all(good) {
+        return Err("it is 1 to 64 letters, digits, `-` and `_`".into());
+    }
+    Ok(text.to_owned())
+}
+
+/// Prints a new token to standard output, and to standard error the section of the configuration that makes it known.
+pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    if options.scope.contains(&Scope::Agent)
+        && (options.chats.is_some() || !options.tool.is_empty())
+    {
+        bail!(
+            "with the scope agent, all chats and all tools can be reached: leave out --chats and --tool"
+        );
+    }
+    let text = generate()?;
+    let token = Token::new(&text).context("the new token cannot be used")?;
+    print(&text)?;
+    stderr::line(section(options, &token));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn section(options: &Options, token: &Token) -> String {
+    // The texts of JSON are texts of TOML.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let list = |texts: &mut dyn Iterator<Item = &str>| {
+        let texts: Vec<_> = texts.map(quoted).collect();
+        format!("[{}]", texts.join(", "))
+    };
+    let scopes = list(&mut options.scope.iter().map(|scope| scope.name()));
+    let mut section = format!(
+        "# Add this to toolhost.toml; the token itself is on standard output and nowhere else.\n\
+         [tokens.{}]\nsha256 = \"{}\"\nscopes = {scopes}",
+        options.name,
+        hexadecimal(token.sha256()),
+    );
+    if let Some(chats) = &options.chats {
+        section.push_str(&format!("\nchats = {}", quoted(chats.as_str())));
+    }
+    if !options.tool.is_empty() {
+        let tools = list(&mut options.tool.iter().map(String::as_str));
+        section.push_str(&format!("\ntools = {tools}"));
+    }
+    section
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
@@ -116,9 +188,9 @@ impl Drop for TokenFile {
     }
 }
 
-pub(super) fn generate() -> anyhow::Result<String> {
+fn generate() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&bytes))
 }

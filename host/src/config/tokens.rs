@@ -49,9 +49,7 @@ pub(super) fn read(tokens: Option<&Value>, config: &Config) -> Result<Vec<NamedT
     let tokens = tokens.as_table().ok_or(written)?;
     let one = |(name, token): (&String, &Value)| {
         if !is_name(name) {
-            return Err(
-                "the name of a token is 1 to 64 ASCII letters, digits, `-` and `_`".into(),
-            );
+            return Err("the name of a token is 1 to 64 ASCII letters, digits, `-` and `_`".into());
         }
         if TAKEN.contains(&name.as_str()) {
             return Err(format!("tokens.{name}: this name is taken, choose another"));
@@ -175,7 +173,10 @@ mod tests {
         .unwrap();
         let [a, b] = &tokens[..] else { panic!() };
         assert_eq!((a.name.as_str(), b.name.as_str()), ("a", "b-2"));
-        assert_eq!(a.source, TokenSource::Sha256([0, 255].repeat(16).try_into().unwrap()));
+        assert_eq!(
+            a.source,
+            TokenSource::Sha256([0, 255].repeat(16).try_into().unwrap())
+        );
         assert_eq!(b.source, TokenSource::File("/run/token".into()));
         assert_eq!(a.scopes, ["call", "read"]);
         assert_eq!(a.chats.as_deref(), Some("support-"));
@@ -193,14 +194,35 @@ mod tests {
             ("[tokens.'s3cr3t-t0ken!']\n", "the name of a token"),
             ("[tokens.local]\n", "tokens.local: this name is taken"),
             ("[tokens.a]\n", "tokens.a: it has either"),
-            ("[tokens.a]\ns3cr3t-t0ken = 1", "tokens.a: it has an unknown key"),
-            ("[tokens.a]\nsha256 = 's3cr3t-t0ken'", "tokens.a: sha256: it has 64"),
-            ("[tokens.a]\nsha256 = ['s3cr3t-t0ken']", "tokens.a: sha256: it is a text"),
+            (
+                "[tokens.a]\ns3cr3t-t0ken = 1",
+                "tokens.a: it has an unknown key",
+            ),
+            (
+                "[tokens.a]\nsha256 = 's3cr3t-t0ken'",
+                "tokens.a: sha256: it has 64",
+            ),
+            (
+                "[tokens.a]\nsha256 = ['s3cr3t-t0ken']",
+                "tokens.a: sha256: it is a text",
+            ),
             ("[tokens.a]\nfile = 'x'", "tokens.a: scopes: say what"),
-            ("[tokens.a]\nfile = 'x'\nscopes = []", "tokens.a: scopes: say what"),
-            ("[tokens.a]\nfile = 'x'\nscopes = 's3cr3t-t0ken'", "tokens.a: scopes: it is a list"),
-            ("[tokens.a]\nfile = 'x'\nscopes = ['read']\nchats = 's3cr3t-t0ken/'", "tokens.a: chats: "),
-            ("[tokens.a]\nfile = 'x'\nscopes = ['read']\ntools = []", "tokens.a: tools: name"),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = []",
+                "tokens.a: scopes: say what",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = 's3cr3t-t0ken'",
+                "tokens.a: scopes: it is a list",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['read']\nchats = 's3cr3t-t0ken/'",
+                "tokens.a: chats: ",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['read']\ntools = []",
+                "tokens.a: tools: name",
+            ),
             ("[tokens.a]\nfile = 's3cr3t-t0ken", "line 2"),
         ] {
             let error = read(text).unwrap_err();

@@ -139,7 +139,9 @@ impl Following {
     /// Takes a configuration as the one to watch.
     fn replace(&mut self, config: Config) {
         if config.settings() != self.config.settings() {
-            tracing::warn!("settings other than those of plugins and tokens take effect at the next start");
+            tracing::warn!(
+                "settings other than those of plugins and tokens take effect at the next start"
+            );
         }
         self.config = config;
         if let Err(error) = self.watch() {

@@ -56,7 +56,14 @@ pub(super) async fn require_token(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let principal = access.principal(request.headers(), request.extensions())?;
+    let principal = access.principal(request.headers(), request.extensions());
+    let principal = principal.inspect_err(|problem| {
+        tracing::debug!(
+            path = request.uri().path(),
+            problem = problem.detail(),
+            "a request was refused"
+        );
+    })?;
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)
 }
@@ -113,8 +120,7 @@ impl Access {
 
     /// Returns who asks, by the token of a request.
     pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
-        let unauthorized =
-            |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
+        let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let token = given.next().and_then(|value| bearer(value.as_bytes()));
         let Some(token) = token.filter(|_| given.next().is_none()) else {

@@ -171,8 +171,8 @@ impl Connection {
             }
         };
         let router = self.router;
-        let service =
-            hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        let service = hyper::service::service_fn(
+            move |mut request: hyper::Request<hyper::body::Incoming>| {
                 // Of a connection that is being closed nothing is run any more: the client finds it closed, and asks again.
                 let begun = client.begin().ok_or("the connection is being closed");
                 let extensions = request.extensions_mut();
@@ -189,7 +189,8 @@ impl Connection {
                     let Ok(response) = router.oneshot(request).await;
                     Ok::<_, &'static str>(response.map(|body| Reply::new(body, begun)))
                 }
-            });
+            },
+        );
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.patience.headers)

@@ -234,7 +234,15 @@ mod tests {
         for text in ["[::1]:7411", "unix:/run/x"] {
             assert_eq!(listen(text).unwrap().to_string(), text);
         }
-        for bad in ["", "7411", "localhost:1", "unix:", "unix:x", "unix:/", "/run/x"] {
+        for bad in [
+            "",
+            "7411",
+            "localhost:1",
+            "unix:",
+            "unix:x",
+            "unix:/",
+            "/run/x",
+        ] {
             assert_eq!(listen(bad), Err(InvalidListen), "{bad}");
         }
     }

@@ -105,10 +105,9 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
         return Err(unusable("there is none in PEM form in it".into()));
     }
     let text = read_private(key)?;
-    let private =
-        PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::NoKey {
-            path: key.to_owned(),
-        })?;
+    let private = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::NoKey {
+        path: key.to_owned(),
+    })?;
     let pair = |source| TlsError::Pair {
         certificate: certificate.into(),
         key: key.into(),

@@ -98,3 +98,68 @@ impl Credentials {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_leaves_the_tokens_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            path
+        };
+        let good = "[tokens.a]\nfile = 'a'\nscopes = ['read']\n";
+        let config = write("toolhost.toml", good);
+        let main = write("main", "main");
+        write("a", "one");
+        let mut credentials = Credentials {
+            config: Some(Config::read(&config).unwrap()),
+            token_file: Some(main),
+            tls: None,
+            made: None,
+        };
+        assert_eq!(credentials.files().len(), 3);
+        let names = |known: &Known| {
+            let names = known
+                .iter()
+                .map(|(_, principal)| principal.name().to_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(&credentials.read().unwrap()), ["token", "a"]);
+        let tokens = Tokens::default();
+        let mut refresh = || {
+            credentials
+                .refresh_tokens(&tokens)
+                .map_err(|error| error.to_string())
+        };
+        refresh().unwrap();
+        for (name, text) in [
+            (
+                "toolhost.toml",
+                "[tokens.a]\nfile = 'a'\nscopes = ['raed']\n",
+            ),
+            (
+                "toolhost.toml",
+                "[tokens.a]\nfile = 'b'\nscopes = ['read']\n",
+            ),
+            ("toolhost.toml", "[tokens"),
+            ("a", "not a token"),
+            ("a", ""),
+            // The same as another.
+            ("main", "m a i n"),
+        ] {
+            write(name, text);
+            assert!(refresh().is_err(), "{name}: {text}");
+            write("toolhost.toml", good);
+            write("main", "main");
+            write("a", "two");
+            refresh().unwrap();
+        }
+    }
+}

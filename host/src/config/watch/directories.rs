@@ -32,9 +32,8 @@ impl Changes {
             return false;
         }
         let patience = Instant::now() + PATIENCE;
-        let quiet = async {
-            while let Ok(Some(())) = tokio::time::timeout(QUIET, self.0.recv()).await {}
-        };
+        let quiet =
+            async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.0.recv()).await {} };
         _ = tokio::time::timeout_at(patience, quiet).await;
         true
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{PrivateFileError, Principal, Scope, Token, read_private};
+use super::{Principal, PrivateFileError, Scope, Token, read_private};
 use crate::config::{Config, ConfigError, NamedToken, TokenSource};
 
 /// Why the tokens of a configuration cannot be used. The texts name the token and the key, and repeat no value of the
@@ -32,7 +32,9 @@ pub enum ConfiguredError {
     #[error("tokens.{0}: scopes: each is one of call, read, agent and admin")]
     Scope(String),
     /// The agent API has no bounds.
-    #[error("tokens.{0}: with `agent`, all chats and all tools can be reached: leave out that scope, or `chats` and `tools`")]
+    #[error(
+        "tokens.{0}: with `agent`, all chats and all tools can be reached: leave out that scope, or `chats` and `tools`"
+    )]
     Unbounded(String),
     /// Two of them are the same.
     #[error("tokens.{0} and tokens.{1} are the same token, so that it would not be known who asks")]
@@ -81,12 +83,7 @@ fn principal(named: NamedToken) -> Result<Principal, ConfiguredError> {
     if bounded && scopes.contains(&Scope::Agent) {
         return Err(ConfiguredError::Unbounded(named.name));
     }
-    Ok(Principal::new(
-        named.name,
-        scopes,
-        named.chats,
-        named.tools,
-    ))
+    Ok(Principal::new(named.name, scopes, named.chats, named.tools))
 }
 
 #[cfg(test)]
@@ -111,9 +108,14 @@ mod tests {
     #[test]
     fn tokens_are_looked_up() {
         let found = found("[tokens.a]\nfile = 'good'\nscopes = ['call']\nchats = 'x-'\n").unwrap();
-        let [(token, principal)] = &found[..] else { panic!() };
+        let [(token, principal)] = &found[..] else {
+            panic!()
+        };
         assert_eq!(token.sha256(), Token::new("t0ken").unwrap().sha256());
-        assert_eq!((principal.name(), principal.chat_prefix()), ("a", Some("x-")));
+        assert_eq!(
+            (principal.name(), principal.chat_prefix()),
+            ("a", Some("x-"))
+        );
         assert!(principal.has(Scope::Call) && principal.has(Scope::Read));
         assert!(!principal.has(Scope::Agent) && !principal.has(Scope::Admin));
     }

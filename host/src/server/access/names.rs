@@ -51,12 +51,7 @@ impl Access {
     }
 
     /// Checks the names of a request that came in this way.
-    pub(super) fn check(
-        &self,
-        uri: &Uri,
-        headers: &HeaderMap,
-        way: Way,
-    ) -> Result<(), Problem> {
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, way: Way) -> Result<(), Problem> {
         let forbidden =
             |code, detail: String| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
         let mut names = headers.get_all(HOST).iter();
@@ -128,7 +123,9 @@ impl Access {
 
 /// Takes an IPv6 address out of its brackets.
 fn bare(name: &str) -> &str {
-    let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
     inner.unwrap_or(name)
 }
 
@@ -176,11 +173,7 @@ mod tests {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
         access()
-            .check(
-                &Uri::from_static("/v1/tools"),
-                &headers,
-                way,
-            )
+            .check(&Uri::from_static("/v1/tools"), &headers, way)
             .is_ok()
     }
 

@@ -103,9 +103,15 @@ mod tests {
         let link = directory.path().join("link");
         symlink(&path, &link).unwrap();
         assert_eq!(read_private(&link).unwrap(), "text");
-        for other in [directory.path().to_owned(), directory.path().join("nothing")] {
+        for other in [
+            directory.path().to_owned(),
+            directory.path().join("nothing"),
+        ] {
             let error = read_private(&other).unwrap_err();
-            assert!(matches!(error, PrivateFileError::Unreadable { .. }), "{error}");
+            assert!(
+                matches!(error, PrivateFileError::Unreadable { .. }),
+                "{error}"
+            );
         }
         let pipe = directory.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();

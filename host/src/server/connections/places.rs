@@ -110,7 +110,10 @@ impl Places {
             };
             let ordering = (Ordering::AcqRel, Ordering::Acquire);
             let state = &client.state;
-            if state.compare_exchange(since, EVICTED, ordering.0, ordering.1).is_ok() {
+            if state
+                .compare_exchange(since, EVICTED, ordering.0, ordering.1)
+                .is_ok()
+            {
                 client.evicted.cancel();
                 return true;
             }
@@ -204,7 +207,10 @@ mod tests {
         let mut next = Box::pin(places.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(is_evicted(&known) && !is_evicted(&slow) && !is_evicted(&busy));
-        assert!(known.client.begin().is_none(), "it goes, and asks for nothing");
+        assert!(
+            known.client.begin().is_none(),
+            "it goes, and asks for nothing"
+        );
         assert!(next.as_mut().now_or_never().is_none(), "until it has gone");
         drop(known);
         let stranger = next.await;

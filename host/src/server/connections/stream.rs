@@ -14,7 +14,10 @@ use tokio_io_timeout::TimeoutStream;
 use super::places::{Busy, Client};
 
 /// What can be read and written.
-pub(in crate::server) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(in crate::server) trait Stream:
+    AsyncRead + AsyncWrite + Send + Unpin
+{
+}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 

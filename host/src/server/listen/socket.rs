@@ -247,7 +247,10 @@ mod tests {
             _ = std::fs::create_dir(&shared);
             std::fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();
             let refused = bind(shared.join("socket"), 0o600).unwrap_err();
-            assert!(matches!(refused, SocketError::Directory { .. }), "{refused}");
+            assert!(
+                matches!(refused, SocketError::Directory { .. }),
+                "{refused}"
+            );
         }
         let long = directory.path().join("x".repeat(200));
         let refused = bind(long, 0o600).unwrap_err();

@@ -1,0 +1,284 @@
+//! What hostile clients do to everybody else: `cargo bench --bench network`, with names of attackers behind `--`, and `--quick`
+//! for a tenth of the time.
+//!
+//! Each attacker is there while another client asks for the tools, on a connection that it keeps and on new ones. Its times are
+//! compared with those that it has alone, in the same run. Attackers have a runtime of their own, and share the machine.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints, and fails by panicking"
+)]
+
+#[path = "../guest.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod guest;
+#[path = "../harness.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod harness;
+#[path = "hostile/measure.rs"]
+#[allow(dead_code, reason = "another benchmark uses the rest")]
+mod measure;
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use toolhost::server::{Access, Listener, Tls, Token, serve};
+
+use harness::{Setup, TOKEN};
+use measure::{milliseconds, percentile};
+
+/// Who attacks, with how many connections, and what each does on one until it is closed.
+const ATTACKERS: [(&str, usize, Attack); 10] = [
+    (
+        "origin",
+        2,
+        Attack::Repeat(
+            "host: localhost\r\nauthorization: Bearer TOKEN\r\norigin: http://evil.example\r\n",
+        ),
+    ),
+    (
+        "host",
+        2,
+        Attack::Repeat("host: evil.example\r\nauthorization: Bearer TOKEN\r\n"),
+    ),
+    ("no_token", 2, Attack::Repeat("host: localhost\r\n")),
+    (
+        "wrong_token",
+        2,
+        Attack::Repeat("host: localhost\r\nauthorization: Bearer wrong\r\n"),
+    ),
+    (
+        "large_body",
+        2,
+        Attack::Flood("content-length: 104857600\r\n\r\n", &[b'x'; 16 << 10]),
+    ),
+    (
+        "headers",
+        2,
+        Attack::Flood(
+            "",
+            b"x-flood: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n",
+        ),
+    ),
+    ("idle", 2000, Attack::Wait(b"")),
+    ("slow_writer", 200, Attack::Drip),
+    ("slow_reader", 200, Attack::Sip),
+    // The beginning of a record that never comes.
+    ("handshake", 200, Attack::Wait(&[22, 3, 1, 2, 0])),
+];
+
+#[derive(Clone, Copy)]
+enum Attack {
+    /// Asks with these headers, again and again.
+    Repeat(&'static str),
+    /// Asks with this, and sends that for as long as it is taken.
+    Flood(&'static str, &'static [u8]),
+    /// Sends this, and nothing more.
+    Wait(&'static [u8]),
+    /// Sends headers, one byte a second.
+    Drip,
+    /// Asks for much, and takes one byte of it a second.
+    Sip,
+}
+
+impl Attack {
+    async fn on(self, mut stream: TcpStream) -> std::io::Result<()> {
+        let get = "GET /v1/tools HTTP/1.1\r\n";
+        let token = format!("host: localhost\r\nauthorization: Bearer {TOKEN}\r\n");
+        match self {
+            Self::Repeat(headers) => {
+                let request = format!("{get}{}\r\n", headers.replace("TOKEN", TOKEN));
+                let mut answer = vec![0; 64 << 10];
+                loop {
+                    stream.write_all(request.as_bytes()).await?;
+                    if stream.read(&mut answer).await? == 0 {
+                        return Ok(());
+                    }
+                }
+            }
+            Self::Flood(start, piece) => {
+                let head = format!("PUT /v1/chats/a/calls/1 HTTP/1.1\r\n{token}{start}");
+                stream.write_all(head.as_bytes()).await?;
+                loop {
+                    stream.write_all(piece).await?;
+                }
+            }
+            Self::Wait(start) => {
+                stream.write_all(start).await?;
+                stream.read_u8().await.map(|_| ())
+            }
+            Self::Drip => {
+                stream.write_all(format!("{get}x: ").as_bytes()).await?;
+                loop {
+                    stream.write_all(b"y").await?;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+            Self::Sip => {
+                let requests = format!("{get}{token}\r\n").repeat(500);
+                stream.write_all(requests.as_bytes()).await?;
+                loop {
+                    stream.read_u8().await?;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Attacks with so many connections at once, each of which is followed by another when it is closed.
+async fn attack(attack: Attack, count: usize, address: SocketAddr) {
+    let each = (0..count).map(|_| async move {
+        loop {
+            if let Ok(stream) = TcpStream::connect(address).await {
+                _ = attack.on(stream).await;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    futures_util::future::join_all(each).await;
+}
+
+/// The times of one client, on a connection that it keeps and on new ones.
+struct Times {
+    kept: Vec<Duration>,
+    fresh: Vec<Duration>,
+    failed: usize,
+}
+
+async fn work(url: &str, time: Duration) -> Times {
+    let client = |idle| {
+        let builder = reqwest::Client::builder().no_proxy();
+        builder
+            .pool_max_idle_per_host(idle)
+            .build()
+            .expect("a client")
+    };
+    let (keeping, renewing) = (client(1), client(0));
+    let (mut kept, mut fresh, mut failed) = (Vec::new(), Vec::new(), 0);
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        for (client, times) in [(&keeping, &mut kept), (&renewing, &mut fresh)] {
+            let begun = Instant::now();
+            let request = client.get(format!("{url}/v1/tools")).bearer_auth(TOKEN);
+            let answered = match request.send().await {
+                Ok(answer) if answer.status() == 200 => answer.bytes().await.is_ok(),
+                _ => false,
+            };
+            failed += usize::from(!answered);
+            times.push(begun.elapsed());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Times {
+        kept,
+        fresh,
+        failed,
+    }
+}
+
+fn tls(directory: &std::path::Path) -> Tls {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).expect("it is written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("it is written");
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&key, private).expect("it is ours");
+    Tls::open(certificate, key).expect("a certificate and its key")
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` only wants to see that it runs.
+    let smoke = !arguments.iter().any(|argument| argument == "--bench")
+        || arguments.iter().any(|argument| argument == "--test");
+    let quick = smoke || arguments.iter().any(|argument| argument == "--quick");
+    let names: Vec<_> = arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let time = Duration::from_millis(if quick { 500 } else { 5000 });
+    let runtime = Runtime::new().expect("there are threads");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (plain, encrypted, _setup) = runtime.block_on(async {
+        let setup = Setup::new().await;
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let plain = Listener::tcp(any, None).await.expect("a port");
+        let encrypted = Listener::tcp(any, Some(tls(directory.path())));
+        let encrypted = encrypted.await.expect("a port");
+        let addresses = [&plain, &encrypted].map(|listener| listener.address());
+        let [Some(one), Some(other)] = addresses else {
+            panic!("both have an address")
+        };
+        let access = Access {
+            tokens: Token::new(TOKEN).expect("a token").into(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        };
+        let listeners = vec![plain, encrypted];
+        let host = setup.host.clone();
+        tokio::spawn(serve(listeners, host, access, std::future::pending()));
+        (one, other, setup)
+    });
+    let url = format!("http://{plain}");
+    let row = |name: &str, alone: Option<&(Duration, Duration)>, mut times: Times| {
+        let p99 = (
+            percentile(&mut times.kept, 99),
+            percentile(&mut times.fresh, 99),
+        );
+        let against = alone.unwrap_or(&p99);
+        let cell = |time: Duration, alone: Duration| {
+            let ratio = time.as_secs_f64() / alone.as_secs_f64();
+            let good = ratio <= 2.0 || time <= alone + Duration::from_millis(25);
+            let mark = if good { "" } else { " !" };
+            format!("{} | {ratio:.2}{mark}", milliseconds(time))
+        };
+        println!(
+            "| {name} | {} | {} | {} | {} |",
+            times.kept.len() + times.fresh.len(),
+            times.failed,
+            cell(p99.0, against.0),
+            cell(p99.1, against.1),
+        );
+        p99
+    };
+    println!("GET /v1/tools of another client; `!`: more than twice as long, and 25 ms longer.\n");
+    println!("| beside | requests | failed | kept: p99, ms | ratio | new: p99, ms | ratio |");
+    println!("|---|---|---|---|---|---|---|");
+    // A first round that nobody sees, so that everything is warm.
+    runtime.block_on(work(&url, time / 5));
+    let alone = row("nobody", None, runtime.block_on(work(&url, time)));
+    let attackers = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a thread");
+    for (name, count, kind) in ATTACKERS {
+        if !names.is_empty() && !names.iter().any(|chosen| *chosen == name) {
+            continue;
+        }
+        let address = if name == "handshake" {
+            encrypted
+        } else {
+            plain
+        };
+        let attacking = attackers.spawn(attack(kind, count, address));
+        // Until they are all there.
+        std::thread::sleep(time / 5);
+        row(name, Some(&alone), runtime.block_on(work(&url, time)));
+        attacking.abort();
+        _ = attackers.block_on(attacking);
+    }
+    attackers.shutdown_background();
+    runtime.shutdown_background();
+}

@@ -1,0 +1,128 @@
+//! Tokens of the configuration and of files, and their exchange while a server runs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+use crate::cli::{Serving, server as program};
+
+fn write(path: &Path, text: &str, mode: u32) {
+    // As operators do it: the new file takes the place of the old one.
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::set_permissions(&new, PermissionsExt::from_mode(mode)).unwrap();
+    std::fs::rename(&new, path).unwrap();
+}
+
+async fn status(url: &str, token: &str) -> u16 {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.get(format!("{url}/v1/tools")).bearer_auth(token);
+    request.send().await.unwrap().status().as_u16()
+}
+
+/// Asks until the answer is this one.
+async fn until_status(url: &str, token: &str, expected: u16) {
+    let begun = std::time::Instant::now();
+    while status(url, token).await != expected {
+        assert!(begun.elapsed() < PATIENCE, "{token} never gets {expected}");
+    }
+}
+
+/// Has the program make a token, and returns it and its section.
+fn make(arguments: &[&str]) -> (String, String) {
+    let output = Command::new(crate::harness::program())
+        .arg("token")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (token, section) = (text(output.stdout), text(output.stderr));
+    assert!(!section.contains(token.trim()));
+    (token.trim().to_owned(), section)
+}
+
+#[tokio::test]
+async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
+    let workspace = tempfile::tempdir().unwrap();
+    let path = workspace.path().join("toolhost.toml");
+    let (first, section) = make(&[
+        "first", "--scope", "read", "--chats", "a-", "--tool", "execute",
+    ]);
+    assert!(section.contains("[tokens.first]\n") && section.contains("tools = [\"execute\"]"));
+    std::fs::write(&path, &section).unwrap();
+    let mut command = program(workspace.path());
+    command.arg("--config").arg(&path).arg("serve");
+    let mut serving = Serving::of(command);
+    let url = serving.url.clone();
+    // Where there is a token, none is made.
+    assert!(!serving.stderr.contains("token file"), "{}", serving.stderr);
+    assert_eq!(status(&url, &first).await, 200);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let delete = client.delete(format!("{url}/v1/chats/a-1"));
+    let refused = delete.bearer_auth(&first).send().await.unwrap();
+    assert_eq!(refused.status(), 403);
+    let problem: Value = refused.json().await.unwrap();
+    assert_eq!(problem["code"], "missing_scope");
+    // Another takes its place.
+    let file = workspace.path().join("second.token");
+    write(&file, "second-token\n", 0o600);
+    let second = "[tokens.second]\nfile = 'second.token'\nscopes = ['call']\n";
+    write(&path, second, 0o644);
+    until_status(&url, "second-token", 200).await;
+    assert_eq!(status(&url, &first).await, 401);
+    // What cannot be used changes nothing, and is not repeated in the log.
+    let broken = format!("{second}{section}[tokens.third]\nsha256 = 's3cr3t'\n");
+    write(&path, &broken, 0o644);
+    assert_eq!(status(&url, "second-token").await, 200);
+    assert_eq!(status(&url, &first).await, 401);
+    write(&path, second, 0o644);
+    // A file with a token is followed as well.
+    write(&file, "third-token\n", 0o600);
+    until_status(&url, "third-token", 200).await;
+    assert_eq!(status(&url, "second-token").await, 401);
+    // Taken back, it is good for nothing.
+    write(&path, "", 0o644);
+    until_status(&url, "third-token", 401).await;
+    serving.signal(nix::sys::signal::Signal::SIGTERM);
+    let log = serving.rest();
+    assert!(!log.contains("s3cr3t"), "{log}");
+}
+
+#[tokio::test]
+async fn a_token_file_is_read_again_when_it_changes() {
+    let workspace = tempfile::tempdir().unwrap();
+    let file = workspace.path().join("token");
+    write(&file, "one\n", 0o600);
+    let mut command = program(workspace.path());
+    command.arg("serve").arg("--token-file").arg(&file);
+    let serving = Serving::of(command);
+    assert_eq!(status(&serving.url, "one").await, 200);
+    write(&file, "two\n", 0o600);
+    until_status(&serving.url, "two", 200).await;
+    assert_eq!(status(&serving.url, "one").await, 401);
+    // An empty one is no token, and the last one stays.
+    write(&file, "", 0o600);
+    write(&file, "three\n", 0o600);
+    until_status(&serving.url, "three", 200).await;
+}
+
+#[test]
+fn tokens_that_cannot_be_used_end_the_program() {
+    let workspace = tempfile::tempdir().unwrap();
+    let path = workspace.path().join("toolhost.toml");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let mut command = program(workspace.path());
+        command.arg("--config").arg(&path);
+        let output = command.args(["serve", "--listen", "127.0.0.1:0"]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8(output.stderr).unwrap();
+        text.replace(workspace.path().to_str().unwrap(), "DIR")
+    };
+    insta::assert_snapshot!(refused("[tokens.a]\nsha256 = 'my-secret-token'\nscopes = ['call']").trim(), @"toolhost: the configuration DIR/toolhost.toml is not valid: tokens.a: sha256: it has 64 hexadecimal digits, as `toolhost token` and `sha256sum` print them");
+    std::fs::write(workspace.path().join("t"), "x").unwrap();
+    insta::assert_snapshot!(refused("[tokens.a]\nfile = 't'\nscopes = ['call']").trim(), @"toolhost: tokens.a: file: others may use DIR/t (mode 644): run `chmod 600` on it");
+}

@@ -1,0 +1,182 @@
+//! TLS, and certificates that change.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use toolhost::server::{Listener, Tls};
+
+use super::*;
+use crate::cli::{Serving, server as program};
+
+/// A certificate for this machine, in files.
+struct Certificate {
+    der: CertificateDer<'static>,
+    files: [PathBuf; 2],
+}
+
+impl Certificate {
+    /// Makes one, and replaces the files of the one before it.
+    fn new(directory: &Path) -> Self {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let write = |name: &str, text: String, mode| {
+            let path = directory.join(name);
+            let new = directory.join(format!("{name}.new"));
+            std::fs::write(&new, text).unwrap();
+            std::fs::set_permissions(&new, PermissionsExt::from_mode(mode)).unwrap();
+            std::fs::rename(&new, &path).unwrap();
+            path
+        };
+        let key = write("key.pem", made.signing_key.serialize_pem(), 0o600);
+        let certificate = write("cert.pem", made.cert.pem(), 0o644);
+        Self {
+            der: made.cert.der().clone(),
+            files: [certificate, key],
+        }
+    }
+
+    fn tls(&self) -> Tls {
+        let [certificate, key] = &self.files;
+        Tls::open(certificate, key).unwrap()
+    }
+
+    /// Connects, if this is the certificate that the server shows.
+    async fn connect(&self, address: &str) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.der.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+    }
+}
+
+#[tokio::test]
+async fn requests_come_in_over_tls_and_the_certificate_can_change() {
+    let setup = Setup::new().await;
+    let directory = tempfile::tempdir().unwrap();
+    let first = Certificate::new(directory.path());
+    let tls = first.tls();
+    let listener = Listener::tcp("127.0.0.1:0".parse().unwrap(), Some(tls.clone())).await;
+    let listener = listener.unwrap();
+    let address = listener.address().unwrap().to_string();
+    assert_eq!(listener.url().unwrap(), format!("https://{address}"));
+    let host = setup.host.clone();
+    tokio::spawn(serve(listener, host, access(), std::future::pending()));
+    let headers =
+        |more: &str| format!("host: {address}\r\nauthorization: Bearer {TOKEN}\r\n{more}");
+    let stream = first.connect(&address).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    assert_eq!(exchange(stream, &headers("")).await, 200);
+    for (origin, expected) in [("https", 200), ("http", 403)] {
+        let stream = first.connect(&address).await.unwrap();
+        let origin = headers(&format!("origin: {origin}://{address}\r\n"));
+        assert_eq!(exchange(stream, &origin).await, expected);
+    }
+    let stream = first.connect(&address).await.unwrap();
+    assert_eq!(exchange(stream, "host: localhost\r\n").await, 401);
+    // A client that speaks no TLS, one that trusts others, and one that never ends its handshake, disturb nobody.
+    let mut plain = TcpStream::connect(&address).await.unwrap();
+    plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    _ = plain.read_to_end(&mut answer).await;
+    assert!(!answer.starts_with(b"HTTP"));
+    let mut stuck = TcpStream::connect(&address).await.unwrap();
+    stuck.write_all(&[22, 3, 1, 2, 0]).await.unwrap();
+    let open = first.connect(&address).await.unwrap();
+    let second = Certificate::new(directory.path());
+    assert!(
+        second.connect(&address).await.is_err(),
+        "it was not read yet"
+    );
+    tls.reload().unwrap();
+    let stream = second.connect(&address).await.unwrap();
+    assert_eq!(exchange(stream, &headers("")).await, 200);
+    assert!(first.connect(&address).await.is_err());
+    assert_eq!(
+        exchange(open, &headers("")).await,
+        200,
+        "it was open before"
+    );
+}
+
+#[tokio::test]
+async fn the_command_line_follows_the_certificate_and_calls_over_tls() {
+    let workspace = tempfile::tempdir().unwrap();
+    let first = Certificate::new(workspace.path());
+    let mut command = program(workspace.path());
+    command.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
+    command.arg("--tls-cert").arg(&first.files[0]);
+    command.arg("--tls-key").arg(&first.files[1]);
+    let serving = Serving::of(command);
+    let address = serving.url.strip_prefix("https://").unwrap().to_owned();
+    let call = |arguments: &[&str]| {
+        let mut command = program(&workspace.path().join("elsewhere"));
+        command.env("TOOLHOST_TOKEN", TOKEN);
+        command.args(["call", "execute", r#"{"command":"echo hi"}"#]);
+        command.args(["--server", &serving.url]).args(arguments);
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let ca = first.files[0].to_str().unwrap();
+    let (code, reply, said) = call(&["--ca", ca]);
+    assert!(
+        code == Some(0) && reply.contains(r#""output":"hi\n""#),
+        "{said}"
+    );
+    // Nobody vouches for it.
+    let (code, _, said) = call(&[]);
+    assert!(code == Some(2) && said.contains("certificate"), "{said}");
+    // What cannot be used is not taken.
+    std::fs::write(workspace.path().join("cert.pem"), "nothing").unwrap();
+    assert!(first.connect(&address).await.is_ok());
+    let second = Certificate::new(workspace.path());
+    let begun = std::time::Instant::now();
+    while second.connect(&address).await.is_err() {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "the certificate is not read again"
+        );
+    }
+    assert!(first.connect(&address).await.is_err());
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    let workspace = tempfile::tempdir().unwrap();
+    let certificate = Certificate::new(workspace.path());
+    let [path, key] = &certificate.files;
+    std::fs::set_permissions(key, PermissionsExt::from_mode(0o644)).unwrap();
+    let serve = |arguments: &[&Path]| {
+        let mut command = program(workspace.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        for (flag, value) in ["--tls-cert", "--tls-key"].iter().zip(arguments) {
+            command.arg(flag).arg(value);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = serve(&[path, key]);
+    assert!(said.contains("chmod 600"), "{said}");
+    let said = serve(&[path]);
+    assert!(said.contains("--tls-key"), "{said}");
+}

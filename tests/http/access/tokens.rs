@@ -1,0 +1,127 @@
+//! Several tokens, and what each is good for.
+
+use toolhost::server::{Principal, Scope, Surfaces, Tokens};
+
+use super::*;
+
+const ADMIN: &str = "token-of-an-admin";
+const READER: &str = "token-of-a-reader";
+const SUPPORT: &str = "token-of-support";
+const AGENT: &str = "token-of-an-agent";
+const BOUNDED: &str = "token-of-an-agent-for-some-chats";
+
+fn tokens() -> Tokens {
+    let token = |text: &str| Token::new(text).unwrap();
+    let support = Some("support-".to_owned());
+    let of = |name: &str, scopes: &[Scope], chats: Option<String>| {
+        Principal::new(name, scopes.iter().copied(), chats, None)
+    };
+    Tokens::new([
+        (token(ADMIN), of("admin", &[Scope::Admin], None)),
+        (token(READER), of("reader", &[Scope::Read], None)),
+        (
+            token(SUPPORT),
+            of("support", &[Scope::Call], support.clone()),
+        ),
+        (token(AGENT), of("agent", &[Scope::Agent], None)),
+        (token(BOUNDED), of("bounded", &[Scope::Agent], support)),
+    ])
+}
+
+#[tokio::test]
+async fn each_token_is_good_for_what_it_says() {
+    let setup = Setup::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let tokens = tokens();
+    let access = Access {
+        tokens: tokens.clone(),
+        ..access()
+    };
+    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    tokio::spawn(serve(listener, surfaces, access, std::future::pending()));
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |token: &str, method: Method, path: &str| {
+        let request = client.request(method, format!("{url}{path}"));
+        let response = request.bearer_auth(token).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let code = async |token: &str, method: Method, path: &str| {
+        let (status, body) = ask(token, method, path).await;
+        (status, body["code"].as_str().unwrap_or_default().to_owned())
+    };
+    let missing = (403, "missing_scope".to_owned());
+    let good = (200, String::new());
+    for (token, method, path, expected) in [
+        (READER, Method::GET, "/v1/tools", &good),
+        (READER, Method::DELETE, "/v1/chats/support-1", &missing),
+        (SUPPORT, Method::DELETE, "/v1/chats/support-1", &good),
+        (
+            SUPPORT,
+            Method::DELETE,
+            "/v1/chats/sales-1",
+            &(403, "foreign_chat".to_owned()),
+        ),
+        (SUPPORT, Method::POST, "/v1/plugins/shell/reload", &missing),
+        (ADMIN, Method::DELETE, "/v1/chats/support-1", &missing),
+        (
+            ADMIN,
+            Method::POST,
+            "/v1/plugins/nothing/reload",
+            &(404, "unknown_plugin".to_owned()),
+        ),
+    ] {
+        assert_eq!(&code(token, method, path).await, expected, "{token} {path}");
+    }
+    // The agent API knows all chats, and says what is wrong in its own form.
+    let list = "/api/v0/processes/list";
+    assert_eq!(ask(AGENT, Method::GET, list).await.0, 200);
+    for (token, text) in [
+        (READER, "lacks the scope \"agent\""),
+        (SUPPORT, "lacks the scope \"agent\""),
+        (BOUNDED, "for some chats"),
+    ] {
+        let (status, body) = ask(token, Method::GET, list).await;
+        assert_eq!(status, 403);
+        let message = body["message"].as_str().unwrap();
+        assert!(message.contains(text), "{message}");
+    }
+    // One that is taken back is refused at once, also on a connection on which it was good.
+    tokens.replace([(Token::new("other").unwrap(), Principal::unbounded("other"))]);
+    assert_eq!(code(READER, Method::GET, "/v1/tools").await.0, 401);
+    assert_eq!(code("other", Method::GET, "/v1/tools").await.0, 200);
+}
+
+#[tokio::test]
+async fn nothing_is_reachable_without_a_token() {
+    let (_setup, server) = server().await;
+    for (method, path) in [
+        (Method::GET, "/metrics"),
+        (Method::GET, "/v1/tools"),
+        (Method::PUT, "/v1/chats/a/calls/1"),
+        (Method::GET, "/v1/plugins"),
+        (Method::POST, "/v1/plugins/shell/disable"),
+        (Method::DELETE, "/v1/chats/a"),
+        (Method::GET, "/v1/nothing"),
+        (Method::GET, "/"),
+        (Method::POST, "/v1/tools"),
+        (Method::GET, "/api/v0/processes/list"),
+        (Method::GET, "/mcp"),
+        (Method::POST, "/mcp"),
+    ] {
+        let url = format!("{}{path}", server.url);
+        for header in [None, Some("Bearer wrong")] {
+            let mut request = server.client.request(method.clone(), &url);
+            if let Some(header) = header {
+                request = request.header("authorization", header);
+            }
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 401, "{method} {path}");
+        }
+        // Two of them are none.
+        let request = server.client.request(method.clone(), &url);
+        let twice = request.bearer_auth(TOKEN).bearer_auth("x");
+        assert_eq!(twice.send().await.unwrap().status(), 401, "{path}");
+    }
+}
