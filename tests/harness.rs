@@ -156,6 +156,13 @@ pub(crate) async fn until_dead(pid: u32) {
     until(&format!("{pid} is gone"), || (!is_alive(pid)).then_some(())).await;
 }
 
+/// Writes a certificate or a key as files have it.
+pub(crate) fn pem(label: &str, der: &[u8]) -> String {
+    use base64::Engine;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+}
+
 /// A server on a free port, ended with the test.
 pub(crate) struct Server {
     pub(crate) url: String,

@@ -190,8 +190,13 @@ async fn work(url: &str, time: Duration) -> Times {
 fn tls(directory: &std::path::Path) -> Tls {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem()).expect("it is written");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("it is written");
+    std::fs::write(&certificate, harness::pem("CERTIFICATE", made.cert.der()))
+        .expect("it is written");
+    std::fs::write(
+        &key,
+        harness::pem("PRIVATE KEY", &made.signing_key.serialize_der()),
+    )
+    .expect("it is written");
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(&key, private).expect("it is ours");
     Tls::open(certificate, key).expect("a certificate and its key")

@@ -144,6 +144,12 @@ mod tests {
 
     use super::*;
 
+    fn pem(label: &str, der: &[u8]) -> String {
+        use base64::Engine;
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+    }
+
     #[test]
     fn what_cannot_be_used_is_said_and_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
@@ -155,8 +161,12 @@ mod tests {
         };
         let make = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let (one, other) = (make(), make());
-        let certificate = write("cert.pem", &one.cert.pem(), 0o644);
-        let key = write("key.pem", &one.signing_key.serialize_pem(), 0o600);
+        let certificate = write("cert.pem", &pem("CERTIFICATE", one.cert.der()), 0o644);
+        let key = write(
+            "key.pem",
+            &pem("PRIVATE KEY", &one.signing_key.serialize_der()),
+            0o600,
+        );
         let tls = Tls::open(&certificate, &key).unwrap();
         let before = tls.current();
         let stays = |expected: &str| {
@@ -167,13 +177,21 @@ mod tests {
         };
         write("cert.pem", "", 0o644);
         stays("there is none");
-        write("cert.pem", &other.cert.pem(), 0o644);
+        write("cert.pem", &pem("CERTIFICATE", other.cert.der()), 0o644);
         stays("cannot be used together");
-        write("key.pem", &other.cert.pem(), 0o600);
+        write("key.pem", &pem("CERTIFICATE", other.cert.der()), 0o600);
         stays("has no private key");
-        write("key.pem", &other.signing_key.serialize_pem(), 0o644);
+        write(
+            "key.pem",
+            &pem("PRIVATE KEY", &other.signing_key.serialize_der()),
+            0o644,
+        );
         stays("chmod 600");
-        write("key.pem", &other.signing_key.serialize_pem(), 0o640);
+        write(
+            "key.pem",
+            &pem("PRIVATE KEY", &other.signing_key.serialize_der()),
+            0o640,
+        );
         tls.reload().unwrap();
         assert!(!Arc::ptr_eq(&before, &tls.current()));
     }

@@ -32,8 +32,16 @@ impl Certificate {
             std::fs::rename(&new, &path).unwrap();
             path
         };
-        let key = write("key.pem", made.signing_key.serialize_pem(), 0o600);
-        let certificate = write("cert.pem", made.cert.pem(), 0o644);
+        let key = write(
+            "key.pem",
+            crate::harness::pem("PRIVATE KEY", &made.signing_key.serialize_der()),
+            0o600,
+        );
+        let certificate = write(
+            "cert.pem",
+            crate::harness::pem("CERTIFICATE", made.cert.der()),
+            0o644,
+        );
         Self {
             der: made.cert.der().clone(),
             files: [certificate, key],
