@@ -161,12 +161,12 @@ fn connections_take_only_some_of_the_descriptors() {
     let address = serving.url.trim_start_matches("http://").to_owned();
     let connect = || std::net::TcpStream::connect(&address).unwrap();
     let idle: Vec<_> = (0..100).map(|_| connect()).collect();
-    // Its turn comes when the others are gone.
+    // Those that ask for nothing make room.
     let mut last = connect();
     last.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         .unwrap();
-    drop(idle);
     let answer = std::io::read_to_string(last).unwrap();
+    drop(idle);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     let rest = serving.rest();
