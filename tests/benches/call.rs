@@ -23,8 +23,10 @@ use criterion::Criterion;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use toolhost::call::Durability;
 use toolhost::plugin::Limits;
-use toolhost::process::{Config, Kind, Spawner};
+use toolhost::process::{Config, Kind, Records, Spawner};
+use toolhost::state_dir::StateDir;
 use toolhost::{Arguments, CallId, Host, Request};
 
 use guest::{guest, limited};
@@ -149,6 +151,52 @@ fn in_turns(runtime: &Runtime, workspace: &Path) {
     }
 }
 
+/// What it costs that calls and processes are known to a later host.
+fn journalled(runtime: &Runtime, workspace: &Path) {
+    let command = json!({ "command": "true" });
+    let states =
+        [tempfile::tempdir(), tempfile::tempdir()].map(|state| state.expect("there is a place"));
+    let kept = |at: usize| {
+        let path = states.get(at).expect("there are two").path().join("state");
+        Records::Kept(StateDir::open(&path).expect("it is ours"))
+    };
+    let kinds = [
+        (
+            "nothing is written down",
+            Records::Temporary(std::env::temp_dir()),
+            Durability::Host,
+        ),
+        ("it survives the host", kept(0), Durability::Host),
+        ("it survives the machine", kept(1), Durability::Power),
+    ];
+    let mut hosts = kinds.map(|(name, records, durability)| {
+        let host = runtime.block_on(async {
+            let mut config = Config::new(workspace);
+            config.spawner = Some(spawner());
+            config.records = records;
+            let builder = Host::builder(workspace).processes(config);
+            let started = builder.durability(durability).start().await;
+            started.expect("the host starts")
+        });
+        (name, host, Times(Vec::new()))
+    });
+    for _ in 0..ROUNDS {
+        for (_, host, times) in &mut hosts {
+            let begun = Instant::now();
+            runtime.block_on(call(host, "execute", &command));
+            times.0.push(begun.elapsed());
+        }
+    }
+    println!("\nexecute true, {ROUNDS} rounds in turns, where of calls and processes:");
+    let base = hosts.first().map(|(.., times)| times.percentile(50));
+    for (name, host, times) in hosts {
+        row(name, &times);
+        let ratio = times.percentile(50).as_secs_f64() / base.unwrap_or_default().as_secs_f64();
+        println!("    ratio of the medians: {ratio:.3}");
+        runtime.block_on(host.shutdown());
+    }
+}
+
 /// Ten calls at a time, with this many guests that loop for ever beside them.
 fn beside_loops(runtime: &Runtime, loops: usize) {
     let workspace = tempfile::tempdir().expect("there is a place for a workspace");
@@ -198,6 +246,7 @@ fn main() {
         && !std::env::args().any(|argument| argument == "--test")
     {
         in_turns(&runtime, workspace.path());
+        journalled(&runtime, workspace.path());
         for loops in [0, 1, 3] {
             beside_loops(&runtime, loops);
         }
