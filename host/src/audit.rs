@@ -48,6 +48,7 @@ use crate::state_dir::StateDir;
 use file::LogFile;
 use queue::Queue;
 
+pub(crate) use time::rfc3339;
 pub(crate) use trail::{Trail, Use};
 
 /// How long [`Audit::finish`] waits for the disk.

@@ -147,7 +147,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    logging::start(&arguments.common.log, arguments.common.log_format)?;
+    let spans = logging::start(&arguments.common.log, arguments.common.log_format)?;
     // Commands run as the same user. They must not read this process's memory, where tokens and secrets are.
     nix::sys::prctl::set_dumpable(false).context("cannot protect the memory of this process")?;
     // A spawner has to be forked before there are threads.
@@ -161,6 +161,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Plugin(options) => options.prepare(),
     };
     more_descriptors();
+    spans.connect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -178,6 +179,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     });
     // Nothing may hold up the exit, such as a read of standard input that nobody ends.
     runtime.shutdown_background();
+    drop(spans);
     code
 }
 

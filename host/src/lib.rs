@@ -50,6 +50,7 @@ pub mod process;
 pub mod server;
 pub mod state_dir;
 pub mod tool;
+pub mod trace;
 pub mod workspace;
 
 pub use call::{Arguments, Outcome, Request};

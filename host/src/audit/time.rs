@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns a time in UTC with milliseconds, such as `2026-11-22T15:50:17.042Z`. Before 1970 it is the start of 1970.
-pub(super) fn rfc3339(time: SystemTime) -> String {
+pub(crate) fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, milliseconds) = (since.as_secs(), since.subsec_millis());
     let (days, second) = (seconds / 86_400, seconds % 86_400);

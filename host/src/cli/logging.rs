@@ -1,12 +1,16 @@
 //! Log output, always to standard error.
 
+mod lines;
+
 use std::io::{self, IsTerminal};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
-use super::stderr;
+use lines::{Lines, Look};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,22 +21,56 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Starts logging for this process.
-pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
+/// Sends spans to a collector, where that is built in and asked for. Dropped, it sends the last ones.
+#[derive(Debug)]
+pub(super) struct Spans {
+    #[cfg(feature = "otel")]
+    export: Option<crate::trace::otel::Export>,
+}
+
+/// Starts logging for this process. Starts no thread.
+pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     let filter: EnvFilter = filter
         .parse()
         .with_context(|| format!("{filter:?} is no log filter"))?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        // The default reports a failed write with `eprintln!`, which panics if the reader is gone.
-        .log_internal_errors(false)
-        .with_writer(|| stderr::Log);
-    let started = match format {
+    let look = match format {
         LogFormat::Text => {
             let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            builder.with_ansi(colours).with_target(false).try_init()
+            Look::Text { colours }
         }
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Json => Look::Json,
     };
-    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+    // The filter is for lines alone: what is exported does not depend on what is logged.
+    let subscriber = tracing_subscriber::registry().with(Lines::new(look).with_filter(filter));
+    #[cfg(feature = "otel")]
+    let export = crate::trace::otel::Export::configured();
+    #[cfg(feature = "otel")]
+    let subscriber = subscriber.with(export.as_ref().map(crate::trace::otel::Export::layer));
+    let started = subscriber.try_init();
+    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))?;
+    Ok(Spans {
+        #[cfg(feature = "otel")]
+        export,
+    })
+}
+
+impl Spans {
+    /// Starts sending them. Threads may be started from here on.
+    pub(super) fn connect(&self) {
+        #[cfg(feature = "otel")]
+        if let Some(export) = &self.export
+            && let Err(error) = export.connect()
+        {
+            tracing::warn!(%error, "spans are not exported");
+        }
+    }
+}
+
+#[cfg(feature = "otel")]
+impl Drop for Spans {
+    fn drop(&mut self) {
+        if let Some(export) = &self.export {
+            export.finish();
+        }
+    }
 }

@@ -1,0 +1,314 @@
+//! The lines of the log: an event with the fields of all spans that it happened in, in one flat row.
+//!
+//! A field of the event goes before one of a span, and that of an inner span before that of an outer one: each name is there
+//! once. So `request`, `chat`, `call` and `plugin` are found in the same place of each line, whoever wrote it. Whatever a
+//! value holds, a line is one line, and nothing in it acts on a terminal.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::audit::rfc3339;
+use crate::cli::stderr;
+
+/// The field with the text of an event.
+const MESSAGE: &str = "message";
+
+/// How lines look.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Look {
+    /// For people.
+    Text {
+        /// Whether a terminal shows them.
+        colours: bool,
+    },
+    /// One JSON object a line.
+    Json,
+}
+
+/// Writes a line for each event.
+#[derive(Debug)]
+pub(super) struct Lines(Look);
+
+impl Lines {
+    pub(super) fn new(look: Look) -> Self {
+        Self(look)
+    }
+}
+
+/// Fields in the order in which they were set. There are few: looking through them is faster than hashing.
+#[derive(Clone, Debug, Default)]
+struct Fields(Vec<(&'static str, Value)>);
+
+impl Fields {
+    fn set(&mut self, name: &'static str, value: Value) {
+        // What only exported spans need; see `tracing_opentelemetry`.
+        if name.starts_with("otel.") {
+            return;
+        }
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    fn add_missing(&mut self, outer: &Self) {
+        for (name, value) in &outer.0 {
+            if !self.0.iter().any(|(known, _)| known == name) {
+                self.0.push((name, value.clone()));
+            }
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Value> {
+        let index = self.0.iter().position(|(known, _)| *known == name)?;
+        Some(self.0.remove(index).1)
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field.name(), format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        // With its causes, which say what to do as often as it does.
+        let mut text = value.to_string();
+        let mut cause = value.source();
+        while let Some(error) = cause {
+            _ = write!(text, ": {error}");
+            cause = error.source();
+        }
+        self.set(field.name(), text.into());
+    }
+}
+
+impl<S> Layer<S> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        span.extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let message = fields.take(MESSAGE);
+        // From the innermost outwards.
+        for span in context.event_scope(event).into_iter().flatten() {
+            if let Some(outer) = span.extensions().get::<Fields>() {
+                fields.add_missing(outer);
+            }
+        }
+        let (time, metadata) = (rfc3339(SystemTime::now()), event.metadata());
+        let line = match self.0 {
+            Look::Json => json(time, *metadata.level(), metadata.target(), message, fields),
+            Look::Text { colours } => text(&time, *metadata.level(), message, &fields, colours),
+        };
+        // It is a queue, which never fails.
+        _ = stderr::Log.write_all(line.as_bytes());
+    }
+}
+
+fn json(
+    time: String,
+    level: Level,
+    target: &str,
+    message: Option<Value>,
+    fields: Fields,
+) -> String {
+    let mut line = Map::new();
+    line.insert("timestamp".into(), time.into());
+    line.insert("level".into(), level.as_str().into());
+    line.insert("target".into(), target.into());
+    line.insert(MESSAGE.into(), message.unwrap_or_default());
+    for (name, value) in fields.0 {
+        // Nothing of ours has such a name, but a library could: it must not say when something happened.
+        line.entry(name).or_insert(value);
+    }
+    let mut line = Value::Object(line).to_string();
+    escape_hidden(&mut line);
+    line.push('\n');
+    line
+}
+
+/// Escapes what JSON leaves as it is, but a terminal or an editor acts on. All of it is within strings.
+fn escape_hidden(line: &mut String) {
+    if !line.chars().any(is_hidden) {
+        return;
+    }
+    let mut escaped = String::with_capacity(line.len() + 16);
+    for char in line.chars() {
+        if is_hidden(char) {
+            _ = write!(escaped, "\\u{:04x}", u32::from(char));
+        } else {
+            escaped.push(char);
+        }
+    }
+    *line = escaped;
+}
+
+/// Control characters, and those that turn or hide what follows.
+fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn text(
+    time: &str,
+    level: Level,
+    message: Option<Value>,
+    fields: &Fields,
+    colours: bool,
+) -> String {
+    let colour = match level {
+        _ if !colours => None,
+        Level::ERROR => Some(31),
+        Level::WARN => Some(33),
+        Level::INFO => Some(32),
+        Level::DEBUG => Some(34),
+        Level::TRACE => Some(35),
+    };
+    let (on, off) = match colour {
+        Some(colour) => (format!("\u{1b}[{colour}m"), "\u{1b}[0m"),
+        None => (String::new(), ""),
+    };
+    let mut line = format!("{time} {on}{level:>5}{off}");
+    if let Some(message) = message {
+        line.push(' ');
+        match message {
+            Value::String(message) => plain(&mut line, &message),
+            other => _ = write!(line, "{other}"),
+        }
+    }
+    for (name, value) in &fields.0 {
+        _ = write!(line, " {name}=");
+        match value {
+            Value::String(value) if is_word(value) => line.push_str(value),
+            Value::String(value) => {
+                line.push('"');
+                for char in value.chars() {
+                    match char {
+                        '"' | '\\' => line.extend(['\\', char]),
+                        _ => plain_char(&mut line, char),
+                    }
+                }
+                line.push('"');
+            }
+            other => _ = write!(line, "{other}"),
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// Returns whether a value needs no quotes: it cannot be taken for two fields.
+fn is_word(value: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'=');
+    !value.is_empty() && value.bytes().all(fine)
+}
+
+fn plain(line: &mut String, text: &str) {
+    for char in text.chars() {
+        plain_char(line, char);
+    }
+}
+
+fn plain_char(line: &mut String, char: char) {
+    if is_hidden(char) && char != '\t' {
+        line.extend(char.escape_unicode());
+    } else {
+        line.push(char);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(list: &[(&'static str, &str)]) -> Fields {
+        let mut fields = Fields::default();
+        for (name, value) in list {
+            fields.set(name, (*value).into());
+        }
+        fields
+    }
+
+    #[test]
+    fn inner_fields_go_before_outer_ones_and_each_is_there_once() {
+        let mut event = fields(&[("plugin", "a"), ("x", "1")]);
+        event.add_missing(&fields(&[("plugin", "b"), ("call", "c"), ("otel.kind", "server")]));
+        event.add_missing(&fields(&[("call", "d"), ("request", "r")]));
+        let line = text("T", Level::INFO, Some("hello".into()), &event, false);
+        assert_eq!(line, "T  INFO hello plugin=a x=1 call=c request=r\n");
+        let line = json("T".into(), Level::WARN, "toolhost", Some("m".into()), event);
+        assert_eq!(
+            line,
+            "{\"timestamp\":\"T\",\"level\":\"WARN\",\"target\":\"toolhost\",\"message\":\"m\",\"plugin\":\"a\",\"x\":\"1\",\
+             \"call\":\"c\",\"request\":\"r\"}\n"
+        );
+    }
+
+    #[test]
+    fn hostile_text_stays_in_its_field() {
+        let hostile = "a\" level=\"ERROR\"\n\u{1b}[2J\u{202e}\\\u{9b}x";
+        let event = fields(&[("tool", hostile), ("empty", ""), ("a", "b=c")]);
+        let line = text("T", Level::INFO, Some(hostile.into()), &event, false);
+        assert_eq!(line.lines().count(), 1);
+        assert!(!line.trim_end().chars().any(is_hidden));
+        assert!(line.contains(r#" tool="a\" level=\"ERROR\"\u{a}\u{1b}[2J\u{202e}\\\u{9b}x""#), "{line}");
+        assert!(line.ends_with(" empty=\"\" a=\"b=c\"\n"));
+        let line = json("T".into(), Level::INFO, "t", Some(hostile.into()), event);
+        assert_eq!(line.lines().count(), 1);
+        assert!(!line.trim_end().chars().any(is_hidden), "{line}");
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&value["tool"], &value["message"]), (&hostile.into(), &hostile.into()));
+    }
+
+    #[test]
+    fn no_field_takes_the_place_of_what_a_line_always_has() {
+        let event = fields(&[("level", "ERROR"), ("timestamp", "never")]);
+        let line = json("T".into(), Level::INFO, "t", None, event);
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&value["level"], &value["timestamp"]), (&"INFO".into(), &"T".into()));
+    }
+}

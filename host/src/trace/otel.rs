@@ -1,0 +1,227 @@
+//! Spans for a collector of OpenTelemetry, as its `OTEL_*` variables say; see docs/observability.md.
+//!
+//! Nothing waits for the collector: spans are handed over in batches by a thread of its own, and what does not fit into its
+//! queue is dropped. What sends them is not traced itself.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use opentelemetry::Context;
+use opentelemetry::trace::{
+    SpanContext, TraceContextExt as _, TraceFlags, TraceState, TracerProvider as _,
+};
+use opentelemetry_otlp::{SpanExporter as Exporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{
+    BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
+};
+use tracing::Subscriber;
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::TraceContext;
+
+/// How often it is said that a collector takes no spans.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
+
+/// How long the last spans may take to reach the collector.
+const LAST_SPANS: Duration = Duration::from_secs(3);
+
+/// The variables one of which has to be there: without an address, nothing is exported.
+const ENDPOINTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+
+/// Exports spans, from [`Export::connect`] to [`Export::finish`].
+#[derive(Debug)]
+pub(crate) struct Export {
+    provider: SdkTracerProvider,
+    late: Late,
+    resource: Resource,
+}
+
+impl Export {
+    /// Prepares what the environment asks for, if it does. Starts no thread.
+    pub(crate) fn configured() -> Option<Self> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let is = |name, wanted: &str| {
+            variable(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(wanted))
+        };
+        let asked = ENDPOINTS.into_iter().find_map(variable).is_some();
+        if !asked || is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+            return None;
+        }
+        let mut resource = Resource::builder();
+        if variable("OTEL_SERVICE_NAME").is_none() {
+            resource = resource.with_service_name("toolhost");
+        }
+        let resource = resource.build();
+        let late = Late::default();
+        let provider = SdkTracerProvider::builder()
+            .with_resource(resource.clone())
+            .with_span_processor(late.clone())
+            .build();
+        Some(Self {
+            provider,
+            late,
+            resource,
+        })
+    }
+
+    /// Returns what makes spans of the log those of OpenTelemetry. Only ours: not those of the libraries that send them.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer("toolhost"))
+            .with_location(false)
+            .with_threads(false)
+            .with_target(false)
+            .with_tracked_inactivity(false)
+            .with_filter(filter_fn(|metadata| {
+                metadata.is_span() && metadata.target().starts_with("toolhost")
+            }))
+    }
+
+    /// Starts sending. Spans that ended before are gone. Must be called outside of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the variables make no sense, or no thread can be started.
+    pub(crate) fn connect(&self) -> Result<(), opentelemetry_otlp::ExporterBuildError> {
+        let exporter = Exporter::builder()
+            .with_http()
+            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
+            .build()?;
+        let mut processor = BatchSpanProcessor::builder(Complaining {
+            exporter,
+            last: Mutex::default(),
+        })
+        .build();
+        processor.set_resource(&self.resource);
+        _ = self.late.0.set(processor);
+        Ok(())
+    }
+
+    /// Sends what is left, for a few seconds at most. Must be called outside of a runtime.
+    pub(crate) fn finish(&self) {
+        // Why not was said before.
+        _ = self.provider.shutdown_with_timeout(LAST_SPANS);
+    }
+}
+
+/// Hands spans on once there is something to hand them to: a thread that sends must not be there before the spawner is forked.
+#[derive(Clone, Debug, Default)]
+struct Late(Arc<OnceLock<BatchSpanProcessor>>);
+
+impl SpanProcessor for Late {
+    fn on_start(&self, span: &mut Span, context: &Context) {
+        if let Some(processor) = self.0.get() {
+            processor.on_start(span, context);
+        }
+    }
+
+    fn on_end(&self, span: SpanData) {
+        if let Some(processor) = self.0.get() {
+            processor.on_end(span);
+        }
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.0.get().map_or(Ok(()), SpanProcessor::force_flush)
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        let processor = self.0.get();
+        processor.map_or(Ok(()), |processor| processor.shutdown_with_timeout(timeout))
+    }
+}
+
+/// Says once in a while that spans do not arrive.
+#[derive(Debug)]
+struct Complaining {
+    exporter: Exporter,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Complaining {
+    fn is_time(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = last.is_none_or(|last| last.elapsed() >= BETWEEN_COMPLAINTS);
+        if due {
+            *last = Some(Instant::now());
+        }
+        due
+    }
+}
+
+impl SpanExporter for Complaining {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let result = self.exporter.export(batch).await;
+        if let Err(error) = &result
+            && self.is_time()
+        {
+            tracing::warn!(%error, spans, "the collector takes no spans; this is said once a minute at most");
+        }
+        result
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+/// Makes a span a child of the caller's.
+pub(super) fn adopt(span: &tracing::Span, caller: &TraceContext) {
+    let Some(remote) = remote(caller) else { return };
+    let context = Context::new().with_remote_span_context(remote);
+    // It fails where spans are not exported.
+    _ = span.set_parent(context);
+}
+
+fn remote(caller: &TraceContext) -> Option<SpanContext> {
+    let mut parts = caller.parent().split('-').skip(1);
+    let trace = parts.next()?;
+    let span = parts.next()?;
+    let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
+    let state = caller.state().and_then(|state| state.parse::<TraceState>().ok());
+    Some(SpanContext::new(
+        opentelemetry::TraceId::from_hex(trace).ok()?,
+        opentelemetry::SpanId::from_hex(span).ok()?,
+        TraceFlags::new(flags),
+        true,
+        state.unwrap_or_default(),
+    ))
+}
+
+/// Returns the context of the current span, if it is recorded.
+pub(super) fn current() -> Option<TraceContext> {
+    let context = tracing::Span::current().context();
+    let span = context.span();
+    let own = span.span_context();
+    if !span.is_recording() || !own.is_valid() {
+        return None;
+    }
+    let parent = format!(
+        "00-{}-{}-{:02x}",
+        own.trace_id(),
+        own.span_id(),
+        own.trace_flags().to_u8()
+    );
+    let state = own.trace_state().header();
+    TraceContext::parse(&parent, Some(&state))
+}
