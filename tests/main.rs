@@ -69,5 +69,8 @@ mod agent;
 /// The command line, as a user runs it.
 mod cli;
 
+/// Log lines, metrics and traces.
+mod observability;
+
 /// The invariants of ARCHITECTURE.md.
 mod tidy;

@@ -15,7 +15,7 @@
 //! | `plugin_failed` | `plugin`, `error` |
 //! | `plugin_removed`, `plugin_enabled`, `plugin_disabled` | `plugin` |
 //! | `plugin_quarantined` | `plugin`, `seconds` |
-//! | `call_started` | `chat`, `call`, `plugin`, `tool`, `arguments` (digest of their canonical form), `arguments_size` |
+//! | `call_started` | `chat`, `call`, `plugin`, `tool`, `arguments` (digest of their canonical form), `arguments_size`, `trace` (the id of the trace that the caller named, or that of the exported span; missing if there is none) |
 //! | `call` | `chat`, `call`, `plugin`, `tool`, `outcome` (`ok`, `error`, a kind of tool error, or `dropped`), `duration_ms`, `guest_time_ms`, `memory` (the most bytes), `processes` (ids of those that it started), `left_out` (uses that have no line of their own) |
 //! | `process_start` | `chat`, `call`, `plugin`, `process` (null: it is not known whether it was started), `command` (digest) |
 //! | `process_signal` | `chat`, `call`, `plugin`, `process`, `signal` |

@@ -179,7 +179,6 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     });
     // Nothing may hold up the exit, such as a read of standard input that nobody ends.
     runtime.shutdown_background();
-    drop(spans);
     code
 }
 

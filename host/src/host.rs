@@ -3,6 +3,7 @@
 mod builder;
 mod health;
 mod interrupted;
+mod observe;
 mod plugins;
 mod table;
 
@@ -189,7 +190,8 @@ impl Host {
             })?;
             Ok(self.admit(route, &request, cancelled)?)
         };
-        self.inner.ledger.run(&request, admit).await
+        let called = self.inner.ledger.run(&request, admit).await;
+        called.inspect_err(|error| self.inner.metrics.call_refused(observe::reason(error)))
     }
 
     /// Cancels a call: its guest is woken, and has 2 s to reply with what there is; the processes that it started in the

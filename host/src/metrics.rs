@@ -23,7 +23,22 @@
 //! | `toolhost_plugin_approvals_total` | counter | `plugin`, `answer` | calls that the approval hook was asked about: `granted`, `refused`, or `failed` |
 //! | `toolhost_audit_lines_total` | counter | | lines of the audit trail that were written |
 //! | `toolhost_audit_lines_lost_total` | counter | | lines that were not |
+//! | `toolhost_http_requests_total` | counter | `route`, `method`, `status` | requests that were answered; `route` is the pattern that matched, or `none`; `status` is `2xx` and its kin, or `left` if the client did not wait |
+//! | `toolhost_http_request_duration_seconds` | histogram | `route` | time until an answer began |
+//! | `toolhost_http_requests_in_flight` | gauge | | requests whose answer has not begun |
+//! | `toolhost_calls_total` | counter | `state` | calls that ran, by the state in which they ended |
+//! | `toolhost_calls_refused_total` | counter | `reason` | requests for calls that were not run, nor answered from what is kept |
+//! | `toolhost_call_duration_seconds` | histogram | | wall-clock time of calls |
+//! | `toolhost_call_queue_seconds` | histogram | | time that calls waited before they ran |
+//! | `toolhost_processes_ended_total` | counter | `cause` | shells that ended, by cause; `lost` if nobody knows |
+//! | `toolhost_build_info` | info | `version` | always 1 |
+//! | `toolhost_start_time_seconds` | gauge | | when the host was made, in seconds since 1970 |
+//!
+//! What is only looked at when somebody asks, without labels, is listed in `metrics/levels.rs`.
 
+mod calls;
+mod http;
+mod levels;
 mod limit;
 
 use std::sync::Arc;
@@ -36,6 +51,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
+pub use levels::Levels;
 pub use limit::LimitKind;
 pub(crate) use limit::bytes;
 
@@ -141,16 +157,20 @@ struct Inner {
     approvals: Counters,
     audit_lines: Counter,
     audit_lost: Counter,
+    http: http::Http,
+    ended: calls::Calls,
+    watched: levels::Watched,
+}
+
+/// Registers a metric under its name, and returns it.
+fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 impl Default for Inner {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("toolhost");
-        // Registers a metric under its name, and returns it.
-        fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-            registry.register(name, help, metric.clone());
-            metric
-        }
         let r = &mut registry;
         let counter =
             |r: &mut Registry, name: &str, help: &str| add(r, name, help, Counters::default());
@@ -224,6 +244,9 @@ impl Default for Inner {
                 "Lines of the audit trail that were not written",
                 Counter::default(),
             ),
+            http: http::Http::register(r),
+            ended: calls::Calls::register(r),
+            watched: levels::Watched::register(r),
             registry,
         }
     }
@@ -380,72 +403,4 @@ pub(crate) struct Used {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_labels_are_as_documented() {
-        let metrics = Metrics::default();
-        let running = metrics.running("p");
-        let used = Used {
-            guest_time: Duration::from_millis(3),
-            memory: 1 << 20,
-        };
-        metrics.call("p", "ok", Duration::from_secs(1), &used);
-        metrics.limit("p", LimitKind::GuestTime);
-        metrics.trap("p");
-        metrics.denied("p", "files");
-        metrics.process_started("p");
-        metrics.file_written("p");
-        metrics.log_left_out("p", 5);
-        metrics.http_request("p");
-        metrics.http_bytes("p", 1, 2);
-        metrics.compiled("p", Duration::from_secs(1));
-        metrics.plugin_state("p", PluginState::Quarantined);
-        metrics.approval("p", "granted");
-        metrics.audit_line();
-        metrics.audit_lost(2);
-        let text = metrics.text();
-        let documented = include_str!("metrics.rs");
-        let documented = documented
-            .lines()
-            .filter_map(|line| line.strip_prefix("//! | `toolhost_"));
-        let mut count = 0;
-        for name in documented.filter_map(|line| line.split('`').next()) {
-            count += 1;
-            let shown = |line: &str| {
-                let line = line.strip_prefix("toolhost_").unwrap_or_default();
-                let name = line.split(['{', ' ']).next().unwrap_or_default();
-                name.strip_suffix("_bucket").unwrap_or(name).to_owned()
-            };
-            assert!(
-                text.lines().any(|line| shown(line) == name),
-                "{name} is not in\n{text}"
-            );
-        }
-        assert_eq!(count, 18);
-        for line in [
-            "toolhost_plugin_calls_total{plugin=\"p\",outcome=\"ok\"} 1",
-            "toolhost_plugin_calls_running{plugin=\"p\"} 1",
-            "toolhost_plugin_limits_hit_total{plugin=\"p\",limit=\"guest_time\"} 1",
-            "toolhost_plugin_state{plugin=\"p\",state=\"quarantined\"} 1",
-            "toolhost_plugin_state{plugin=\"p\",state=\"loaded\"} 0",
-            "toolhost_plugin_memory_bytes_bucket{le=\"1048576.0\",plugin=\"p\"} 1",
-            "toolhost_audit_lines_lost_total 2",
-        ] {
-            assert!(
-                text.lines().any(|shown| shown == line),
-                "{line} is not in\n{text}"
-            );
-        }
-        assert!(text.ends_with("# EOF\n"));
-        drop(running);
-        assert!(
-            metrics
-                .text()
-                .contains("toolhost_plugin_calls_running{plugin=\"p\"} 0\n")
-        );
-        metrics.plugin_removed("p");
-        assert!(!metrics.text().contains("toolhost_plugin_state{"));
-    }
-}
+mod tests;

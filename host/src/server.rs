@@ -15,6 +15,7 @@ mod openapi;
 mod problem;
 mod surfaces;
 mod tls;
+mod trace;
 mod v1;
 
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
     let surfaces = surfaces.into();
     let access = Arc::new(access);
     let limited = from_fn_with_state(Limits::new(), limits::admit);
+    let metrics = surfaces.metrics();
     // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
     let watched = Watched {
         access: Arc::clone(&access),
@@ -78,6 +80,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .layer(from_fn_with_state(access, access::require_known_host))
         .layer(from_fn(headers::bound))
         .layer(from_fn(agent::in_its_form))
+        .layer(from_fn_with_state(metrics, trace::request))
 }
 
 /// Returns the routes of a host's tools with their description, if there is a host, and what answers where there is no route.

@@ -95,13 +95,33 @@ pub(crate) fn adopt(span: &tracing::Span, caller: &TraceContext) {
 #[cfg(not(feature = "otel"))]
 pub(crate) fn adopt(_span: &tracing::Span, _caller: &TraceContext) {}
 
+/// Returns whether a span belongs to the caller's trace already.
+pub(crate) fn is_within(span: &tracing::Span, caller: &TraceContext) -> bool {
+    exported(span).is_some_and(|own| own.trace_id() == caller.trace_id())
+}
+
+/// Returns the id of the trace that a span belongs to: its own if it is exported, else the caller's.
+pub(crate) fn id(span: &tracing::Span, caller: Option<&TraceContext>) -> Option<String> {
+    let own = exported(span);
+    let context = own.as_ref().or(caller)?;
+    Some(context.trace_id().to_owned())
+}
+
 /// Returns what is handed on from within the current span: the span itself if it is exported, else what the caller said.
 pub(crate) fn onward(caller: Option<TraceContext>) -> Option<TraceContext> {
-    #[cfg(feature = "otel")]
-    if let Some(own) = otel::current() {
-        return Some(own);
-    }
-    caller
+    exported(&tracing::Span::current()).or(caller)
+}
+
+/// Returns the context of a span if it is exported.
+#[cfg(feature = "otel")]
+fn exported(span: &tracing::Span) -> Option<TraceContext> {
+    otel::context(span)
+}
+
+/// Returns nothing: spans are not exported.
+#[cfg(not(feature = "otel"))]
+fn exported(_span: &tracing::Span) -> Option<TraceContext> {
+    None
 }
 
 #[cfg(test)]

@@ -12,11 +12,8 @@ async fn chat_spy() {
     let attack = Attack::new("chat_spy", Limits::default()).await;
     let command = toolhost::process::Command {
         command: "sleep 1000".into(),
-        workdir: None,
-        env: Vec::new(),
         background: true,
-        stdin: None,
-        key: None,
+        ..Default::default()
     };
     let victim: toolhost::ChatId = "victim".parse().unwrap();
     let processes = attack.setup.host.processes();

@@ -310,6 +310,11 @@ impl Journal {
         Ok((journal, recovered.collect()))
     }
 
+    /// Returns the bytes of the journal, how many times something was written to it, and how many of these failed.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        self.lines.counts()
+    }
+
     /// Writes down that a call is about to run.
     pub(super) async fn started(&self, request: &Request, digest: &[u8; 32]) -> io::Result<()> {
         self.write(&Entry::Started(Started {

@@ -161,6 +161,12 @@ pub struct Stats {
     pub running: usize,
     /// Bytes of outcomes.
     pub bytes: usize,
+    /// Bytes of the journal on disk.
+    pub journal_bytes: u64,
+    /// How many times something was written to it.
+    pub journal_writes: u64,
+    /// How many of these failed.
+    pub journal_failures: u64,
 }
 
 /// Remembers the calls of all chats and runs each of them once.
@@ -282,7 +288,13 @@ impl Ledger {
 
     /// Returns how much is remembered.
     pub fn stats(&self) -> Stats {
-        self.shared.calls().stats()
+        let (journal_bytes, journal_writes, journal_failures) = self.shared.journal.counts();
+        Stats {
+            journal_bytes,
+            journal_writes,
+            journal_failures,
+            ..self.shared.calls().stats()
+        }
     }
 
     fn begin<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Begun, E>

@@ -19,6 +19,7 @@ const MAX_LINE: usize = 8 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct LineLog {
     plugin: Arc<str>,
+    chat: Arc<str>,
     call: Arc<str>,
     account: Arc<Mutex<Account>>,
     settings: Arc<Settings>,
@@ -35,10 +36,11 @@ struct Account {
 impl LineLog {
     /// Makes a log for one call of a plugin that may take `limit` bytes, and in which its secrets are not shown.
     pub(crate) fn new(trail: &Trail, settings: &Arc<Settings>, limit: usize) -> Self {
-        let call = trail.call.as_ref().map_or("", |(_, call)| call.as_str());
+        let whose = trail.call.as_ref();
         Self {
             plugin: Arc::clone(&trail.plugin),
-            call: call.into(),
+            chat: whose.map_or("", |(chat, _)| chat.as_str()).into(),
+            call: whose.map_or("", |(_, call)| call.as_str()).into(),
             settings: Arc::clone(settings),
             account: Arc::new(Mutex::new(Account {
                 left: limit,
@@ -76,12 +78,15 @@ impl LineLog {
             return;
         }
         let text: String = text.chars().flat_map(escape).collect();
-        let (plugin, call) = (&*self.plugin, &*self.call);
+        // Said of each line, and not left to the span of the call, which a filter for guests alone can turn off.
+        let (plugin, chat, call) = (&*self.plugin, &*self.chat, &*self.call);
         match level {
-            Level::ERROR => tracing::error!(target: "toolhost::guest", plugin, call, "{text}"),
-            Level::WARN => tracing::warn!(target: "toolhost::guest", plugin, call, "{text}"),
-            Level::INFO => tracing::info!(target: "toolhost::guest", plugin, call, "{text}"),
-            _ => tracing::debug!(target: "toolhost::guest", plugin, call, "{text}"),
+            Level::ERROR => {
+                tracing::error!(target: "toolhost::guest", plugin, chat, call, "{text}");
+            }
+            Level::WARN => tracing::warn!(target: "toolhost::guest", plugin, chat, call, "{text}"),
+            Level::INFO => tracing::info!(target: "toolhost::guest", plugin, chat, call, "{text}"),
+            _ => tracing::debug!(target: "toolhost::guest", plugin, chat, call, "{text}"),
         }
     }
 }
@@ -93,7 +98,10 @@ impl Drop for Account {
             self.trail.limit(LimitKind::Log);
             self.trail.metrics.log_left_out(plugin, bytes);
             let reached = LimitKind::Log.reached(self.limit as u64);
-            tracing::warn!(target: "toolhost::guest", plugin, bytes, "{reached}: the rest was left out");
+            let whose = self.trail.call.as_ref();
+            let chat = whose.map_or("", |(chat, _)| chat.as_str());
+            let call = whose.map_or("", |(_, call)| call.as_str());
+            tracing::warn!(target: "toolhost::guest", plugin, chat, call, bytes, "{reached}: the rest was left out");
         }
     }
 }

@@ -5,6 +5,7 @@ mod convert;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -12,6 +13,7 @@ use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
 use crate::audit::Use;
 use crate::process::{self, Command};
+use crate::trace::{self, TraceContext};
 
 /// The most bytes of one `read`.
 const MAX_READ: u32 = 4 << 20;
@@ -70,6 +72,9 @@ impl wit::Host for View<'_> {
             command: options.command,
             workdir: options.workdir.map(Into::into),
             env: options.env,
+            trace: trace::onward(TraceContext::of(&call.request.attributes))
+                .map(|context| context.variables())
+                .unwrap_or_default(),
             background,
             stdin: options.stdin,
             // The same call starts its processes in the same order, however often it is tried.
@@ -81,9 +86,10 @@ impl wit::Host for View<'_> {
             call.started.clone(),
         );
         // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
+        let started_by = started.starting.clone();
         let trail = self.scope.trail.clone();
         let digest = blake3::hash(command.command.as_bytes());
-        let start = started.clone().starting.spawn(async move {
+        let start = async move {
             let began = workspace.start(&request.chat, command).await;
             if let Ok(id) = &began {
                 trail.record(&Use::ProcessStart {
@@ -102,7 +108,8 @@ impl wit::Host for View<'_> {
                 background,
             });
             Ok::<_, process::Error>(id)
-        });
+        };
+        let start = started_by.spawn(start.in_current_span());
         match start.await? {
             Ok(id) => Ok(Ok(self.table.push(Process { id })?)),
             Err(error) => Ok(Err(error.into())),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted};
+use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
 use crate::approval::Approval;
 use crate::audit::Audit;
 use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
@@ -285,9 +285,9 @@ impl Builder {
             stopping,
             calls: TaskTracker::new(),
         };
-        Ok(Host {
-            inner: Arc::new(inner),
-        })
+        let inner = Arc::new(inner);
+        inner.metrics.watch(&inner, observe::look);
+        Ok(Host { inner })
     }
 }
 

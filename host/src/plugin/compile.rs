@@ -52,7 +52,7 @@ pub(super) async fn compile(
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
-    let _one_at_a_time = inner.compiling.acquire().await;
+    let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
     // Whoever compiled before may have compiled the same.
     if let Some(cached) = cached(engine, &name).await {
         return Ok(cached);

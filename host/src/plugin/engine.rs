@@ -9,6 +9,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::queue::Queue;
 use super::ticker::Ticker;
 use super::{CodeCache, Compiler, Limits};
 use crate::audit::Audit;
@@ -47,10 +48,10 @@ pub(super) struct Inner {
     /// What compiles in a process of its own; `None`: this process does.
     pub(super) compiler: Option<Compiler>,
     /// One compilation at a time: each uses every core and up to 350 MiB.
-    pub(super) compiling: Semaphore,
+    pub(super) compiling: Arc<Queue>,
     pub(super) calls: Arc<Semaphore>,
     /// What a call needs to run on once it is no longer light; see `meter`.
-    pub(super) heavy: Arc<Semaphore>,
+    pub(super) heavy: Arc<Queue>,
     guests: Handle,
     /// Only taken when the engine ends.
     runtime: Option<Runtime>,
@@ -104,9 +105,9 @@ impl Engine {
             ticker,
             cache,
             compiler,
-            compiling: Semaphore::new(1),
+            compiling: Queue::new(1),
             calls: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
-            heavy: Arc::new(Semaphore::new(heavy)),
+            heavy: Queue::new(heavy),
             guests: guests.handle().clone(),
             runtime: Some(guests),
         };
@@ -121,6 +122,12 @@ impl Engine {
     /// Has what its plugins do from here on recorded and counted.
     #[must_use]
     pub fn observed(self, audit: Audit, metrics: Metrics) -> Self {
+        metrics.watch(&self.inner, |inner, levels| {
+            let taken = CONCURRENT_CALLS.saturating_sub(inner.calls.available_permits());
+            levels.call_places_taken += taken as u64;
+            levels.heavy_calls_waiting += inner.heavy.waiting();
+            levels.compilations_waiting += inner.compiling.waiting();
+        });
         Self {
             audit,
             metrics,

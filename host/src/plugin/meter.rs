@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::queue::Queue;
 use super::ticker::Ticker;
 use crate::files::{Work, thread_time};
 
@@ -80,7 +81,7 @@ pub(super) struct Metered<F> {
     call: Pin<Box<F>>,
     meter: Arc<Meter>,
     ticker: Arc<Ticker>,
-    permits: Arc<Semaphore>,
+    permits: Arc<Queue>,
     asking: Option<Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>>,
 }
 
@@ -89,7 +90,7 @@ impl<F> Metered<F> {
         call: F,
         meter: Arc<Meter>,
         ticker: Arc<Ticker>,
-        permits: Arc<Semaphore>,
+        permits: Arc<Queue>,
     ) -> Self {
         Self {
             call: Box::pin(call),
@@ -108,10 +109,9 @@ impl<F: Future> Future for Metered<F> {
         let this = self.get_mut();
         let _permit = if this.meter.used() > LIGHT {
             let permits = &this.permits;
-            let asking = this.asking.get_or_insert_with(|| {
-                let permits = Arc::clone(permits);
-                Box::pin(async move { permits.acquire_owned().await.ok() })
-            });
+            let asking = this
+                .asking
+                .get_or_insert_with(|| Box::pin(Arc::clone(permits).place()));
             let permit = ready!(asking.as_mut().poll(context));
             this.asking = None;
             permit

@@ -9,6 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 use wasmtime::Store;
 
 use super::aftermath;
@@ -19,6 +20,7 @@ use super::meter::{Meter, Metered};
 use super::reply;
 use super::store::{self, State};
 use super::tally::{self, Tally, Usage};
+use super::span;
 use super::text::shown;
 use super::{Limits, LoadError, Plugin};
 use crate::approval::Approval;
@@ -43,6 +45,8 @@ pub struct Admitted {
     _plugin: OwnedSemaphorePermit,
     _engine: OwnedSemaphorePermit,
     at: Instant,
+    /// Of the request that asked for the call.
+    span: Span,
 }
 
 /// There is no place for another call now.
@@ -95,11 +99,33 @@ impl Plugin {
             _plugin: plugin,
             _engine: engine,
             at: Instant::now(),
+            span: Span::current(),
         })
     }
 
     /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
+    ///
+    /// All that happens meanwhile is in a span of its own, within that of the task that took the place.
     pub async fn call(
+        &self,
+        admitted: Admitted,
+        tool: &str,
+        request: Arc<Request>,
+        context: Context,
+    ) -> Outcome {
+        let span = span::of_call(&admitted.span, &self.name, &request);
+        let called = self.call_within(admitted, tool, request, context);
+        let outcome = called.instrument(span.clone()).await;
+        span::ended(&span, &outcome);
+        self.engine.metrics.call_ended(
+            span::state_name(outcome.state()),
+            outcome.duration,
+            outcome.queued,
+        );
+        outcome
+    }
+
+    async fn call_within(
         &self,
         admitted: Admitted,
         tool: &str,
@@ -315,7 +341,9 @@ impl Plugin {
             Arc::clone(&inner.ticker),
             Arc::clone(&inner.heavy),
         );
-        (Guest(self.engine.guests().spawn(metered)), usage)
+        // On threads of another runtime, which know nothing of the span that this is in.
+        let guest = metered.instrument(Span::current());
+        (Guest(self.engine.guests().spawn(guest)), usage)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::audit::Trail;
 use crate::call::Request;
 use crate::metrics::{LimitKind, Running, Used};
 use crate::tool::{ErrorKind, Reply, ToolError};
+use crate::trace::{self, TraceContext};
 
 /// What a guest uses, for those who do not have its store.
 #[derive(Clone, Debug)]
@@ -45,11 +46,16 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn begin(trail: Trail, tool: &str, request: &Request, began: Instant) -> Self {
         let arguments = blake3::Hash::from_bytes(*request.arguments.digest());
-        let fields = json!({
+        let mut fields = json!({
             "tool": tool,
             "arguments": arguments.to_hex().as_str(),
             "arguments_size": request.arguments.as_str().len(),
         });
+        // Where to look for the rest of what the caller did.
+        let context = trace::onward(TraceContext::of(&request.attributes));
+        if let (Some(context), Some(fields)) = (context, fields.as_object_mut()) {
+            fields.insert("trace".into(), context.trace_id().into());
+        }
         trail.event("call_started", fields);
         Self {
             _running: trail.metrics.running(&trail.plugin),

@@ -26,6 +26,9 @@ pub struct Command {
     pub workdir: Option<PathBuf>,
     /// Variables that are set over those that the host builds.
     pub env: Vec<(String, String)>,
+    /// Variables by which it knows the trace that it belongs to. Those of `env` go before them, and a repeat with another
+    /// trace is the same command.
+    pub trace: Vec<(String, String)>,
     /// Whether the caller means to leave it running.
     pub background: bool,
     /// Bytes for standard input; `None`: the null device.
@@ -63,7 +66,7 @@ impl Command {
                 "the key of a start has at most {MAX_KEY} bytes"
             )));
         }
-        for (name, value) in &self.env {
+        for (name, value) in self.env.iter().chain(&self.trace) {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return Err(Error::Invalid(format!(
                     "the environment variable {name:?} cannot be set"
@@ -80,7 +83,7 @@ impl Command {
         Ok(())
     }
 
-    /// Returns a digest of everything but the key, by which a repeat is told from another command.
+    /// Returns a digest of everything but the key and the trace, by which a repeat is told from another command.
     pub(super) fn digest(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -193,6 +196,20 @@ mod tests {
             };
             assert!(command.check().is_err(), "{name:?}={value:?}");
         }
+    }
+
+    #[test]
+    fn what_a_command_is_traced_by_does_not_make_it_another() {
+        let traced = Command {
+            trace: vec![("TRACEPARENT".into(), "00-1".into())],
+            ..command("true")
+        };
+        assert_eq!(traced.digest(), command("true").digest());
+        let own = Command {
+            env: traced.trace.clone(),
+            ..command("true")
+        };
+        assert_ne!(own.digest(), traced.digest());
     }
 
     #[test]

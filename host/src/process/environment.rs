@@ -97,16 +97,19 @@ impl Environment {
         }
     }
 
-    /// Returns the whole environment of one command: the base, then the command's own variables, then the chat's.
+    /// Returns the whole environment of one command: the base, then what it is traced by, then its own variables, then the
+    /// chat's.
     ///
     /// Without a chat there is no `CODER_CHAT_ID`, whatever the command's own variables say.
     pub fn of_command(
         &self,
+        trace: &[(String, String)],
         own: &[(String, String)],
         chat: Option<&ChatId>,
     ) -> BTreeMap<OsString, OsString> {
         let mut all = self.base.clone();
-        all.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
+        let given = trace.iter().chain(own);
+        all.extend(given.map(|(name, value)| (name.into(), value.into())));
         match chat {
             Some(chat) => all.insert(CHAT_ID.into(), chat.as_str().into()),
             None => all.remove(OsStr::new(CHAT_ID)),

@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::contain::Containment;
+use super::counts::{Counts, Totals};
 use super::pipe_reader::Room;
 use super::running::Process;
 use super::{Environment, Error, Info, Signal, Spawner, State, ending};
@@ -38,6 +39,7 @@ pub struct Registry {
     /// Where the tasks of the processes run, whichever runtime asks for one.
     runtime: Handle,
     chats: Mutex<Chats>,
+    counts: Arc<Counts>,
     room: Room,
     /// The lives of all processes, and the starts of those that are not there yet.
     lives: TaskTracker,
@@ -77,6 +79,7 @@ impl Registry {
             keeper: Arc::new(keeper),
             runtime: Handle::current(),
             chats: Mutex::new(chats),
+            counts: Arc::default(),
             room: Room::new(),
             lives: TaskTracker::new(),
             ending: TaskTracker::new(),
@@ -174,6 +177,15 @@ impl Registry {
         let chats = self.chats();
         let all = chats.by_owner.values().flat_map(|chat| &chat.processes);
         all.filter(|process| process.state().is_live()).count()
+    }
+
+    /// Returns what was counted of all processes that this registry started. This is no use of any of them.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            saved: self.keeper.store.bytes(),
+            live: self.live() as u64,
+            ..self.counts.totals()
+        }
     }
 
     /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the

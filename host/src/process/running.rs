@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::contain::{Contained, Exit};
+use super::counts::Counts;
 use super::record::Record;
 use super::saved::{Saved, SavedOutput};
 use super::{Capture, Cause, Error, ExitStatus, Signal, State, Survivor};
@@ -20,6 +21,7 @@ pub struct Process {
     pub(super) contained: Contained,
     pub(super) progress: Mutex<Progress>,
     pub(super) saved: Arc<SavedOutput>,
+    counts: Arc<Counts>,
     /// Told after every change of the state.
     pub(super) changed: watch::Sender<()>,
     /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
@@ -100,12 +102,19 @@ pub struct Info {
 
 impl Process {
     /// Makes a process that was just started.
-    pub(super) fn started(record: Record, contained: Contained, saved: Arc<SavedOutput>) -> Self {
+    pub(super) fn started(
+        record: Record,
+        contained: Contained,
+        saved: Arc<SavedOutput>,
+        counts: Arc<Counts>,
+    ) -> Self {
+        counts.started();
         Self {
             record,
             contained,
             progress: Mutex::default(),
             saved,
+            counts,
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
         }
@@ -118,6 +127,8 @@ impl Process {
             contained: Contained::Past,
             progress: Mutex::new(progress),
             saved,
+            // It has ended: nothing of it is counted any more.
+            counts: Arc::default(),
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
         }
@@ -228,6 +239,7 @@ impl Process {
 
     /// Adds output, tells those who wait for some, and returns how much there was in all.
     pub(super) fn push(&self, bytes: &[u8]) -> u64 {
+        self.counts.output(bytes.len());
         let total = {
             let mut progress = self.progress();
             progress.capture.push(bytes);

@@ -183,6 +183,11 @@ impl Store {
     }
 
     /// Never locked together with the state of an output.
+    /// Returns how many bytes of outputs are saved, or promised to be.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ledger().total()
+    }
+
     fn ledger(&self) -> MutexGuard<'_, Ledger<Arc<SavedOutput>>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

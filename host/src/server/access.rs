@@ -16,9 +16,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
-use super::agent;
 use super::connections::Client;
 use super::problem::Problem;
+use super::{agent, trace};
 use names::Way;
 
 pub use configured::{ConfiguredError, configured};
@@ -64,6 +64,7 @@ pub(super) async fn require_token(
             "a request was refused"
         );
     })?;
+    trace::sent_by(&principal);
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)
 }

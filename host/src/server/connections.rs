@@ -75,6 +75,9 @@ pub async fn serve(
         graceful: GracefulShutdown::new(),
         stopping: CancellationToken::new(),
     };
+    surfaces.metrics().watch(&server.places, |places, levels| {
+        levels.connections += places.count() as u64;
+    });
     tokio::select! {
         _ = join_all(listeners.iter().map(|listener| server.accept(listener))) => {}
         () = shutdown => {}

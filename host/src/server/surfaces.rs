@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::host::Host;
+use crate::metrics::Metrics;
 use crate::process::{Info, Registry};
 
 /// What a server offers, and what it ends when it stops.
@@ -44,6 +45,12 @@ impl Surfaces {
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn hurry(&self) {
         self.processes.hurry();
+    }
+
+    /// Returns where requests are counted. Without a host, nobody sees it.
+    pub(super) fn metrics(&self) -> Metrics {
+        let host = self.host.as_ref();
+        host.map_or_else(Metrics::default, |host| host.metrics().clone())
     }
 
     /// Ends calls and processes, and returns those that were live.

@@ -72,6 +72,9 @@ pub(crate) struct Out {
     pub(crate) limit: u64,
     /// Whether its last line may lack its end.
     pub(crate) torn: bool,
+    /// How many entries were written in all, and how many were not.
+    written: u64,
+    failed: u64,
     /// How many entries in a row could not be written.
     pub(crate) failures: u64,
     pub(crate) rewriting: bool,
@@ -126,6 +129,8 @@ impl<K: Known> Journal<K> {
             size,
             limit: limit_after(size),
             torn: !shortened,
+            written: 0,
+            failed: 0,
             failures: 0,
             rewriting: false,
             closed: false,
@@ -175,6 +180,14 @@ impl<K: Known> Journal<K> {
             shared.rewrite_apart();
         }
         written
+    }
+
+    /// Returns the bytes of the file, how many entries were appended, and how many more could not be.
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        self.shared.as_ref().map_or((0, 0, 0), |shared| {
+            let out = shared.out();
+            (out.size, out.written, out.failed)
+        })
     }
 
     /// Waits until the disk has everything that was appended before. Blocks.
@@ -310,6 +323,10 @@ impl Out {
 
     /// Logs the first failure in a row, and the first success after it.
     fn note(&mut self, error: Option<&io::Error>, journal: &str) {
+        match error {
+            Some(_) => self.failed += 1,
+            None => self.written += 1,
+        }
         match error {
             Some(error) => {
                 self.failures += 1;

@@ -208,9 +208,9 @@ fn remote(caller: &TraceContext) -> Option<SpanContext> {
     ))
 }
 
-/// Returns the context of the current span, if it is recorded.
-pub(super) fn current() -> Option<TraceContext> {
-    let context = tracing::Span::current().context();
+/// Returns the context of a span, if it is recorded.
+pub(super) fn context(span: &tracing::Span) -> Option<TraceContext> {
+    let context = span.context();
     let span = context.span();
     let own = span.span_context();
     if !span.is_recording() || !own.is_valid() {

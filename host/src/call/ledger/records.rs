@@ -151,6 +151,7 @@ impl Calls {
             calls: self.entries.len(),
             running: self.entries.values().filter(running).count(),
             bytes: self.bytes,
+            ..Stats::default()
         }
     }
 

@@ -15,7 +15,7 @@ fn build(host_has: &[(&str, &str)], own: &[(&str, &str)]) -> BTreeMap<OsString, 
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
     let environment = Environment::from_host(host(host_has), &Extras::default());
-    environment.of_command(&own, Some(&"chat-1".parse().unwrap()))
+    environment.of_command(&[], &own, Some(&"chat-1".parse().unwrap()))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn without_a_chat_there_is_no_chat_id() {
     let environment = Environment::from_host(variables, &extras);
     let own = [("CODER_CHAT_ID".to_owned(), "forged".to_owned())];
     for own in [&own[..], &[]] {
-        let env = environment.of_command(own, None);
+        let env = environment.of_command(&[], own, None);
         assert_eq!(env.get(OsStr::new("CODER_CHAT_ID")), None);
         assert_eq!(env.get(OsStr::new("GIT_ASKPASS")).unwrap(), "true");
     }
@@ -149,7 +149,7 @@ proptest! {
         }
         let variables = names.iter().map(|name| (name.into(), "http://u:of-the-host@h".into()));
         let environment = Environment::from_host(variables, &extras);
-        for (name, value) in environment.of_command(&[], None) {
+        for (name, value) in environment.of_command(&[], &[], None) {
             let name = name.to_str().unwrap();
             let of_host = value.to_str().unwrap().starts_with("http://");
             prop_assert_eq!(of_host, environment.names().any(|known| known == name));
@@ -169,4 +169,17 @@ proptest! {
             prop_assert!(!url || value == "http://h", "{}", name);
         }
     }
+}
+
+#[test]
+fn a_command_may_set_by_itself_what_it_is_traced_by() {
+    let environment = Environment::from_host(host(&[("TRACEPARENT", "host")]), &Extras::default());
+    let variable = |value: &str| vec![("TRACEPARENT".to_owned(), value.to_owned())];
+    let of = |trace: &[_], own: &[_]| {
+        let env = environment.of_command(trace, own, None);
+        env.get(OsStr::new("TRACEPARENT")).cloned()
+    };
+    assert_eq!(of(&[], &[]), None, "the host's own is of something else");
+    assert_eq!(of(&variable("call"), &[]).unwrap(), "call");
+    assert_eq!(of(&variable("call"), &variable("own")).unwrap(), "own");
 }

@@ -108,9 +108,10 @@ impl Registry {
                 "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
             )
         })?;
+        let owner = slot.owner.as_ref();
         let env = self
             .environment
-            .of_command(&command.env, slot.owner.as_ref());
+            .of_command(&command.trace, &command.env, owner);
         let spawn = Spawn {
             shell: &shell,
             command: &command.command,
@@ -148,7 +149,12 @@ impl Registry {
                 )));
             }
         };
-        let process = Arc::new(Process::started(record, contained, output));
+        let process = Arc::new(Process::started(
+            record,
+            contained,
+            output,
+            Arc::clone(&self.counts),
+        ));
         self.spawn_life(Arc::clone(&process), watch, receiver);
         if slot.register(Arc::clone(&process)) {
             Ok(process)
@@ -173,9 +179,12 @@ impl Registry {
             self.room.clone(),
             self.limits.output,
         );
+        let counts = Arc::clone(&self.counts);
         let life = async move {
             let life = Life::new(Arc::clone(&process), watch, output, room, limit);
-            if let Some(rest) = life.finish().await {
+            let rest = life.finish().await;
+            counts.ended(&process.state());
+            if let Some(rest) = rest {
                 keeper.exited(&process);
                 rest.outlive().await;
             }

@@ -14,6 +14,7 @@ use super::error::ApiError;
 use super::{body, reply};
 use crate::id::MAX_CALL_ID;
 use crate::process::{Command, Registry};
+use crate::server::trace;
 
 /// The header that names the call that this start is part of: within its chat, the same name starts one process.
 pub(super) const CALL: &str = "coder-tool-call-id";
@@ -38,6 +39,9 @@ pub(super) async fn start(
     request: Request,
 ) -> Result<Response, ApiError> {
     let key = key(request.headers())?;
+    let trace = trace::onward(request.headers())
+        .map(|context| context.variables())
+        .unwrap_or_default();
     let body: Body = body::read(request).await?;
     if body.command.is_empty() {
         return Err(ApiError::bad_request("Command is required."));
@@ -52,6 +56,7 @@ pub(super) async fn start(
         background: body.background,
         stdin: None,
         key,
+        trace,
     };
     // The process belongs to the registry, not to the request: it goes on when the client goes away.
     let started = registry.start(chat.id.as_ref(), command).await;

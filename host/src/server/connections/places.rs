@@ -61,6 +61,11 @@ impl Places {
         })
     }
 
+    /// Returns how many are taken.
+    pub(super) fn count(&self) -> usize {
+        self.taken().len()
+    }
+
     /// Takes a place, if need be that of somebody idle, and otherwise waits for one.
     pub(super) async fn take(self: &Arc<Self>) -> Place {
         loop {

@@ -21,6 +21,7 @@ use crate::server::access::Principal;
 use crate::server::body;
 use crate::server::limits::Held;
 use crate::server::problem::Problem;
+use crate::server::trace;
 
 /// The most attributes of a call, and the most characters of their names and values.
 const ATTRIBUTES: usize = 64;
@@ -135,8 +136,12 @@ pub(super) async fn read(
             wrong,
         ));
     }
+    let traced = trace::onward(request.headers());
     let body = body::read(request, MAX_ARGUMENTS + ENVELOPE).await?;
-    let request = parse(&body.bytes, chat, id)?;
+    let mut request = parse(&body.bytes, chat, id)?;
+    if let Some(traced) = &traced {
+        traced.set(&mut request.attributes);
+    }
     Ok(Read {
         request,
         _held: body.into_held(),

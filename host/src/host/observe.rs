@@ -1,0 +1,38 @@
+//! What the operator sees of a host: levels when somebody looks, and why calls were refused.
+
+use super::{CallError, Inner};
+use crate::call::Refused;
+use crate::metrics::Levels;
+
+/// Adds what there is in a host at this moment.
+pub(super) fn look(inner: &Inner, levels: &mut Levels) {
+    levels.calls_running += inner.calls.len() as u64;
+    let ledger = inner.ledger.stats();
+    levels.ledger_entries += ledger.calls as u64;
+    levels.ledger_bytes += ledger.bytes as u64;
+    levels.journal_bytes += ledger.journal_bytes;
+    levels.journal_writes += ledger.journal_writes;
+    levels.journal_failures += ledger.journal_failures;
+    let processes = inner.processes.totals();
+    levels.processes_live += processes.live;
+    levels.processes_started += processes.started;
+    levels.output_bytes += processes.output;
+    levels.saved_bytes += processes.saved;
+    for (cause, count) in processes.ended {
+        *levels.processes_ended.entry(cause).or_default() += count;
+    }
+}
+
+/// Returns the name of the reason for which a call was refused, which is a label of a metric.
+pub(super) fn reason(error: &CallError) -> &'static str {
+    match error {
+        CallError::UnknownTool { .. } => "unknown_tool",
+        CallError::Refused(Refused::InputMismatch) => "input_mismatch",
+        CallError::Refused(Refused::Cancelled) => "cancelled",
+        CallError::Refused(Refused::Gone) => "gone",
+        CallError::Refused(Refused::Busy(_)) => "busy",
+        CallError::Refused(Refused::Quarantined { .. }) => "quarantined",
+        CallError::Refused(Refused::Unrecorded(_)) => "unrecorded",
+        CallError::Refused(Refused::Closed) => "closed",
+    }
+}

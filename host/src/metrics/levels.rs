@@ -1,0 +1,200 @@
+//! What is only looked at when somebody asks for the metrics, so that nothing else pays for it.
+//!
+//! Whoever has something to show registers a look at it with [`Metrics::watch`], once, for as long as it lives.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use super::Metrics;
+
+/// What there is at one moment. Each look adds to it, so that hosts that share their metrics show their sum.
+///
+/// What is marked as a counter must never become less while what is looked at lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// Calls that run.
+    pub calls_running: u64,
+    /// Places for calls that are taken, of those for all plugins together.
+    pub call_places_taken: u64,
+    /// Calls that computed long enough to take turns, and wait for theirs.
+    pub heavy_calls_waiting: u64,
+    /// Components that wait for others to be compiled.
+    pub compilations_waiting: u64,
+    /// Calls that the ledger knows.
+    pub ledger_entries: u64,
+    /// Bytes of the outcomes that it keeps.
+    pub ledger_bytes: u64,
+    /// Bytes of the journal of calls on disk.
+    pub journal_bytes: u64,
+    /// Counter: writes to it.
+    pub journal_writes: u64,
+    /// Counter: writes that failed.
+    pub journal_failures: u64,
+    /// Processes that run or linger.
+    pub processes_live: u64,
+    /// Counter: processes that were started, by whomever.
+    pub processes_started: u64,
+    /// Counter: shells that ended, by cause.
+    pub processes_ended: BTreeMap<&'static str, u64>,
+    /// Counter: bytes of output that were read.
+    pub output_bytes: u64,
+    /// Bytes of saved outputs.
+    pub saved_bytes: u64,
+    /// Those who listen to events.
+    pub event_listeners: u64,
+    /// Counter: events that some listener did not get.
+    pub events_dropped: u64,
+    /// Connections that are open.
+    pub connections: u64,
+}
+
+/// How one of them shows.
+struct Row {
+    name: &'static str,
+    help: &'static str,
+    kind: MetricType,
+    of: fn(&Levels) -> u64,
+}
+
+const fn gauge(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
+    let kind = MetricType::Gauge;
+    Row { name, help, kind, of }
+}
+
+const fn counter(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
+    let kind = MetricType::Counter;
+    Row { name, help, kind, of }
+}
+
+/// All that have no labels, by their names without `toolhost_`; those of counters get `_total`.
+const ROWS: &[Row] = &[
+    gauge("calls_running", "Calls that run", |levels| levels.calls_running),
+    gauge("call_places_taken", "Places for calls that are taken", |levels| levels.call_places_taken),
+    gauge("heavy_calls_waiting", "Calls that wait for their turn to compute", |levels| levels.heavy_calls_waiting),
+    gauge("compilations_waiting", "Components that wait for others to be compiled", |levels| levels.compilations_waiting),
+    gauge("ledger_entries", "Calls that the ledger knows", |levels| levels.ledger_entries),
+    gauge("ledger_bytes", "Bytes of the outcomes that the ledger keeps", |levels| levels.ledger_bytes),
+    gauge("journal_bytes", "Bytes of the journal of calls", |levels| levels.journal_bytes),
+    counter("journal_writes", "Writes to the journal of calls", |levels| levels.journal_writes),
+    counter("journal_failures", "Writes to the journal of calls that failed", |levels| levels.journal_failures),
+    gauge("processes_live", "Processes that run or linger", |levels| levels.processes_live),
+    counter("processes_started", "Processes that were started", |levels| levels.processes_started),
+    counter("output_bytes", "Bytes of output that were read", |levels| levels.output_bytes),
+    gauge("saved_bytes", "Bytes of saved outputs", |levels| levels.saved_bytes),
+    gauge("event_listeners", "Those who listen to events", |levels| levels.event_listeners),
+    counter("events_dropped", "Events that some listener did not get", |levels| levels.events_dropped),
+    gauge("connections", "Connections that are open", |levels| levels.connections),
+];
+
+/// Adds to the levels; `false`: what it looks at is gone.
+type Look = Box<dyn Fn(&mut Levels) -> bool + Send + Sync>;
+
+/// All that is looked at. Clones share everything.
+#[derive(Clone, Default)]
+pub(super) struct Watched(Arc<Mutex<Vec<Look>>>);
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Watched").finish_non_exhaustive()
+    }
+}
+
+impl Watched {
+    pub(super) fn register(r: &mut Registry) -> Self {
+        let watched = Self::default();
+        r.register_collector(Box::new(watched.clone()));
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        r.register("build", "The program", version);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let start = ConstGauge::new(since.unwrap_or_default().as_secs_f64());
+        r.register("start_time_seconds", "When the host was made", start);
+        watched
+    }
+
+    fn now(&self) -> Levels {
+        let mut levels = Levels::default();
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.retain(|look| look(&mut levels));
+        levels
+    }
+}
+
+impl Collector for Watched {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let levels = self.now();
+        for row in ROWS {
+            let value = (row.of)(&levels);
+            let metric = encoder.encode_descriptor(row.name, row.help, None, row.kind)?;
+            match row.kind {
+                MetricType::Counter => ConstCounter::new(value).encode(metric)?,
+                _ => ConstGauge::new(value).encode(metric)?,
+            }
+        }
+        if levels.processes_ended.is_empty() {
+            return Ok(());
+        }
+        let help = "Shells that ended, by cause";
+        let mut family = encoder.encode_descriptor("processes_ended", help, None, MetricType::Counter)?;
+        for (cause, count) in levels.processes_ended {
+            let labels = [("cause", cause)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Metrics {
+    /// Shows what this look adds to the [`Levels`] whenever somebody asks for the metrics, until `of` is dropped. It must be
+    /// quick, and must not ask for the metrics itself.
+    pub fn watch<T: Send + Sync + 'static>(
+        &self,
+        of: &Arc<T>,
+        look: impl Fn(&T, &mut Levels) + Send + Sync + 'static,
+    ) {
+        let of = Arc::downgrade(of);
+        let look = move |levels: &mut Levels| {
+            let of = of.upgrade();
+            if let Some(of) = &of {
+                look(of, levels);
+            }
+            of.is_some()
+        };
+        let watched = &self.inner.watched.0;
+        let mut looks = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.push(Box::new(look));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gone_shows_no_more_and_the_rest_is_summed_up() {
+        let metrics = Metrics::default();
+        let shown = |line: &str| metrics.text().lines().any(|shown| shown == line);
+        assert!(shown("toolhost_saved_bytes 0"));
+        let (one, other) = (Arc::new(5), Arc::new(7));
+        for number in [&one, &other] {
+            metrics.watch(number, |number, levels| {
+                levels.saved_bytes += number;
+                levels.events_dropped += 1;
+                *levels.processes_ended.entry("lost").or_default() += number;
+            });
+        }
+        assert!(shown("toolhost_saved_bytes 12") && shown("toolhost_events_dropped_total 2"));
+        assert!(shown("toolhost_processes_ended_total{cause=\"lost\"} 12"));
+        drop(one);
+        assert!(shown("toolhost_saved_bytes 7"));
+    }
+}

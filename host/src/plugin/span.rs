@@ -1,0 +1,61 @@
+//! The span of a call: what log lines say of whose they are, and what is exported of it.
+
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::call::{Outcome, Request, State};
+use crate::trace::{self, TraceContext};
+
+/// Begins the span of a call, within that of the request that asked for it.
+///
+/// It is there whenever anything is logged at all: a warning without its call is of little use. No argument and no attribute
+/// is in it.
+pub(super) fn of_call(asked: &Span, plugin: &str, request: &Request) -> Span {
+    let span = tracing::error_span!(
+        parent: asked,
+        "call",
+        chat = request.chat.as_str(),
+        call = request.id.as_str(),
+        tool = request.tool.as_str(),
+        plugin,
+        trace = Empty,
+        state = Empty,
+        duration_ms = Empty,
+    );
+    if span.is_disabled() {
+        return span;
+    }
+    let caller = TraceContext::of(&request.attributes);
+    if let Some(caller) = &caller
+        && !trace::is_within(asked, caller)
+    {
+        trace::adopt(&span, caller);
+    }
+    if let Some(trace) = trace::id(&span, caller.as_ref()) {
+        span.record("trace", &*trace);
+    }
+    span
+}
+
+/// Says how the call ended.
+pub(super) fn ended(span: &Span, outcome: &Outcome) {
+    if span.is_disabled() {
+        return;
+    }
+    let milliseconds = u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX);
+    span.record("state", state_name(outcome.state()));
+    span.record("duration_ms", milliseconds);
+    span.in_scope(|| tracing::debug!("a call ended"));
+}
+
+/// Returns the name of a state, as it is in replies.
+pub(super) fn state_name(state: State) -> &'static str {
+    match state {
+        State::Queued => "queued",
+        State::Running => "running",
+        State::Finished => "finished",
+        State::Failed => "failed",
+        State::Cancelled => "cancelled",
+        State::Unknown => "unknown",
+    }
+}

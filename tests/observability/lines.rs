@@ -1,0 +1,152 @@
+//! Log lines: whose they are, what is never in them, and that nothing hostile leaves its field.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{Program, TRACE, TRACEPARENT, execute};
+use crate::guest::{guest, options};
+use crate::harness::{Setup, TOKEN, logged};
+
+/// A program that logs all there is as JSON.
+fn program() -> Program {
+    Program::start(|command| {
+        command.args(["--log-format", "json"]).env("TOOLHOST_LOG", "trace");
+    })
+}
+
+/// The lines that are JSON. The others are those that a person waits for at the start.
+fn json_lines(log: &str) -> Vec<Value> {
+    let is_plain = |line: &&str| !line.starts_with("listening on ") && !line.is_empty();
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+    log.lines().filter(is_plain).map(parse).collect()
+}
+
+fn with_message<'a>(lines: &'a [Value], message: &str) -> Vec<&'a Value> {
+    let found: Vec<_> = lines.iter().filter(|line| line["message"] == message).collect();
+    assert!(!found.is_empty(), "no line says {message:?}: {lines:#?}");
+    found
+}
+
+#[tokio::test]
+async fn each_says_whose_it_is_in_flat_fields() {
+    let program = program();
+    let headers = [("x-request-id", "r-1"), ("traceparent", TRACEPARENT)];
+    let response = program.put("call-1", &headers, &execute("true")).await;
+    assert_eq!(response.headers()["x-request-id"], "r-1");
+    assert_eq!(response.status(), 200);
+    let lines = json_lines(&program.stop());
+    // The second is written on the threads for guests.
+    for message in ["a call ended", "a guest ended"] {
+        let found = with_message(&lines, message);
+        let line = found.iter().find(|line| line["call"] == "call-1").unwrap();
+        assert_eq!(line["request"], "r-1", "{line}");
+        assert_eq!(line["chat"], "chat-1", "{line}");
+        assert_eq!(line["plugin"], "shell", "{line}");
+        assert_eq!(line["tool"], "execute", "{line}");
+        assert_eq!(line["trace"], TRACE, "{line}");
+        assert_eq!(line["level"], "DEBUG", "{line}");
+    }
+    let ended = with_message(&lines, "a call ended")[0];
+    assert_eq!(ended["state"], "finished");
+    assert!(ended["duration_ms"].is_u64(), "{ended}");
+    let answered = with_message(&lines, "answered a request");
+    let line = answered.iter().find(|line| line["request"] == "r-1").unwrap();
+    assert_eq!(line["route"], "/v1/chats/{chat}/calls/{call}");
+    assert_eq!((&line["method"], &line["status"]), (&json!("PUT"), &json!(200)));
+    assert_eq!((&line["principal"], &line["trace"]), (&json!("token"), &json!(TRACE)));
+}
+
+#[tokio::test]
+async fn no_token_and_nothing_of_arguments_is_in_any() {
+    let program = program();
+    let command = "echo canary-of-arguments | tr a-z A-Z > /dev/null";
+    let mut body = execute(command);
+    body["attributes"] = json!({ "note": "canary-of-attributes" });
+    let headers = [("x-canary", "canary-of-headers")];
+    assert_eq!(program.put("call-1", &headers, &body).await.status(), 200);
+    // What does not fit is refused with a text, which is for the client.
+    let bad = json!({ "tool": "execute", "arguments": { "canary-of-names": "canary-of-values" } });
+    program.put("call-2", &[], &bad).await;
+    let unknown = json!({ "tool": "canary-of-tools", "arguments": {} });
+    assert_eq!(program.put("call-3", &[], &unknown).await.status(), 404);
+    let url = format!("{}/canary-of-paths?canary=of-queries", program.serving.url);
+    for token in [TOKEN, "canary-of-tokens"] {
+        let sent = program.client.get(&url).bearer_auth(token).send();
+        assert!(sent.await.unwrap().status().is_client_error());
+    }
+    let log = program.stop();
+    with_message(&json_lines(&log), "answered a request");
+    assert!(!log.contains("canary") && !log.contains(TOKEN), "{log}");
+}
+
+#[tokio::test]
+async fn hostile_text_stays_in_its_field() {
+    const NASTY: &str = r#""}{"level":"ERROR","x":"\u001b[2J"#;
+    let program = program();
+    // Fit to be logged, if it is escaped.
+    let response = program.put("call-1", &[("x-request-id", NASTY)], &execute("true")).await;
+    assert_eq!(response.headers()["x-request-id"], NASTY);
+    // A chat may have such a name as well.
+    let url = format!("{}/v1/chats/a%22%7Db/calls/c%22%5C", program.serving.url);
+    let put = program.client.put(url).bearer_auth(TOKEN).json(&execute("true"));
+    assert_eq!(put.send().await.unwrap().status(), 200);
+    let unknown = json!({ "tool": "x\n\u{1b}[2J2026 ERROR forged\u{202e}", "arguments": {} });
+    assert_eq!(program.put("call-2", &[], &unknown).await.status(), 404);
+    let address = program.serving.url.trim_start_matches("http://").to_owned();
+    for id in ["two words", "\u{e4}", "tab\tbed", &"x".repeat(129)] {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let request = format!(
+            "GET /%1b%5b2J%0aforged HTTP/1.1\r\nhost: localhost\r\nx-request-id: {id}\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let made = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+        let made = made.unwrap();
+        assert!(made.len() == 32 && made.bytes().all(|byte| byte.is_ascii_hexdigit()), "{answer}");
+    }
+    let log = program.stop();
+    assert!(!log.contains(['\u{1b}', '\u{202e}']) && !log.contains("two words"), "{log}");
+    let lines = json_lines(&log);
+    assert!(!lines.iter().any(|line| line["level"] == "ERROR"), "{log}");
+    let answered = with_message(&lines, "answered a request");
+    assert!(answered.iter().any(|line| line["request"] == NASTY), "{log}");
+    let ended = with_message(&lines, "a call ended");
+    let line = ended.iter().find(|line| line["chat"] == "a\"}b").unwrap();
+    assert_eq!(line["call"], "c\"\\");
+}
+
+#[tokio::test]
+async fn lines_for_people_are_one_row_each() {
+    let program = Program::start(|command| {
+        command.env("TOOLHOST_LOG", "debug");
+    });
+    let headers = [("x-request-id", "a\"b=c")];
+    assert_eq!(program.put("call-1", &headers, &execute("true")).await.status(), 200);
+    let log = program.stop();
+    let line = log.lines().find(|line| line.contains("a call ended")).unwrap();
+    let (_, fields) = line.split_once(" DEBUG a call ended ").unwrap();
+    assert!(fields.contains("chat=chat-1 call=call-1 tool=execute plugin=shell"), "{line}");
+    assert!(fields.contains(r#" request="a\"b=c" "#), "{line}");
+}
+
+#[tokio::test]
+async fn what_a_guest_writes_names_chat_call_and_plugin() {
+    let lines = logged(async {
+        let setup = Setup::with(|builder| {
+            builder.without_shell().plugin(guest("forged_lines"), options("p"))
+        });
+        let setup = setup.await;
+        assert!(!setup.outcome("t", json!({})).await.is_error());
+    });
+    let lines = lines.await;
+    let written: Vec<_> = lines
+        .lines()
+        .filter(|line| line.contains("toolhost::guest") && line.contains("fine\\u{a}2026"))
+        .collect();
+    assert!(!written.is_empty(), "{lines}");
+    for line in written {
+        assert!(line.contains("plugin=\"p\" chat=\"chat\" call=\""), "{line}");
+    }
+}
