@@ -69,7 +69,7 @@ async fn the_audit_trail_names_it() {
     let audit = tempfile::tempdir().unwrap();
     let directory = audit.path().join("audit");
     let program = Program::start(|command| {
-        command.arg("--audit").arg("--audit-dir").arg(&directory);
+        command.arg("--audit-dir").arg(&directory);
     });
     let headers = [("traceparent", TRACEPARENT)];
     assert_eq!(program.put("call-1", &headers, &execute("true")).await.status(), 200);

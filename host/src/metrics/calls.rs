@@ -22,9 +22,24 @@ impl Calls {
     pub(super) fn register(r: &mut Registry) -> Self {
         let histogram = |buckets: Buckets| Histogram::new(buckets.0.iter().copied());
         Self {
-            ended: add(r, "calls", "Calls that ran, by the state in which they ended", Counters::default()),
-            refused: add(r, "calls_refused", "Requests for calls that were not run", Counters::default()),
-            duration: add(r, "call_duration_seconds", "Wall-clock time of calls", histogram(DURATION)),
+            ended: add(
+                r,
+                "calls",
+                "Calls that ran, by the state in which they ended",
+                Counters::default(),
+            ),
+            refused: add(
+                r,
+                "calls_refused",
+                "Requests for calls that were not run",
+                Counters::default(),
+            ),
+            duration: add(
+                r,
+                "call_duration_seconds",
+                "Wall-clock time of calls",
+                histogram(DURATION),
+            ),
             queued: add(
                 r,
                 "call_queue_seconds",
@@ -39,7 +54,10 @@ impl Metrics {
     /// Counts a call that ended in this state.
     pub(crate) fn call_ended(&self, state: &'static str, duration: Duration, queued: Duration) {
         let calls = &self.inner.ended;
-        calls.ended.get_or_create(&vec![("state", state.into())]).inc();
+        calls
+            .ended
+            .get_or_create(&vec![("state", state.into())])
+            .inc();
         calls.duration.observe(duration.as_secs_f64());
         calls.queued.observe(queued.as_secs_f64());
     }

@@ -27,7 +27,12 @@ pub(super) struct Http {
 impl Http {
     pub(super) fn register(r: &mut Registry) -> Self {
         Self {
-            requests: add(r, "http_requests", "Requests that were answered", Counters::default()),
+            requests: add(
+                r,
+                "http_requests",
+                "Requests that were answered",
+                Counters::default(),
+            ),
             duration: add(
                 r,
                 "http_request_duration_seconds",
@@ -92,7 +97,11 @@ impl Drop for InFlight {
         let seconds = self.began.elapsed().as_secs_f64();
         let histogram = http.duration.get_or_create_owned(&vec![route.clone()]);
         histogram.observe(seconds);
-        let labels = vec![route, ("method", self.method.into()), ("status", self.status.into())];
+        let labels = vec![
+            route,
+            ("method", self.method.into()),
+            ("status", self.status.into()),
+        ];
         http.requests.get_or_create(&labels).inc();
     }
 }

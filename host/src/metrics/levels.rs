@@ -68,32 +68,90 @@ struct Row {
 
 const fn gauge(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
     let kind = MetricType::Gauge;
-    Row { name, help, kind, of }
+    Row {
+        name,
+        help,
+        kind,
+        of,
+    }
 }
 
 const fn counter(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
     let kind = MetricType::Counter;
-    Row { name, help, kind, of }
+    Row {
+        name,
+        help,
+        kind,
+        of,
+    }
 }
 
 /// All that have no labels, by their names without `toolhost_`; those of counters get `_total`.
 const ROWS: &[Row] = &[
-    gauge("calls_running", "Calls that run", |levels| levels.calls_running),
-    gauge("call_places_taken", "Places for calls that are taken", |levels| levels.call_places_taken),
-    gauge("heavy_calls_waiting", "Calls that wait for their turn to compute", |levels| levels.heavy_calls_waiting),
-    gauge("compilations_waiting", "Components that wait for others to be compiled", |levels| levels.compilations_waiting),
-    gauge("ledger_entries", "Calls that the ledger knows", |levels| levels.ledger_entries),
-    gauge("ledger_bytes", "Bytes of the outcomes that the ledger keeps", |levels| levels.ledger_bytes),
-    gauge("journal_bytes", "Bytes of the journal of calls", |levels| levels.journal_bytes),
-    counter("journal_writes", "Writes to the journal of calls", |levels| levels.journal_writes),
-    counter("journal_failures", "Writes to the journal of calls that failed", |levels| levels.journal_failures),
-    gauge("processes_live", "Processes that run or linger", |levels| levels.processes_live),
-    counter("processes_started", "Processes that were started", |levels| levels.processes_started),
-    counter("output_bytes", "Bytes of output that were read", |levels| levels.output_bytes),
-    gauge("saved_bytes", "Bytes of saved outputs", |levels| levels.saved_bytes),
-    gauge("event_listeners", "Those who listen to events", |levels| levels.event_listeners),
-    counter("events_dropped", "Events that some listener did not get", |levels| levels.events_dropped),
-    gauge("connections", "Connections that are open", |levels| levels.connections),
+    gauge("calls_running", "Calls that run", |levels| {
+        levels.calls_running
+    }),
+    gauge(
+        "call_places_taken",
+        "Places for calls that are taken",
+        |levels| levels.call_places_taken,
+    ),
+    gauge(
+        "heavy_calls_waiting",
+        "Calls that wait for their turn to compute",
+        |levels| levels.heavy_calls_waiting,
+    ),
+    gauge(
+        "compilations_waiting",
+        "Components that wait for others to be compiled",
+        |levels| levels.compilations_waiting,
+    ),
+    gauge("ledger_entries", "Calls that the ledger knows", |levels| {
+        levels.ledger_entries
+    }),
+    gauge(
+        "ledger_bytes",
+        "Bytes of the outcomes that the ledger keeps",
+        |levels| levels.ledger_bytes,
+    ),
+    gauge("journal_bytes", "Bytes of the journal of calls", |levels| {
+        levels.journal_bytes
+    }),
+    counter(
+        "journal_writes",
+        "Writes to the journal of calls",
+        |levels| levels.journal_writes,
+    ),
+    counter(
+        "journal_failures",
+        "Writes to the journal of calls that failed",
+        |levels| levels.journal_failures,
+    ),
+    gauge("processes_live", "Processes that run or linger", |levels| {
+        levels.processes_live
+    }),
+    counter(
+        "processes_started",
+        "Processes that were started",
+        |levels| levels.processes_started,
+    ),
+    counter("output_bytes", "Bytes of output that were read", |levels| {
+        levels.output_bytes
+    }),
+    gauge("saved_bytes", "Bytes of saved outputs", |levels| {
+        levels.saved_bytes
+    }),
+    gauge("event_listeners", "Those who listen to events", |levels| {
+        levels.event_listeners
+    }),
+    counter(
+        "events_dropped",
+        "Events that some listener did not get",
+        |levels| levels.events_dropped,
+    ),
+    gauge("connections", "Connections that are open", |levels| {
+        levels.connections
+    }),
 ];
 
 /// Adds to the levels; `false`: what it looks at is gone.
@@ -144,7 +202,8 @@ impl Collector for Watched {
             return Ok(());
         }
         let help = "Shells that ended, by cause";
-        let mut family = encoder.encode_descriptor("processes_ended", help, None, MetricType::Counter)?;
+        let mut family =
+            encoder.encode_descriptor("processes_ended", help, None, MetricType::Counter)?;
         for (cause, count) in levels.processes_ended {
             let labels = [("cause", cause)];
             ConstCounter::new(count).encode(family.encode_family(&labels)?)?;

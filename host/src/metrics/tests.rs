@@ -24,7 +24,9 @@ fn names_and_labels_are_as_documented() {
     metrics.approval("p", "granted");
     metrics.audit_line();
     metrics.audit_lost(2);
-    metrics.http_request_began(Some("/v1/tools"), "GET").answered(200);
+    metrics
+        .http_request_began(Some("/v1/tools"), "GET")
+        .answered(200);
     drop(metrics.http_request_began(None, "BREW"));
     metrics.call_ended("finished", Duration::from_secs(1), Duration::ZERO);
     metrics.call_refused("busy");

@@ -170,9 +170,16 @@ mod tests {
     #[test]
     fn a_trace_is_named_once_and_its_state_may_be_in_pieces() {
         const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let given = headers(&[("traceparent", PARENT), ("tracestate", "a=1"), ("tracestate", "b=2")]);
+        let given = headers(&[
+            ("traceparent", PARENT),
+            ("tracestate", "a=1"),
+            ("tracestate", "b=2"),
+        ]);
         let context = of_headers(&given).unwrap();
-        assert_eq!((context.parent(), context.state()), (PARENT, Some("a=1,b=2")));
+        assert_eq!(
+            (context.parent(), context.state()),
+            (PARENT, Some("a=1,b=2"))
+        );
         for other in [
             headers(&[("traceparent", PARENT), ("traceparent", PARENT)]),
             headers(&[("traceparent", "00-x")]),

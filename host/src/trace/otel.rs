@@ -198,7 +198,9 @@ fn remote(caller: &TraceContext) -> Option<SpanContext> {
     let trace = parts.next()?;
     let span = parts.next()?;
     let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
-    let state = caller.state().and_then(|state| state.parse::<TraceState>().ok());
+    let state = caller
+        .state()
+        .and_then(|state| state.parse::<TraceState>().ok());
     Some(SpanContext::new(
         opentelemetry::TraceId::from_hex(trace).ok()?,
         opentelemetry::SpanId::from_hex(span).ok()?,

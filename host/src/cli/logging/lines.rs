@@ -276,7 +276,11 @@ mod tests {
     #[test]
     fn inner_fields_go_before_outer_ones_and_each_is_there_once() {
         let mut event = fields(&[("plugin", "a"), ("x", "1")]);
-        event.add_missing(&fields(&[("plugin", "b"), ("call", "c"), ("otel.kind", "server")]));
+        event.add_missing(&fields(&[
+            ("plugin", "b"),
+            ("call", "c"),
+            ("otel.kind", "server"),
+        ]));
         event.add_missing(&fields(&[("call", "d"), ("request", "r")]));
         let line = text("T", Level::INFO, Some("hello".into()), &event, false);
         assert_eq!(line, "T  INFO hello plugin=a x=1 call=c request=r\n");
@@ -295,13 +299,19 @@ mod tests {
         let line = text("T", Level::INFO, Some(hostile.into()), &event, false);
         assert_eq!(line.lines().count(), 1);
         assert!(!line.trim_end().chars().any(is_hidden));
-        assert!(line.contains(r#" tool="a\" level=\"ERROR\"\u{a}\u{1b}[2J\u{202e}\\\u{9b}x""#), "{line}");
+        assert!(
+            line.contains(r#" tool="a\" level=\"ERROR\"\u{a}\u{1b}[2J\u{202e}\\\u{9b}x""#),
+            "{line}"
+        );
         assert!(line.ends_with(" empty=\"\" a=\"b=c\"\n"));
         let line = json("T".into(), Level::INFO, "t", Some(hostile.into()), event);
         assert_eq!(line.lines().count(), 1);
         assert!(!line.trim_end().chars().any(is_hidden), "{line}");
         let value: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&value["tool"], &value["message"]), (&hostile.into(), &hostile.into()));
+        assert_eq!(
+            (&value["tool"], &value["message"]),
+            (&hostile.into(), &hostile.into())
+        );
     }
 
     #[test]
@@ -309,6 +319,9 @@ mod tests {
         let event = fields(&[("level", "ERROR"), ("timestamp", "never")]);
         let line = json("T".into(), Level::INFO, "t", None, event);
         let value: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&value["level"], &value["timestamp"]), (&"INFO".into(), &"T".into()));
+        assert_eq!(
+            (&value["level"], &value["timestamp"]),
+            (&"INFO".into(), &"T".into())
+        );
     }
 }

@@ -47,11 +47,6 @@ impl<T> Ledger<T> {
         }
     }
 
-    /// Returns the bytes of all outputs.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// Promises as many of the `wanted` bytes to an output as fit. If they do not fit, the oldest closed outputs of the
     /// chat make room first, or of any chat if the total is at its limit. They are forgotten here; the caller deletes
     /// them.
@@ -150,7 +145,6 @@ impl<T> Ledger<T> {
     }
 
     /// Returns how many bytes are held in all.
-    #[cfg(test)]
     pub(super) fn total(&self) -> u64 {
         self.total
     }
