@@ -352,7 +352,8 @@ fn parse(text: &str) {
     for line in body.lines() {
         if let Some(kind) = line.strip_prefix("# TYPE ") {
             let (name, kind) = kind.split_once(' ').unwrap();
-            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            let kinds = ["counter", "gauge", "histogram", "info"];
+            assert!(kinds.contains(&kind), "{line}");
             name.clone_into(&mut family);
         } else if !line.starts_with("# HELP ") {
             let name = &sample.captures(line).unwrap_or_else(|| panic!("{line}"))[1];

@@ -39,7 +39,10 @@ impl Exposition {
                 other => panic!("{other} is no type of ours"),
             };
             assert!(fits, "{line} is no {kind}");
-            if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
+            if let Some(labels) = series
+                .strip_prefix(name)
+                .filter(|labels| !labels.is_empty())
+            {
                 check_labels(labels);
             }
             let known = samples.insert(series.to_owned(), value);
@@ -74,10 +77,20 @@ impl Exposition {
 
 /// Checks `{name="value",…}`.
 fn check_labels(labels: &str) {
-    let inner = labels.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap();
+    let inner = labels
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .unwrap();
     for pair in inner.split("\",") {
         let (name, value) = pair.split_once("=\"").unwrap_or_else(|| panic!("{labels}"));
-        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{labels}");
-        assert!(!value.trim_end_matches('"').contains(['"', '\n']), "{labels}");
+        assert!(
+            name.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+            "{labels}"
+        );
+        assert!(
+            !value.trim_end_matches('"').contains(['"', '\n']),
+            "{labels}"
+        );
     }
 }

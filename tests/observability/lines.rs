@@ -1,8 +1,15 @@
 //! Log lines: whose they are, what is never in them, and that nothing hostile leaves its field.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use super::{Program, TRACE, TRACEPARENT, execute};
 use crate::guest::{guest, options};
@@ -11,19 +18,25 @@ use crate::harness::{Setup, TOKEN, logged};
 /// A program that logs all there is as JSON.
 fn program() -> Program {
     Program::start(|command| {
-        command.args(["--log-format", "json"]).env("TOOLHOST_LOG", "trace");
+        command
+            .args(["--log-format", "json"])
+            .env("TOOLHOST_LOG", "trace");
     })
 }
 
 /// The lines that are JSON. The others are those that a person waits for at the start.
 fn json_lines(log: &str) -> Vec<Value> {
     let is_plain = |line: &&str| !line.starts_with("listening on ") && !line.is_empty();
-    let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+    let parse =
+        |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
     log.lines().filter(is_plain).map(parse).collect()
 }
 
 fn with_message<'a>(lines: &'a [Value], message: &str) -> Vec<&'a Value> {
-    let found: Vec<_> = lines.iter().filter(|line| line["message"] == message).collect();
+    let found: Vec<_> = lines
+        .iter()
+        .filter(|line| line["message"] == message)
+        .collect();
     assert!(!found.is_empty(), "no line says {message:?}: {lines:#?}");
     found
 }
@@ -51,10 +64,19 @@ async fn each_says_whose_it_is_in_flat_fields() {
     assert_eq!(ended["state"], "finished");
     assert!(ended["duration_ms"].is_u64(), "{ended}");
     let answered = with_message(&lines, "answered a request");
-    let line = answered.iter().find(|line| line["request"] == "r-1").unwrap();
+    let line = answered
+        .iter()
+        .find(|line| line["request"] == "r-1")
+        .unwrap();
     assert_eq!(line["route"], "/v1/chats/{chat}/calls/{call}");
-    assert_eq!((&line["method"], &line["status"]), (&json!("PUT"), &json!(200)));
-    assert_eq!((&line["principal"], &line["trace"]), (&json!("token"), &json!(TRACE)));
+    assert_eq!(
+        (&line["method"], &line["status"]),
+        (&json!("PUT"), &json!(200))
+    );
+    assert_eq!(
+        (&line["principal"], &line["trace"]),
+        (&json!("token"), &json!(TRACE))
+    );
 }
 
 #[tokio::test]
@@ -85,12 +107,13 @@ async fn hostile_text_stays_in_its_field() {
     const NASTY: &str = r#""}{"level":"ERROR","x":"\u001b[2J"#;
     let program = program();
     // Fit to be logged, if it is escaped.
-    let response = program.put("call-1", &[("x-request-id", NASTY)], &execute("true")).await;
+    let response = program
+        .put("call-1", &[("x-request-id", NASTY)], &execute("true"))
+        .await;
     assert_eq!(response.headers()["x-request-id"], NASTY);
-    // A chat may have such a name as well.
-    let url = format!("{}/v1/chats/a%22%7Db/calls/c%22%5C", program.serving.url);
-    let put = program.client.put(url).bearer_auth(TOKEN).json(&execute("true"));
-    assert_eq!(put.send().await.unwrap().status(), 200);
+    // A call may have such a name as well.
+    let called = program.put("c%22%5C%7D", &[], &execute("true")).await;
+    assert_eq!(called.status(), 200);
     let unknown = json!({ "tool": "x\n\u{1b}[2J2026 ERROR forged\u{202e}", "arguments": {} });
     assert_eq!(program.put("call-2", &[], &unknown).await.status(), 404);
     let address = program.serving.url.trim_start_matches("http://").to_owned();
@@ -102,19 +125,29 @@ async fn hostile_text_stays_in_its_field() {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
-        let made = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+        let made = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("x-request-id: "));
         let made = made.unwrap();
-        assert!(made.len() == 32 && made.bytes().all(|byte| byte.is_ascii_hexdigit()), "{answer}");
+        assert!(
+            made.len() == 32 && made.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{answer}"
+        );
     }
     let log = program.stop();
-    assert!(!log.contains(['\u{1b}', '\u{202e}']) && !log.contains("two words"), "{log}");
+    assert!(
+        !log.contains(['\u{1b}', '\u{202e}']) && !log.contains("two words"),
+        "{log}"
+    );
     let lines = json_lines(&log);
     assert!(!lines.iter().any(|line| line["level"] == "ERROR"), "{log}");
     let answered = with_message(&lines, "answered a request");
-    assert!(answered.iter().any(|line| line["request"] == NASTY), "{log}");
+    assert!(
+        answered.iter().any(|line| line["request"] == NASTY),
+        "{log}"
+    );
     let ended = with_message(&lines, "a call ended");
-    let line = ended.iter().find(|line| line["chat"] == "a\"}b").unwrap();
-    assert_eq!(line["call"], "c\"\\");
+    assert!(ended.iter().any(|line| line["call"] == "c\"\\}"), "{log}");
 }
 
 #[tokio::test]
@@ -123,11 +156,23 @@ async fn lines_for_people_are_one_row_each() {
         command.env("TOOLHOST_LOG", "debug");
     });
     let headers = [("x-request-id", "a\"b=c")];
-    assert_eq!(program.put("call-1", &headers, &execute("true")).await.status(), 200);
+    assert_eq!(
+        program
+            .put("call-1", &headers, &execute("true"))
+            .await
+            .status(),
+        200
+    );
     let log = program.stop();
-    let line = log.lines().find(|line| line.contains("a call ended")).unwrap();
+    let line = log
+        .lines()
+        .find(|line| line.contains("a call ended"))
+        .unwrap();
     let (_, fields) = line.split_once(" DEBUG a call ended ").unwrap();
-    assert!(fields.contains("chat=chat-1 call=call-1 tool=execute plugin=shell"), "{line}");
+    assert!(
+        fields.contains("chat=chat-1 call=call-1 tool=execute plugin=shell"),
+        "{line}"
+    );
     assert!(fields.contains(r#" request="a\"b=c" "#), "{line}");
 }
 
@@ -135,7 +180,9 @@ async fn lines_for_people_are_one_row_each() {
 async fn what_a_guest_writes_names_chat_call_and_plugin() {
     let lines = logged(async {
         let setup = Setup::with(|builder| {
-            builder.without_shell().plugin(guest("forged_lines"), options("p"))
+            builder
+                .without_shell()
+                .plugin(guest("forged_lines"), options("p"))
         });
         let setup = setup.await;
         assert!(!setup.outcome("t", json!({})).await.is_error());
@@ -147,6 +194,37 @@ async fn what_a_guest_writes_names_chat_call_and_plugin() {
         .collect();
     assert!(!written.is_empty(), "{lines}");
     for line in written {
-        assert!(line.contains("plugin=\"p\" chat=\"chat\" call=\""), "{line}");
+        assert!(
+            line.contains("plugin=\"p\" chat=\"chat\" call=\""),
+            "{line}"
+        );
+    }
+}
+
+/// Counts the spans that are made on this thread.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicUsize>);
+
+impl<S: tracing::Subscriber> Layer<S> for Count {
+    fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        let ours = attributes.metadata().target().starts_with("toolhost");
+        self.0.fetch_add(usize::from(ours), Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_call_costs_one_span_and_none_where_nothing_is_logged() {
+    let setup = Setup::new().await;
+    for (level, spans) in [
+        (LevelFilter::OFF, 0),
+        (LevelFilter::ERROR, 1),
+        (LevelFilter::TRACE, 1),
+    ] {
+        let count = Count::default();
+        let subscriber = tracing_subscriber::registry().with(count.clone().with_filter(level));
+        // All but the guest runs on the thread of this test.
+        let _subscribed = tracing::subscriber::set_default(subscriber);
+        setup.execute("true").await;
+        assert_eq!(count.0.load(Ordering::Relaxed), spans, "{level}");
     }
 }

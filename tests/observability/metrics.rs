@@ -8,7 +8,11 @@ use super::exposition::Exposition;
 use crate::harness::{Server, Setup, until};
 
 async fn scrape(server: &Server) -> Exposition {
-    let response = server.request(Method::GET, "/metrics").send().await.unwrap();
+    let response = server
+        .request(Method::GET, "/metrics")
+        .send()
+        .await
+        .unwrap();
     Exposition::read(&response.text().await.unwrap())
 }
 
@@ -21,24 +25,51 @@ async fn they_count_what_happened() {
     assert_eq!(put("1", execute("echo 12345")).await, 200);
     assert_eq!(put("2", execute("exit 3")).await, 200);
     assert_eq!(put("1", execute("other")).await, 409);
-    assert_eq!(put("3", json!({ "tool": "made-up-tool", "arguments": {} })).await, 404);
+    assert_eq!(
+        put("3", json!({ "tool": "made-up-tool", "arguments": {} })).await,
+        404
+    );
     for path in ["/made-up-path", "/v1/chats/made-up-chat/calls/made-up-call"] {
         let made_up = Method::from_bytes(b"MADEUP").unwrap();
-        assert!(server.request(made_up, path).send().await.unwrap().status().is_client_error());
+        assert!(
+            server
+                .request(made_up, path)
+                .send()
+                .await
+                .unwrap()
+                .status()
+                .is_client_error()
+        );
     }
     let metrics = scrape(&server).await;
     let route = "route=\"/v1/chats/{chat}/calls/{call}\"";
-    let requests = |labels: &str| metrics.value(&format!("toolhost_http_requests_total{{{labels}}}"));
-    assert_eq!(requests(&format!("{route},method=\"PUT\",status=\"2xx\"")), 3.0);
-    assert_eq!(requests(&format!("{route},method=\"PUT\",status=\"4xx\"")), 2.0);
-    assert_eq!(requests(&format!("{route},method=\"other\",status=\"4xx\"")), 1.0);
-    assert_eq!(requests("route=\"none\",method=\"other\",status=\"4xx\""), 1.0);
+    let requests =
+        |labels: &str| metrics.value(&format!("toolhost_http_requests_total{{{labels}}}"));
+    assert_eq!(
+        requests(&format!("{route},method=\"PUT\",status=\"2xx\"")),
+        3.0
+    );
+    assert_eq!(
+        requests(&format!("{route},method=\"PUT\",status=\"4xx\"")),
+        2.0
+    );
+    assert_eq!(
+        requests(&format!("{route},method=\"other\",status=\"4xx\"")),
+        1.0
+    );
+    assert_eq!(
+        requests("route=\"none\",method=\"other\",status=\"4xx\""),
+        1.0
+    );
     let taken = format!("toolhost_http_request_duration_seconds_count{{{route}}}");
     assert_eq!(metrics.value(&taken), 6.0);
     // The one that asks.
     assert_eq!(metrics.value("toolhost_http_requests_in_flight"), 1.0);
     assert!(metrics.value("toolhost_connections") >= 1.0);
-    assert_eq!(metrics.value("toolhost_calls_total{state=\"finished\"}"), 2.0);
+    assert_eq!(
+        metrics.value("toolhost_calls_total{state=\"finished\"}"),
+        2.0
+    );
     assert_eq!(metrics.value("toolhost_call_duration_seconds_count"), 2.0);
     assert_eq!(metrics.value("toolhost_call_queue_seconds_count"), 2.0);
     for reason in ["input_mismatch", "unknown_tool"] {
@@ -46,14 +77,23 @@ async fn they_count_what_happened() {
         assert_eq!(metrics.value(&refused), 1.0, "{reason}");
     }
     assert_eq!(metrics.value("toolhost_processes_started_total"), 2.0);
-    assert_eq!(metrics.value("toolhost_processes_ended_total{cause=\"itself\"}"), 2.0);
+    assert_eq!(
+        metrics.value("toolhost_processes_ended_total{cause=\"itself\"}"),
+        2.0
+    );
     assert_eq!(metrics.value("toolhost_output_bytes_total"), 6.0);
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(metrics.value(&format!("toolhost_build_info{{version=\"{version}\"}}")), 1.0);
+    assert_eq!(
+        metrics.value(&format!("toolhost_build_info{{version=\"{version}\"}}")),
+        1.0
+    );
     assert!(metrics.value("toolhost_start_time_seconds") > 1e9);
     for label in ["route", "method", "reason", "status", "plugin"] {
         let values = metrics.labels(label);
-        assert!(!values.is_empty() && !values.iter().any(|value| value.contains("made-up")), "{values:?}");
+        assert!(
+            !values.is_empty() && !values.iter().any(|value| value.contains("made-up")),
+            "{values:?}"
+        );
     }
     server.stop().await;
 }
@@ -68,6 +108,11 @@ async fn they_show_what_there_is_at_the_moment() {
     let put = server.put("chat", "1", body);
     let looking = async {
         setup.file("started").await;
+        // A command can be faster than the list of processes.
+        until("the process is known", || {
+            (setup.host.processes().live() == 1).then_some(())
+        })
+        .await;
         let metrics = scrape(&server).await;
         std::fs::write(&path, "go\n").unwrap();
         metrics
@@ -89,7 +134,9 @@ async fn they_show_what_there_is_at_the_moment() {
     until("nothing runs any more", || {
         let after = Exposition::read(&host.metrics().text());
         let names = ["calls_running", "call_places_taken", "processes_live"];
-        let none = names.iter().all(|name| after.value(&format!("toolhost_{name}")) == 0.0);
+        let none = names
+            .iter()
+            .all(|name| after.value(&format!("toolhost_{name}")) == 0.0);
         none.then_some(())
     })
     .await;

@@ -18,7 +18,10 @@ async fn seen(server: &Server, call: &str, headers: &[(&str, &str)], attributes:
     }
     let reply: Value = request.send().await.unwrap().json().await.unwrap();
     let output = reply["structured"]["output"].as_str();
-    output.unwrap_or_else(|| panic!("{reply}")).trim().to_owned()
+    output
+        .unwrap_or_else(|| panic!("{reply}"))
+        .trim()
+        .to_owned()
 }
 
 // Where spans are exported, it is the span that is handed on; see `otel`.
@@ -72,12 +75,25 @@ async fn the_audit_trail_names_it() {
         command.arg("--audit-dir").arg(&directory);
     });
     let headers = [("traceparent", TRACEPARENT)];
-    assert_eq!(program.put("call-1", &headers, &execute("true")).await.status(), 200);
-    assert_eq!(program.put("call-2", &[], &execute("true")).await.status(), 200);
+    assert_eq!(
+        program
+            .put("call-1", &headers, &execute("true"))
+            .await
+            .status(),
+        200
+    );
+    assert_eq!(
+        program.put("call-2", &[], &execute("true")).await.status(),
+        200
+    );
     program.stop();
     let trail = std::fs::read_to_string(directory.join("audit.jsonl")).unwrap();
-    let lines = trail.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let started: Vec<_> = lines.filter(|line| line["event"] == "call_started").collect();
+    let lines = trail
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let started: Vec<_> = lines
+        .filter(|line| line["event"] == "call_started")
+        .collect();
     assert_eq!(started[0]["trace"], TRACE);
     assert_eq!(started[1].get("trace"), None);
 }
