@@ -38,6 +38,7 @@ use bindings::toolhost::plugin as wit;
 pub(crate) use allowance::Allowance;
 pub(crate) use http::Http;
 pub(crate) use log::LineLog;
+pub(crate) use progress::Progress;
 
 /// What an operator lets a plugin import. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -164,6 +165,7 @@ pub(crate) struct Call {
     pub(crate) max_wait: Option<Duration>,
     pub(crate) cancelled: CancellationToken,
     pub(crate) started: Started,
+    pub(crate) progress: Progress,
 }
 
 impl Call {

@@ -1,22 +1,76 @@
 //! What happens in the chats, for those who want to hear of it while it does: changes of calls, and what processes do.
 //!
-//! Each chat has a buffer of its last events, from which a listener that was away goes on. Publishing never waits.
+//! Each chat has a buffer of its last events, from which a listener that was away goes on. Publishing never waits, and what is
+//! kept is small: an event of output names bytes and does not have them. Whoever delivers it reads them then, from memory or
+//! from the saved output, so a slow reader costs nothing and holds up nobody.
+//!
+//! Output that nobody has heard of yet is one event, however many pieces it came in. What does not fit any more is dropped from
+//! the front, and a listener that had not come so far hears [`Event::Reset`].
 
-use std::collections::{HashMap, VecDeque};
+mod buffer;
+mod hub;
+mod listener;
+mod position;
+mod processes;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::watch;
+use std::time::Duration;
 
 use crate::call::State;
 use crate::id::{CallId, ChatId};
+use crate::process;
+use hub::Hub;
+pub use listener::{Listener, Refused};
+pub use position::{InvalidPosition, Position};
+pub use stats::Stats;
+use stats::Counters;
 
-/// How many events of a chat are kept.
-const KEPT: usize = 4096;
+/// How much is kept, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// About how many bytes the buffer of one chat has at most; 1 MiB by default.
+    pub per_chat: usize,
+    /// About how many bytes the buffers of all chats have at most; 64 MiB by default. Those of the chats that were silent for
+    /// longest go first.
+    pub total: usize,
+    /// How long the buffer of a silent chat is kept to which nobody listens; 10 minutes by default.
+    pub kept: Duration,
+    /// The most readers of one chat; 16 by default.
+    pub readers_per_chat: usize,
+    /// The most readers of all chats; 256 by default.
+    pub readers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            per_chat: 1 << 20,
+            total: 64 << 20,
+            kept: Duration::from_secs(10 * 60),
+            readers_per_chat: 16,
+            readers: 256,
+        }
+    }
+}
 
 /// Where events are published, and heard of. Clones share everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Events {
-    chats: Arc<Mutex<HashMap<ChatId, Buffer>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: Limits,
+    /// Tells the events of this start of the host from those of others.
+    epoch: u64,
+    counters: Counters,
+    hub: Mutex<Hub>,
 }
 
 /// One thing that happened in a chat.
@@ -42,87 +96,194 @@ pub enum Event {
         /// What a person may read.
         message: Option<String>,
     },
+    /// A process was started.
+    ProcessStarted {
+        /// The process.
+        process: Arc<Subject>,
+        /// Its command, cut at 512 bytes.
+        command: String,
+        /// The absolute directory in which it was started.
+        workdir: PathBuf,
+        /// Whether it was started as a background process.
+        background: bool,
+    },
+    /// A process wrote something.
+    Output {
+        /// The process.
+        process: Arc<Subject>,
+        /// The cursor of the first byte.
+        offset: u64,
+        /// How many bytes they are, at least 1.
+        length: u64,
+    },
+    /// A process stands differently now.
+    Process {
+        /// The process.
+        process: Arc<Subject>,
+        /// How it stands.
+        state: process::State,
+        /// How many bytes it has written so far.
+        total: u64,
+    },
+    /// The chat was ended, with all that ran in it.
+    ChatEnded,
+    /// What happened before the next event is not known to this listener.
+    Reset(Reset),
+}
+
+/// The process that an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Its id.
+    pub id: String,
+    /// The call that started it, if one did.
+    pub call: Option<CallId>,
+}
+
+/// Why a listener does not know what happened before. What is kept follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// What it last heard of is not known here: it is no id of an event, or that of an earlier start of the host.
+    Unknown,
+    /// What followed that is no longer kept.
+    Expired,
+    /// It was too slow: what followed was dropped while it listened.
+    Behind,
 }
 
 /// An event with its place among those of the chat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
-    /// Grows with every event of the chat.
+    /// Grows with every event of the chat. That of [`Event::Reset`] is the one before those that follow.
     pub id: u64,
     /// What happened.
     pub event: Event,
 }
 
-#[derive(Debug)]
-struct Buffer {
-    events: VecDeque<Numbered>,
-    last: watch::Sender<u64>,
+impl Default for Events {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
 }
 
 impl Events {
+    /// Makes a place without events.
+    pub fn new(limits: Limits) -> Self {
+        let (epoch, _) = uuid::Uuid::new_v4().as_u64_pair();
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                epoch,
+                counters: Counters::default(),
+                hub: Mutex::new(Hub::new()),
+            }),
+        }
+    }
+
     /// Adds an event. Whoever listens hears of it; this waits for nobody.
     pub fn publish(&self, chat: &ChatId, event: Event) {
-        let mut chats = self.lock();
-        let buffer = chats.entry(chat.clone()).or_insert_with(Buffer::new);
-        let id = *buffer.last.borrow() + 1;
-        if buffer.events.len() == KEPT {
-            buffer.events.pop_front();
-        }
-        buffer.events.push_back(Numbered { id, event });
-        buffer.last.send_replace(id);
+        self.change(|hub| hub.publish(chat, event, &self.shared));
     }
 
     /// Listens to a chat: to what follows the event of this id, or to what happens from now on.
+    ///
+    /// This is for parts of the host, whose number is bounded by what they serve. Others are counted: see [`Events::read`].
     pub fn listen(&self, chat: &ChatId, after: Option<u64>) -> Listener {
-        let mut chats = self.lock();
-        let buffer = chats.entry(chat.clone()).or_insert_with(Buffer::new);
-        Listener {
-            events: self.clone(),
-            chat: chat.clone(),
-            after: after.unwrap_or_else(|| *buffer.last.borrow()),
-            last: buffer.last.subscribe(),
+        let after = after.map(|number| self.position(number, None));
+        let position = self.change(|hub| hub.listen(chat, after, &self.shared));
+        Listener::new(self.clone(), chat.clone(), position, false)
+    }
+
+    /// Listens to a chat for a reader from outside: to what follows a position, or to what happens from now on. With
+    /// [`InvalidPosition`], to all that is kept, after [`Event::Reset`].
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if there are as many readers as there may be.
+    pub fn read(
+        &self,
+        chat: &ChatId,
+        after: Option<Result<Position, InvalidPosition>>,
+    ) -> Result<Listener, Refused> {
+        // A position of nowhere is one of another start.
+        let after = after.map(|after| after.unwrap_or(Position::NOWHERE));
+        let position = self.change(|hub| hub.read(chat, after, &self.shared))?;
+        Ok(Listener::new(self.clone(), chat.clone(), position, true))
+    }
+
+    /// Ends all listening, once the listeners have heard what there is. Nothing is published after this.
+    pub fn close(&self) {
+        self.change(Hub::close);
+    }
+
+    /// Returns a position among the events of this start.
+    pub(crate) fn position(&self, number: u64, part: Option<u64>) -> Position {
+        Position {
+            epoch: self.shared.epoch,
+            number,
+            part,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ChatId, Buffer>> {
-        self.chats.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts bytes that a reader was told of and could not get, because they are no longer kept.
+    pub(crate) fn missed(&self, bytes: u64) {
+        let counters = &self.shared.counters;
+        counters.gaps.fetch_add(1, Ordering::Relaxed);
+        counters.gap_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns what is counted, and what there is at this moment.
+    pub fn stats(&self) -> Stats {
+        let hub = self.hub();
+        self.shared.counters.stats(&hub)
+    }
+
+    fn hub(&self) -> MutexGuard<'_, Hub> {
+        self.shared
+            .hub
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Hub) -> T) -> T {
+        change(&mut self.hub())
     }
 }
 
-impl Buffer {
-    fn new() -> Self {
-        Self {
-            events: VecDeque::new(),
-            last: watch::Sender::new(0),
+impl Event {
+    /// Returns the call that this is about, if it is about one, or about a process that one started.
+    pub fn call(&self) -> Option<&CallId> {
+        match self {
+            Self::Call { call, .. } | Self::Progress { call, .. } => Some(call),
+            Self::ProcessStarted { process, .. }
+            | Self::Output { process, .. }
+            | Self::Process { process, .. } => process.call.as_ref(),
+            Self::ChatEnded | Self::Reset(_) => None,
         }
     }
-}
 
-/// Hears the events of one chat in order.
-#[derive(Debug)]
-pub struct Listener {
-    events: Events,
-    chat: ChatId,
-    after: u64,
-    last: watch::Receiver<u64>,
-}
-
-impl Listener {
-    /// Returns the next event, once there is one; `None` if nothing can follow.
-    pub async fn next(&mut self) -> Option<Numbered> {
-        loop {
-            let after = self.after;
-            let found = {
-                let chats = self.events.lock();
-                let buffer = chats.get(&self.chat)?;
-                let from = buffer.events.partition_point(|event| event.id <= after);
-                buffer.events.get(from).cloned()
-            };
-            if let Some(found) = found {
-                self.after = found.id;
-                return Some(found);
+    /// Returns about how many bytes this takes in a buffer.
+    fn size(&self) -> usize {
+        let more = match self {
+            Self::Call { call, tool, .. } => call.as_str().len() + tool.len(),
+            Self::Progress { call, message, .. } => {
+                call.as_str().len() + message.as_ref().map_or(0, String::len)
             }
-            self.last.wait_for(|last| *last > after).await.ok()?;
-        }
+            Self::ProcessStarted {
+                process,
+                command,
+                workdir,
+                ..
+            } => {
+                let call = process.call.as_ref().map_or(0, |call| call.as_str().len());
+                process.id.len() + call + command.len() + workdir.as_os_str().len()
+            }
+            Self::Process {
+                state: process::State::Lost(why),
+                ..
+            } => why.len(),
+            _ => 0,
+        };
+        std::mem::size_of::<Numbered>() + more
     }
 }

@@ -19,7 +19,7 @@ use crate::approval::Approval;
 use crate::audit::Audit;
 use crate::call::{self, Admitted, Cancelled, Ledger, Outcome, Refused, Request, Standing};
 use crate::capability::FilesGrant;
-use crate::events::Events;
+use crate::events::{Event, Events};
 use crate::files::Pool;
 use crate::id::{CallId, ChatId};
 use crate::metrics::{self, Metrics};
@@ -214,6 +214,11 @@ impl Host {
         &self.inner.events
     }
 
+    /// Returns the workspace in which the tools run their commands, which may be another machine.
+    pub(crate) fn tools_workspace(&self) -> &Arc<dyn Workspace> {
+        &self.inner.workspace
+    }
+
     /// Takes a place for a call, and returns what runs it.
     fn admit(
         &self,
@@ -240,6 +245,7 @@ impl Host {
             max_wait: shorter(inner.max_wait, request.max_wait),
             approval: inner.approval.clone(),
             cancelled,
+            events: inner.events.clone(),
         };
         let tracked = inner.calls.token();
         let read_only = route.read_only;
@@ -298,7 +304,9 @@ impl Host {
         // At the same time: a call replies sooner if what it waits for ends.
         let calls = self.inner.ledger.cancel_all(chat);
         let (_, ended) = tokio::join!(calls, self.inner.workspace.end_chat(chat));
-        ended
+        let ended = ended?;
+        self.inner.events.publish(chat, Event::ChatEnded);
+        Ok(ended)
     }
 
     /// Cancels every call, waits for their replies, and ends every process. Returns the processes that were live.
@@ -312,6 +320,7 @@ impl Host {
         if self.inner.elsewhere {
             live.extend(self.inner.processes.shutdown().await);
         }
+        self.inner.events.close();
         let audit = self.inner.audit.clone();
         // It waits for a disk.
         _ = tokio::task::spawn_blocking(move || audit.finish()).await;

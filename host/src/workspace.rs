@@ -36,6 +36,15 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
     /// Returns whether the chat has a process of this id, as an error if not.
     fn open<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 
+    /// Returns what a list shows of a process.
+    fn info<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        Box::pin(async move {
+            let (infos, _) = self.list(chat, false, usize::MAX).await?;
+            let found = infos.into_iter().find(|info| info.id == id);
+            found.ok_or_else(|| Error::NotFound(id.to_owned()))
+        })
+    }
+
     /// Waits for the end of a process, or for what the options name.
     fn wait<'a>(
         &'a self,

@@ -94,6 +94,7 @@ impl Bench {
             max_wait: None,
             approval: toolhost::approval::Approval::default(),
             cancelled,
+            events: toolhost::events::Events::default(),
         };
         let request = Arc::new(request("chat", "t", arguments));
         async move { plugin.call(admitted, "t", request, context).await }

@@ -1,9 +1,115 @@
-//! `toolhost:plugin/progress`: how far a call has come. It is in the log at debug level; no caller can listen yet.
+//! `toolhost:plugin/progress`: how far a call has come, for those who listen to its chat, and in the log at debug level.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 use wasmtime::Result;
 
 use super::View;
 use super::wit::progress::Host;
+use crate::call::Request;
+use crate::events::{Event, Events};
+
+/// How often a call is heard of. What it reports more often replaces what it reported before, and the last of it is heard.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The longest message, in bytes; a longer one is cut.
+const MAX_MESSAGE: usize = 1024;
+
+/// Tells of the progress of one call. What was not told yet is when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    events: Events,
+    request: Arc<Request>,
+    reported: Mutex<Reported>,
+}
+
+#[derive(Debug, Default)]
+struct Reported {
+    /// How much was done at most: by the contract it does not decrease, and callers rely on that.
+    done: f64,
+    told: Option<Instant>,
+    /// What is told when the interval is over.
+    next: Option<Event>,
+    /// Whether something waits for that.
+    waiting: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(events: Events, request: Arc<Request>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                events,
+                request,
+                reported: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Tells it now, or at the end of the interval. What is no number, or less than before, is left out.
+    fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
+        let mut reported = self.shared.reported();
+        if !done.is_finite() || done < reported.done {
+            return;
+        }
+        reported.done = done;
+        reported.next = Some(Event::Progress {
+            call: self.shared.request.id.clone(),
+            done,
+            total: total.filter(|total| total.is_finite()),
+            message,
+        });
+        let left = reported
+            .told
+            .and_then(|told| INTERVAL.checked_sub(told.elapsed()));
+        let Some(left) = left else {
+            return self.shared.tell(&mut reported);
+        };
+        if reported.waiting {
+            return;
+        }
+        reported.waiting = true;
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(async move {
+            tokio::time::sleep(left).await;
+            if let Some(shared) = shared.upgrade() {
+                let mut reported = shared.reported();
+                reported.waiting = false;
+                shared.tell(&mut reported);
+            }
+        });
+    }
+}
+
+impl Shared {
+    fn reported(&self) -> MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, reported: &mut Reported) {
+        if let Some(event) = reported.next.take() {
+            reported.told = Some(Instant::now());
+            self.events.publish(&self.request.chat, event);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.shared.tell(&mut self.shared.reported());
+    }
+}
+
+/// Cuts a text between two characters.
+fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
 
 impl Host for View<'_> {
     async fn report(
@@ -12,16 +118,25 @@ impl Host for View<'_> {
         total: Option<f64>,
         message: Option<String>,
     ) -> Result<()> {
-        let total = total
+        let of = total
             .map(|total| format!(" of {total}"))
             .unwrap_or_default();
-        let message = message
+        let text = message
+            .as_ref()
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
         self.scope.log.line(
             tracing::Level::DEBUG,
-            &format!("progress {done}{total}{message}"),
+            &format!("progress {done}{of}{text}"),
         );
+        if let Some(call) = &self.scope.call {
+            // Secrets go before it is cut: else the beginning of one would stay.
+            let message = message.map(|message| {
+                let message = cut(&message, 2 * MAX_MESSAGE);
+                cut(&self.scope.settings.redacted(message), MAX_MESSAGE).to_owned()
+            });
+            call.progress.report(done, total, message);
+        }
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use crate::approval::Approval;
 use crate::audit::Audit;
 use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
 use crate::capability::{FilesGrant, Grants};
-use crate::events::{Event, Events};
+use crate::events::{self, Event, Events};
 use crate::files::{self, Temporaries};
 use crate::id::ChatId;
 use crate::metrics::Metrics;
@@ -33,6 +33,7 @@ pub struct Builder {
     max_wait: Option<Duration>,
     ledger_limits: call::Limits,
     durability: Durability,
+    event_limits: events::Limits,
     shell: bool,
     plugins: Vec<(Vec<u8>, Options)>,
     configured: PluginSet,
@@ -84,6 +85,7 @@ impl Builder {
             max_wait: None,
             ledger_limits: call::Limits::default(),
             durability: Durability::default(),
+            event_limits: events::Limits::default(),
             shell: true,
             plugins: Vec::new(),
             configured: PluginSet::default(),
@@ -159,6 +161,12 @@ impl Builder {
         self
     }
 
+    /// Replaces the limits of what is kept of events, and for how many readers.
+    pub fn event_limits(mut self, limits: events::Limits) -> Self {
+        self.event_limits = limits;
+        self
+    }
+
     /// Leaves out the embedded plugin `shell`.
     pub fn without_shell(mut self) -> Self {
         self.shell = false;
@@ -230,7 +238,12 @@ impl Builder {
         let records = self.processes.records.state_dir();
         let records = records.map(StateDir::try_clone).transpose();
         let records = records.map_err(StartError::Ledger)?;
-        let local = Local::open(self.processes, files)?;
+        let events = Events::new(self.event_limits);
+        let processes = process::Config {
+            observer: Some(Arc::new(events.clone())),
+            ..self.processes
+        };
+        let local = Local::open(processes, files)?;
         let processes = Arc::clone(local.processes());
         let files = local.files().clone();
         let elsewhere = self.workspace.is_some();
@@ -257,7 +270,6 @@ impl Builder {
         }
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
-        let events = Events::default();
         let heard = Heard(events.clone());
         // Whoever holds the lock of the state directory, and nobody else, takes over what another host left.
         let state = records.as_ref().filter(|_| processes.keeps_records());

@@ -28,7 +28,8 @@ use crate::audit::Trail;
 use crate::call::{Outcome, Request};
 use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Allowance, Call, LineLog, Scope, Started};
+use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
+use crate::events::Events;
 use crate::files::Work;
 use crate::id::{CallId, ChatId};
 use crate::metrics::LimitKind;
@@ -70,6 +71,8 @@ pub struct Context {
     pub approval: Approval,
     /// Cancels the call.
     pub cancelled: CancellationToken,
+    /// Where its progress is told.
+    pub events: Events,
 }
 
 impl Plugin {
@@ -193,6 +196,7 @@ impl Plugin {
             max_wait: context.max_wait,
             cancelled: context.cancelled.clone(),
             started: started.clone(),
+            progress: Progress::new(context.events.clone(), Arc::clone(request)),
         };
         let wit_call = wit::Call {
             id: request.id.to_string(),

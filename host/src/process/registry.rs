@@ -22,7 +22,7 @@ use super::contain::Containment;
 use super::counts::{Counts, Totals};
 use super::pipe_reader::Room;
 use super::running::Process;
-use super::{Environment, Error, Info, Signal, Spawner, State, ending};
+use super::{Environment, Error, Info, Observer, Signal, Spawner, State, ending};
 use crate::id::ChatId;
 use chats::Chats;
 pub use config::{Config, Limits, OpenError, Records};
@@ -35,6 +35,7 @@ pub struct Registry {
     environment: Environment,
     limits: Limits,
     spawner: Option<Spawner>,
+    observer: Option<Arc<dyn Observer>>,
     keeper: Arc<Keeper>,
     /// Where the tasks of the processes run, whichever runtime asks for one.
     runtime: Handle,
@@ -76,6 +77,7 @@ impl Registry {
             environment: config.environment,
             limits: config.limits,
             spawner: config.spawner,
+            observer: config.observer,
             keeper: Arc::new(keeper),
             runtime: Handle::current(),
             chats: Mutex::new(chats),

@@ -11,7 +11,7 @@ use super::contain::{Contained, Exit};
 use super::counts::Counts;
 use super::record::Record;
 use super::saved::{Saved, SavedOutput};
-use super::{Capture, Cause, Error, ExitStatus, Signal, State, Survivor};
+use super::{Capture, Cause, Error, ExitStatus, Observer, Signal, State, Survivor};
 use crate::id::ChatId;
 
 /// One command with everything that it started.
@@ -27,6 +27,8 @@ pub struct Process {
     /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
     /// each of its lines: a waiting guest would pay for that with its time.
     pub(super) grown: watch::Sender<()>,
+    /// Told of both as well, with what it was.
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// What changes while a process runs.
@@ -101,15 +103,16 @@ pub struct Info {
 }
 
 impl Process {
-    /// Makes a process that was just started.
+    /// Makes a process that was just started, and tells whoever observes.
     pub(super) fn started(
         record: Record,
         contained: Contained,
         saved: Arc<SavedOutput>,
         counts: Arc<Counts>,
+        observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         counts.started();
-        Self {
+        let process = Self {
             record,
             contained,
             progress: Mutex::default(),
@@ -117,7 +120,12 @@ impl Process {
             counts,
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
+            observer,
+        };
+        if let Some(observer) = &process.observer {
+            observer.started(&process);
         }
+        process
     }
 
     /// Makes a process that ran under an earlier host, and is known from its journal.
@@ -131,6 +139,7 @@ impl Process {
             counts: Arc::default(),
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
+            observer: None,
         }
     }
 
@@ -147,6 +156,11 @@ impl Process {
     /// Returns the command as it was started, cut at 2 KiB.
     pub fn command(&self) -> &str {
         &self.record.command
+    }
+
+    /// Returns whether it was started as a background process.
+    pub fn background(&self) -> bool {
+        self.record.background
     }
 
     /// Returns the absolute directory in which it was started.
@@ -233,7 +247,18 @@ impl Process {
 
     /// Changes the state and tells everyone who waits.
     pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
-        change(&mut self.progress());
+        {
+            let mut progress = self.progress();
+            let before = progress.state();
+            change(&mut progress);
+            let after = progress.state();
+            // Before anyone can see it: what somebody does because of it is then told after it.
+            if let Some(observer) = &self.observer
+                && before != after
+            {
+                observer.changed(self, &after, progress.capture.total());
+            }
+        }
         self.changed.send_replace(());
     }
 
@@ -247,6 +272,10 @@ impl Process {
             progress.capture.total()
         };
         self.grown.send_replace(());
+        if let Some(observer) = &self.observer {
+            let length = bytes.len() as u64;
+            observer.output(self, total.saturating_sub(length), length);
+        }
         total
     }
 }

@@ -89,6 +89,10 @@ impl Workspace for Local {
         Box::pin(async move { self.processes.get(chat, id).map(|_| ()) })
     }
 
+    fn info<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        Box::pin(async move { Ok(self.processes.get(chat, id)?.info()) })
+    }
+
     fn wait<'a>(
         &'a self,
         chat: &'a ChatId,

@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::process::{Environment, SaveLimits, Spawner};
+use crate::process::{Environment, Observer, SaveLimits, Spawner};
 use crate::state_dir::journal::is_full;
 use crate::state_dir::{StateDir, StateDirError};
 
@@ -23,6 +24,8 @@ pub struct Config {
     pub spawner: Option<Spawner>,
     /// Where output is saved, and whether it outlives the host.
     pub records: Records,
+    /// Who hears of all processes that are started, if anybody does.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// Where output is saved, and whether it outlives the host.
@@ -134,6 +137,7 @@ impl Config {
             save_limits: SaveLimits::default(),
             spawner: None,
             records: Records::Temporary(std::env::temp_dir()),
+            observer: None,
         }
     }
 }

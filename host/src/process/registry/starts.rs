@@ -154,6 +154,7 @@ impl Registry {
             contained,
             output,
             Arc::clone(&self.counts),
+            self.observer.clone(),
         ));
         self.spawn_life(Arc::clone(&process), watch, receiver);
         if slot.register(Arc::clone(&process)) {

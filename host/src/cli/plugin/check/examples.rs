@@ -11,6 +11,7 @@ use super::report::Report;
 use crate::approval::Approval;
 use crate::call::{Arguments, Request};
 use crate::cli::processes::Prepared;
+use crate::events::Events;
 use crate::files;
 use crate::id::CallId;
 use crate::plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
@@ -111,6 +112,7 @@ async fn called(
         max_wait: None,
         approval: Approval::default(),
         cancelled: CancellationToken::new(),
+        events: Events::default(),
     };
     let admitted = plugin
         .admit(&request.chat)

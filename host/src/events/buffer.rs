@@ -1,0 +1,279 @@
+//! The last events of one chat.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Event, Numbered, Subject};
+use crate::id::{CallId, ChatId};
+
+/// How many events back output looks for the one that it can join: as many processes as a chat usually has at once.
+const LOOK_BACK: usize = 32;
+
+/// About how many bytes a buffer has without events.
+const EMPTY: usize = 512;
+
+/// A place among the events of a chat: the number of the event that was heard of last, and how much of it if it is not over
+/// yet, as the cursor past the output that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    pub(super) number: u64,
+    pub(super) part: Option<u64>,
+}
+
+impl At {
+    /// After all of an event.
+    pub(super) fn after(number: u64) -> Self {
+        Self { number, part: None }
+    }
+}
+
+/// What follows a place.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    /// This, and the place after it.
+    Event(Numbered, At),
+    /// Nothing yet.
+    Nothing,
+    /// Something that is no longer kept, up to this event.
+    Dropped(u64),
+}
+
+#[derive(Debug)]
+pub(super) struct Buffer {
+    events: VecDeque<Numbered>,
+    bytes: usize,
+    /// The number of the last event that is not kept, and the cursor past its output if it was of output.
+    dropped: (u64, Option<u64>),
+    /// The number of the last event.
+    last: u64,
+    /// The greatest number of an event that anybody heard of: it and those before it stay as they are. Only if it is the last
+    /// one may output join it, for which its listeners wait.
+    heard: u64,
+    /// The processes that are not over.
+    processes: HashMap<String, Arc<Subject>>,
+    pub(super) listeners: usize,
+    /// Those listeners that are counted against the limits.
+    pub(super) readers: usize,
+    /// When something happened last.
+    pub(super) active: Instant,
+    /// Told when there is something new for those who have heard of everything.
+    pub(super) changed: watch::Sender<()>,
+}
+
+impl Buffer {
+    /// Makes one whose events have numbers above this one.
+    pub(super) fn new(chat: &ChatId, above: u64) -> Self {
+        Self {
+            events: VecDeque::new(),
+            bytes: EMPTY + chat.as_str().len(),
+            dropped: (above, None),
+            last: above,
+            heard: above,
+            processes: HashMap::new(),
+            listeners: 0,
+            readers: 0,
+            active: Instant::now(),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Returns the number of the last event that is not kept.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.0
+    }
+
+    /// Returns whether it never had an event.
+    pub(super) fn is_unused(&self) -> bool {
+        self.events.is_empty() && self.last == self.dropped.0 && self.processes.is_empty()
+    }
+
+    /// Adds an event. Progress of a call takes the place of what the same call reported before, if nobody heard of that and
+    /// nothing happened since.
+    pub(super) fn push(&mut self, event: Event) {
+        self.active = Instant::now();
+        if let Event::Progress { call, .. } = &event
+            && let Some(last) = self.events.back_mut()
+            && last.id > self.heard
+            && matches!(&last.event, Event::Progress { call: of, .. } if of == call)
+        {
+            self.bytes = (self.bytes + event.size()).saturating_sub(last.event.size());
+            last.event = event;
+            return;
+        }
+        self.bytes += event.size();
+        self.last += 1;
+        let id = self.last;
+        self.events.push_back(Numbered { id, event });
+        self.changed.send_replace(());
+    }
+
+    /// Adds output of a process to the event of its last output, unless that was heard of or something other than output
+    /// happened since. Returns whether it did.
+    pub(super) fn extend(&mut self, process: &str, offset: u64, length: u64) -> bool {
+        for event in self.events.iter_mut().rev().take(LOOK_BACK) {
+            let unheard = event.id > self.heard;
+            let Event::Output {
+                process: of,
+                offset: start,
+                length: so_far,
+            } = &mut event.event
+            else {
+                return false;
+            };
+            if of.id != process {
+                if unheard {
+                    continue;
+                }
+                return false;
+            }
+            if start.saturating_add(*so_far) != offset || !(unheard || event.id == self.last) {
+                return false;
+            }
+            *so_far = so_far.saturating_add(length);
+            self.active = Instant::now();
+            if !unheard {
+                self.changed.send_replace(());
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Returns the process of this id, as its events name it.
+    pub(super) fn subject(&mut self, id: &str, call: impl FnOnce() -> Option<CallId>) -> Arc<Subject> {
+        if let Some(known) = self.processes.get(id) {
+            return Arc::clone(known);
+        }
+        let subject = Arc::new(Subject {
+            id: id.to_owned(),
+            call: call(),
+        });
+        self.processes.insert(id.to_owned(), Arc::clone(&subject));
+        subject
+    }
+
+    /// Notes that nothing more comes of a process.
+    pub(super) fn over(&mut self, id: &str) {
+        self.processes.remove(id);
+    }
+
+    /// Drops the first events until there are no more bytes than this, but never the last event. Returns how many it dropped.
+    pub(super) fn shrink(&mut self, bytes: usize) -> u64 {
+        let mut count = 0;
+        while self.bytes > bytes && self.events.len() > 1 {
+            self.drop_first();
+            count += 1;
+        }
+        count
+    }
+
+    /// Drops all events. Returns how many they were.
+    pub(super) fn clear(&mut self) -> u64 {
+        let count = self.events.len() as u64;
+        while !self.events.is_empty() {
+            self.drop_first();
+        }
+        count
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(Numbered { id, event }) = self.events.pop_front() {
+            self.bytes = self.bytes.saturating_sub(event.size());
+            self.dropped = (id, end_of(&event));
+        }
+    }
+
+    /// Returns the place after everything, and leaves what is before it as it is.
+    pub(super) fn end(&mut self) -> At {
+        self.heard = self.last;
+        At {
+            number: self.last,
+            part: self.events.back().and_then(|last| end_of(&last.event)),
+        }
+    }
+
+    /// Returns the place after an event as it is now, of which a number alone says nothing if it is of output.
+    pub(super) fn whole(&self, number: u64) -> At {
+        let found = self.events.binary_search_by_key(&number, |event| event.id);
+        let event = found.ok().and_then(|index| self.events.get(index));
+        At {
+            number,
+            part: event.and_then(|event| end_of(&event.event)),
+        }
+    }
+
+    /// Returns what follows a place.
+    pub(super) fn after(&mut self, at: At) -> Found {
+        self.heard = self.heard.max(at.number.min(self.last));
+        let (dropped, dropped_end) = self.dropped;
+        let lost = match at.part {
+            _ if at.number != dropped => at.number < dropped,
+            None => false,
+            Some(part) => dropped_end.is_none_or(|end| end > part),
+        };
+        if lost {
+            return Found::Dropped(dropped);
+        }
+        let from = self.events.partition_point(|event| match at.part {
+            Some(_) => event.id < at.number,
+            None => event.id <= at.number,
+        });
+        let rest = self.events.range(from..);
+        let found = rest
+            .filter_map(|event| match at.part {
+                Some(part) if event.id == at.number => rest_of(event, part),
+                _ => Some(event.clone()),
+            })
+            .next();
+        let Some(found) = found else {
+            return Found::Nothing;
+        };
+        self.heard = self.heard.max(found.id);
+        let at = At {
+            number: found.id,
+            part: end_of(&found.event),
+        };
+        Found::Event(found, at)
+    }
+}
+
+/// Returns the cursor past the output that an event is of.
+fn end_of(event: &Event) -> Option<u64> {
+    match event {
+        Event::Output { offset, length, .. } => Some(offset.saturating_add(*length)),
+        _ => None,
+    }
+}
+
+/// Returns what of an event was not heard of yet, if part of it was.
+fn rest_of(event: &Numbered, part: u64) -> Option<Numbered> {
+    let Event::Output {
+        process,
+        offset,
+        length,
+    } = &event.event
+    else {
+        return Some(event.clone());
+    };
+    let start = part.max(*offset);
+    let length = offset.saturating_add(*length).checked_sub(start)?;
+    (length > 0).then(|| Numbered {
+        id: event.id,
+        event: Event::Output {
+            process: Arc::clone(process),
+            offset: start,
+            length,
+        },
+    })
+}

@@ -1,0 +1,268 @@
+//! The buffers of all chats, and what bounds them together.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::buffer::{At, Buffer, Found};
+use super::listener::Refused;
+use super::{Event, Position, Reset, Shared, Subject};
+use crate::id::{CallId, ChatId};
+
+#[derive(Debug)]
+pub(super) struct Hub {
+    chats: HashMap<ChatId, Buffer>,
+    /// Of all buffers together.
+    bytes: usize,
+    readers: usize,
+    /// The greatest number that a buffer had which was forgotten: the next one of that chat must not use its numbers again.
+    floor: u64,
+    /// When the buffers were last looked through for those that can be forgotten.
+    swept: Instant,
+    closed: bool,
+}
+
+/// Where a listener begins.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) at: At,
+    pub(super) reset: Option<Reset>,
+    pub(super) changed: watch::Receiver<()>,
+}
+
+impl Hub {
+    pub(super) fn new() -> Self {
+        Self {
+            chats: HashMap::new(),
+            bytes: 0,
+            readers: 0,
+            floor: 0,
+            swept: Instant::now(),
+            closed: false,
+        }
+    }
+
+    pub(super) fn chats(&self) -> usize {
+        self.chats.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn readers(&self) -> usize {
+        self.readers
+    }
+
+    /// Adds an event.
+    pub(super) fn publish(&mut self, chat: &ChatId, event: Event, shared: &Shared) {
+        self.add(chat, shared, |_| event);
+    }
+
+    /// Adds an event about a process, which `call` says the call of if it is new here.
+    pub(super) fn publish_of(
+        &mut self,
+        chat: &ChatId,
+        process: &str,
+        call: impl FnOnce() -> Option<CallId>,
+        event: impl FnOnce(Arc<Subject>) -> Event,
+        shared: &Shared,
+    ) {
+        self.add(chat, shared, |buffer| {
+            let event = event(buffer.subject(process, call));
+            if let Event::Process { state, .. } = &event
+                && !state.is_live()
+            {
+                buffer.over(process);
+            }
+            event
+        });
+    }
+
+    /// Adds output to an event that is there, if there is one that it can join.
+    pub(super) fn extend(&mut self, chat: &ChatId, process: &str, offset: u64, length: u64) -> bool {
+        let buffer = self.chats.get_mut(chat);
+        buffer.is_some_and(|buffer| buffer.extend(process, offset, length))
+    }
+
+    fn add(&mut self, chat: &ChatId, shared: &Shared, event: impl FnOnce(&mut Buffer) -> Event) {
+        if self.closed {
+            return;
+        }
+        self.sweep(shared);
+        let buffer = self.buffer(chat);
+        let before = buffer.bytes();
+        let event = event(buffer);
+        buffer.push(event);
+        let dropped = buffer.shrink(shared.limits.per_chat);
+        let after = buffer.bytes();
+        self.bytes = (self.bytes + after).saturating_sub(before);
+        shared.counters.published.fetch_add(1, Ordering::Relaxed);
+        let count = |dropped| shared.counters.dropped.fetch_add(dropped, Ordering::Relaxed);
+        count(dropped);
+        if self.bytes > shared.limits.total {
+            count(self.make_room(chat, shared.limits.total));
+        }
+    }
+
+    fn buffer(&mut self, chat: &ChatId) -> &mut Buffer {
+        match self.chats.entry(chat.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                // One number is left out: who heard of the last event before does not know whether others followed.
+                let buffer = Buffer::new(chat, self.floor + 1);
+                self.bytes += buffer.bytes();
+                vacant.insert(buffer)
+            }
+        }
+    }
+
+    /// Empties the buffers of the chats that were silent for longest, until an eighth of the room is free, but not that of one
+    /// chat. Returns how many events were dropped.
+    fn make_room(&mut self, except: &ChatId, total: usize) -> u64 {
+        let enough = total - total / 8;
+        let mut silent: Vec<_> = self
+            .chats
+            .iter()
+            .filter(|(chat, _)| *chat != except)
+            .map(|(chat, buffer)| (buffer.active, chat.clone()))
+            .collect();
+        silent.sort_unstable_by_key(|(active, _)| *active);
+        let mut dropped = 0;
+        for (_, chat) in silent {
+            if self.bytes <= enough {
+                break;
+            }
+            let Some(buffer) = self.chats.get_mut(&chat) else {
+                continue;
+            };
+            let before = buffer.bytes();
+            dropped += buffer.clear();
+            self.bytes = (self.bytes + buffer.bytes()).saturating_sub(before);
+            if buffer.listeners == 0 {
+                self.forget(&chat);
+            }
+        }
+        dropped
+    }
+
+    /// Forgets, from time to time, the chats that were silent for long and to which nobody listens.
+    fn sweep(&mut self, shared: &Shared) {
+        let kept = shared.limits.kept;
+        if self.swept.elapsed() < kept / 16 {
+            return;
+        }
+        self.swept = Instant::now();
+        let old: Vec<_> = self
+            .chats
+            .iter()
+            .filter(|(_, buffer)| buffer.listeners == 0 && buffer.active.elapsed() > kept)
+            .map(|(chat, _)| chat.clone())
+            .collect();
+        for chat in old {
+            self.forget(&chat);
+        }
+    }
+
+    fn forget(&mut self, chat: &ChatId) {
+        if let Some(buffer) = self.chats.remove(chat) {
+            self.bytes = self.bytes.saturating_sub(buffer.bytes());
+            self.floor = self.floor.max(buffer.last());
+        }
+    }
+
+    /// Takes in a listener: after a position, or from now on.
+    pub(super) fn listen(
+        &mut self,
+        chat: &ChatId,
+        after: Option<Position>,
+        shared: &Shared,
+    ) -> Place {
+        self.sweep(shared);
+        let buffer = self.buffer(chat);
+        buffer.listeners += 1;
+        let kept = At::after(buffer.dropped());
+        let (at, reset) = match after {
+            None => (buffer.end(), None),
+            Some(after) if after.epoch != shared.epoch || after.number > buffer.last() => {
+                (kept, Some(Reset::Unknown))
+            }
+            Some(after) => {
+                let at = match after.part {
+                    None => buffer.whole(after.number),
+                    part => At {
+                        number: after.number,
+                        part,
+                    },
+                };
+                match buffer.after(at) {
+                    Found::Dropped(_) => (kept, Some(Reset::Expired)),
+                    Found::Event(..) | Found::Nothing => (at, None),
+                }
+            }
+        };
+        Place {
+            at,
+            reset,
+            changed: buffer.changed.subscribe(),
+        }
+    }
+
+    /// As [`Hub::listen`], for a reader, which counts.
+    pub(super) fn read(
+        &mut self,
+        chat: &ChatId,
+        after: Option<Position>,
+        shared: &Shared,
+    ) -> Result<Place, Refused> {
+        let limits = &shared.limits;
+        let of_chat = self.chats.get(chat).map_or(0, |buffer| buffer.readers);
+        let refused = if of_chat >= limits.readers_per_chat {
+            Some(Refused::Chat(limits.readers_per_chat))
+        } else {
+            (self.readers >= limits.readers).then_some(Refused::All(limits.readers))
+        };
+        if let Some(refused) = refused {
+            shared.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(refused);
+        }
+        let place = self.listen(chat, after, shared);
+        self.readers += 1;
+        self.buffer(chat).readers += 1;
+        Ok(place)
+    }
+
+    /// Lets a listener go.
+    pub(super) fn leave(&mut self, chat: &ChatId, reader: bool) {
+        let Some(buffer) = self.chats.get_mut(chat) else {
+            return;
+        };
+        buffer.listeners = buffer.listeners.saturating_sub(1);
+        if reader {
+            buffer.readers = buffer.readers.saturating_sub(1);
+            self.readers = self.readers.saturating_sub(1);
+        }
+        if buffer.listeners == 0 && buffer.is_unused() {
+            self.forget(chat);
+        }
+    }
+
+    /// Returns what follows a place; `None` if nothing will.
+    pub(super) fn after(&mut self, chat: &ChatId, at: At) -> Option<Found> {
+        match self.chats.get_mut(chat)?.after(at) {
+            Found::Nothing if self.closed => None,
+            found => Some(found),
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        for buffer in self.chats.values() {
+            buffer.changed.send_replace(());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One who hears the events of a chat.
+
+use std::sync::atomic::Ordering;
+
+use tokio::sync::watch;
+
+use super::buffer::{At, Found};
+use super::hub::Place;
+use super::{Event, Events, Numbered, Reset};
+use crate::id::ChatId;
+
+/// Why a reader is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The chat has as many as it may have.
+    #[error("{0} readers follow this chat, which is the most: close one first")]
+    Chat(usize),
+    /// All chats together have as many.
+    #[error("{0} readers follow chats of this server, which is the most: try again later")]
+    All(usize),
+}
+
+/// Hears the events of one chat in order.
+#[derive(Debug)]
+pub struct Listener {
+    events: Events,
+    chat: ChatId,
+    at: At,
+    /// What is to be heard before all else.
+    reset: Option<Reset>,
+    changed: watch::Receiver<()>,
+    reader: bool,
+}
+
+impl Listener {
+    pub(super) fn new(events: Events, chat: ChatId, place: Place, reader: bool) -> Self {
+        Self {
+            events,
+            chat,
+            at: place.at,
+            reset: place.reset,
+            changed: place.changed,
+            reader,
+        }
+    }
+
+    /// Returns the next event, once there is one; `None` if nothing can follow. Cancel safe.
+    ///
+    /// Output that follows other output of the same process may come under the same number.
+    pub async fn next(&mut self) -> Option<Numbered> {
+        loop {
+            // Before looking, so that what changes meanwhile wakes this.
+            self.changed.mark_unchanged();
+            if let Some(reset) = self.reset.take() {
+                let resets = &self.events.shared.counters.resets;
+                resets.fetch_add(1, Ordering::Relaxed);
+                return Some(Numbered {
+                    id: self.at.number,
+                    event: Event::Reset(reset),
+                });
+            }
+            let (chat, at) = (&self.chat, self.at);
+            match self.events.change(|hub| hub.after(chat, at))? {
+                Found::Event(event, at) => {
+                    self.at = at;
+                    return Some(event);
+                }
+                Found::Dropped(through) => {
+                    self.at = At::after(through);
+                    self.reset = Some(Reset::Behind);
+                }
+                Found::Nothing => self.changed.changed().await.ok()?,
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let (chat, reader) = (&self.chat, self.reader);
+        self.events.change(|hub| hub.leave(chat, reader));
+    }
+}
