@@ -27,8 +27,8 @@ use crate::process;
 use hub::Hub;
 pub use listener::{Listener, Refused};
 pub use position::{InvalidPosition, Position};
-pub use stats::Stats;
 use stats::Counters;
+pub use stats::Stats;
 
 /// How much is kept, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

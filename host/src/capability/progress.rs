@@ -125,10 +125,9 @@ impl Host for View<'_> {
             .as_ref()
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
-        self.scope.log.line(
-            tracing::Level::DEBUG,
-            &format!("progress {done}{of}{text}"),
-        );
+        self.scope
+            .log
+            .line(tracing::Level::DEBUG, &format!("progress {done}{of}{text}"));
         if let Some(call) = &self.scope.call {
             // Secrets go before it is cut: else the beginning of one would stay.
             let message = message.map(|message| {

@@ -151,7 +151,11 @@ impl Buffer {
     }
 
     /// Returns the process of this id, as its events name it.
-    pub(super) fn subject(&mut self, id: &str, call: impl FnOnce() -> Option<CallId>) -> Arc<Subject> {
+    pub(super) fn subject(
+        &mut self,
+        id: &str,
+        call: impl FnOnce() -> Option<CallId>,
+    ) -> Arc<Subject> {
         if let Some(known) = self.processes.get(id) {
             return Arc::clone(known);
         }

@@ -84,7 +84,13 @@ impl Hub {
     }
 
     /// Adds output to an event that is there, if there is one that it can join.
-    pub(super) fn extend(&mut self, chat: &ChatId, process: &str, offset: u64, length: u64) -> bool {
+    pub(super) fn extend(
+        &mut self,
+        chat: &ChatId,
+        process: &str,
+        offset: u64,
+        length: u64,
+    ) -> bool {
         let buffer = self.chats.get_mut(chat);
         buffer.is_some_and(|buffer| buffer.extend(process, offset, length))
     }
@@ -102,7 +108,12 @@ impl Hub {
         let after = buffer.bytes();
         self.bytes = (self.bytes + after).saturating_sub(before);
         shared.counters.published.fetch_add(1, Ordering::Relaxed);
-        let count = |dropped| shared.counters.dropped.fetch_add(dropped, Ordering::Relaxed);
+        let count = |dropped| {
+            shared
+                .counters
+                .dropped
+                .fetch_add(dropped, Ordering::Relaxed)
+        };
         count(dropped);
         if self.bytes > shared.limits.total {
             count(self.make_room(chat, shared.limits.total));

@@ -46,11 +46,7 @@ impl Observer for Events {
 
 impl Events {
     /// Publishes an event about a process, unless it is of no chat.
-    fn tell(
-        &self,
-        process: &Process,
-        event: impl FnOnce(std::sync::Arc<super::Subject>) -> Event,
-    ) {
+    fn tell(&self, process: &Process, event: impl FnOnce(std::sync::Arc<super::Subject>) -> Event) {
         let Some(chat) = process.chat() else {
             return;
         };

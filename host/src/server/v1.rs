@@ -6,8 +6,12 @@
 
 mod calls;
 mod chats;
+mod events;
 mod paths;
 mod plugins;
+mod processes;
+mod standing;
+mod stretch;
 mod tools;
 mod wire;
 
@@ -20,6 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .merge(tools::routes())
         .merge(calls::routes())
+        .merge(events::routes())
+        .merge(processes::routes())
         .merge(chats::routes())
         .merge(plugins::routes())
 }

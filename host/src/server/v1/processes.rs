@@ -1,0 +1,353 @@
+//! `/v1/chats/{chat}/processes`: the processes of a chat, their output, and signals.
+
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::standing::{Copy, Outliving, Process, Standing};
+use super::stretch::{Bytes, unfinished};
+use crate::host::Host;
+use crate::id::ChatId;
+use crate::process::{self, Chunk, Signal};
+use crate::server::access::{Principal, Scope};
+use crate::server::problem::Problem;
+
+/// How many processes a list has unless the client says otherwise, and at most.
+const LIST: usize = 100;
+const MAX_LIST: usize = 1000;
+
+/// How many bytes of output are returned unless the client says otherwise, and at most. The least has room for any character.
+const PAGE: usize = 64 << 10;
+const MAX_PAGE: usize = 4 << 20;
+const MIN_PAGE: usize = 4;
+
+/// The longest time that a client may give a process to end, in milliseconds: an hour.
+const MAX_GRACE: u64 = 60 * 60 * 1000;
+
+/// The largest body, in bytes, and how long it may take to arrive.
+const MAX_BODY: usize = 4 << 10;
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// What stands for the bytes of an output as they are.
+const RAW: &str = "application/octet-stream";
+
+/// Where the bytes of a raw output begin, how many there are in all, and whether more can follow.
+const OFFSET: HeaderName = HeaderName::from_static("toolhost-output-offset");
+const TOTAL: HeaderName = HeaderName::from_static("toolhost-output-total");
+const END: HeaderName = HeaderName::from_static("toolhost-output-end");
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    let signal = OpenApiRouter::default()
+        .routes(routes!(signal))
+        .layer(DefaultBodyLimit::max(MAX_BODY));
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(output))
+        .merge(signal)
+}
+
+/// Which chat.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "it is there for its description only")]
+struct ChatPath {
+    /// The chat.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        example = "support-42"
+    )]
+    chat: String,
+}
+
+/// Which process.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "it is there for its description only")]
+struct ProcessPath {
+    /// The chat.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        example = "support-42"
+    )]
+    chat: String,
+    /// The process, as replies and events name it.
+    #[param(min_length = 1, example = "0b0c5e3a-2f0e-4f43-8a55-5d2f5e1f9f10")]
+    process: String,
+}
+
+/// Which processes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParameters {
+    /// Whether only those are wanted that run or linger; else also those that ended.
+    running: Option<bool>,
+    /// The most that are returned: 100 if this is absent, and never more than 1,000.
+    #[param(minimum = 0)]
+    limit: Option<usize>,
+}
+
+/// Which output.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OutputParameters {
+    /// The cursor of the first byte; 0 if this is absent.
+    #[param(minimum = 0)]
+    since: Option<u64>,
+    /// The most bytes: 65,536 if this is absent, at least 4, and never more than 4 MiB.
+    #[param(minimum = 0)]
+    max: Option<usize>,
+}
+
+/// The processes of a chat.
+#[derive(Serialize, ToSchema)]
+struct Processes {
+    /// Running ones first, then what lingers, then what ended, each newest first.
+    processes: Vec<Process>,
+    /// How many there are, also of those that are left out.
+    total: usize,
+}
+
+/// A process, and what is left of it.
+#[derive(Serialize, ToSchema)]
+struct ProcessDetails {
+    #[serde(flatten)]
+    process: Process,
+    /// What outlives its shell, at most 64 of them.
+    survivors: Vec<Outliving>,
+    /// How far the full copy of its output goes.
+    saved: Copy,
+}
+
+/// A stretch of the output of a process.
+#[derive(Serialize, ToSchema)]
+struct Output {
+    /// The process.
+    process: String,
+    /// The cursor of the first byte. If it is greater than `since`, exactly the bytes between are no longer kept.
+    offset: u64,
+    /// How many bytes these are. The next begin at `offset` and this together.
+    length: u64,
+    #[serde(flatten)]
+    bytes: Bytes,
+    /// How many bytes were written so far.
+    total_bytes: u64,
+    /// Whether nothing will follow.
+    end: bool,
+}
+
+/// A signal for everything that a process started.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SignalRequest {
+    /// `interrupt`, `terminate`, `kill`, `hangup`, `quit`, `user1` or `user2`.
+    #[schema(example = "terminate")]
+    signal: String,
+    /// With `terminate`: after how many milliseconds what is left is killed, at most an hour; 5,000 if this is absent.
+    #[schema(minimum = 0, maximum = 3_600_000)]
+    grace_ms: Option<u64>,
+}
+
+/// How a process stood when a signal met it.
+#[derive(Serialize, ToSchema)]
+struct Signalled {
+    /// The process.
+    id: String,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+/// Lists the processes of a chat
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes", operation_id = "listProcesses", tag = "processes",
+    params(ChatPath, ListParameters),
+    responses((status = 200, description = "The processes.", body = Processes)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
+)]
+async fn list(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(chat): Path<String>,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<Processes>, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    let running = parameters.running.unwrap_or(false);
+    let limit = parameters.limit.unwrap_or(LIST).min(MAX_LIST);
+    let listed = host.tools_workspace().list(&chat, running, limit).await;
+    let (infos, total) = listed.map_err(problem)?;
+    Ok(Json(Processes {
+        processes: infos.into_iter().map(Process::from).collect(),
+        total,
+    }))
+}
+
+/// Tells how a process stands
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
+    params(ProcessPath),
+    responses((status = 200, description = "The process.", body = ProcessDetails)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn get(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, id)): Path<(String, String)>,
+) -> Result<Json<ProcessDetails>, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    let workspace = host.tools_workspace();
+    let info = workspace.info(&chat, &id).await.map_err(problem)?;
+    let snapshot = workspace.snapshot(&chat, &id).await.map_err(problem)?;
+    Ok(Json(ProcessDetails {
+        process: info.into(),
+        survivors: snapshot
+            .survivors
+            .into_iter()
+            .map(Outliving::from)
+            .collect(),
+        saved: snapshot.saved.into(),
+    }))
+}
+
+/// Returns output of a process
+///
+/// From memory, or from the saved output. As text if the bytes are valid UTF-8, which is then cut between characters, else in
+/// base64; or, with `Accept: application/octet-stream`, as they are, with the counts in headers.
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes/{process}/output", operation_id = "getOutput", tag = "processes",
+    params(ProcessPath, OutputParameters),
+    responses((status = 200, description = "The output.", content(
+        (Output = "application/json"), (Vec<u8> = "application/octet-stream"),
+    ), headers(
+        ("toolhost-output-offset" = u64, description = "Of raw output: the cursor of the first byte."),
+        ("toolhost-output-total" = u64, description = "Of raw output: how many bytes were written so far."),
+        ("toolhost-output-end" = bool, description = "Of raw output: whether nothing will follow."),
+    ))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn output(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, id)): Path<(String, String)>,
+    Query(parameters): Query<OutputParameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    let since = parameters.since.unwrap_or(0);
+    let max = parameters.max.unwrap_or(PAGE).clamp(MIN_PAGE, MAX_PAGE);
+    let read = host.tools_workspace().read(&chat, &id, since, max).await;
+    let mut chunk = read.map_err(problem)?;
+    if wants_raw(&headers) {
+        return Ok(raw(chunk));
+    }
+    let unfinished = unfinished(&chunk.data);
+    if !chunk.end && unfinished < chunk.data.len() {
+        chunk.data.truncate(chunk.data.len() - unfinished);
+    }
+    Ok(Json(Output {
+        process: id,
+        offset: chunk.offset,
+        length: chunk.data.len() as u64,
+        bytes: Bytes::from(chunk.data),
+        total_bytes: chunk.total,
+        end: chunk.end,
+    })
+    .into_response())
+}
+
+/// Sends a signal to a process
+///
+/// It reaches everything that the process started. The reply says how the process stood then: what has ended already is no
+/// error.
+#[utoipa::path(
+    post, path = "/v1/chats/{chat}/processes/{process}/signal", operation_id = "signalProcess", tag = "processes",
+    params(ProcessPath),
+    request_body = SignalRequest,
+    responses((status = 200, description = "How the process stood.", body = Signalled)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn signal(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, id)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let body = tokio::time::timeout(BODY_TIME, axum::body::Bytes::from_request(request, &())).await;
+    let body = match body {
+        Ok(Ok(body)) => body,
+        Ok(Err(rejection)) => return Ok(rejection.into_response()),
+        Err(_) => {
+            let status = StatusCode::REQUEST_TIMEOUT;
+            return Err(Problem::new(status, "slow_body", "the body took too long"));
+        }
+    };
+    let asked: SignalRequest = serde_json::from_slice(&body).map_err(|error| {
+        Problem::broken_request(format!("the body is not what this takes: {error}"))
+    })?;
+    let signal: Signal = asked.signal.parse().map_err(Problem::broken_request)?;
+    if asked.grace_ms.is_some_and(|grace| grace > MAX_GRACE) {
+        let detail = format!("grace_ms is at most {MAX_GRACE}");
+        return Err(Problem::broken_request(detail));
+    }
+    let grace = asked.grace_ms.map(Duration::from_millis);
+    let state = host
+        .tools_workspace()
+        .signal(&chat, &id, signal, grace)
+        .await;
+    let standing = Standing::from(&state.map_err(problem)?);
+    Ok(Json(Signalled { id, standing }).into_response())
+}
+
+fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
+    let chat = chat.parse()?;
+    principal.require_chat(Scope::Read, &chat)?;
+    Ok(chat)
+}
+
+/// Returns whether a client asks for raw bytes by name.
+fn wants_raw(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter();
+    let kinds = accepted.filter_map(|value| value.to_str().ok());
+    kinds
+        .flat_map(|value| value.split(','))
+        .filter_map(|kind| kind.split(';').next())
+        .any(|kind| kind.trim().eq_ignore_ascii_case(RAW))
+}
+
+fn raw(chunk: Chunk) -> Response {
+    let headers = [
+        (CONTENT_TYPE, RAW.to_owned()),
+        (OFFSET, chunk.offset.to_string()),
+        (TOTAL, chunk.total.to_string()),
+        (END, chunk.end.to_string()),
+    ];
+    (headers, chunk.data).into_response()
+}
+
+/// Returns what is wrong with an operation on a process.
+fn problem(error: process::Error) -> Problem {
+    let (status, code) = match &error {
+        // That of another chat is none of this one.
+        process::Error::NotFound(_) => (StatusCode::NOT_FOUND, "unknown_process"),
+        process::Error::Invalid(_) => (StatusCode::BAD_REQUEST, "broken_request"),
+        process::Error::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        process::Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+        _ => return error.into(),
+    };
+    Problem::new(status, code, error.to_string())
+}
