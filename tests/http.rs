@@ -3,8 +3,10 @@
 mod access;
 mod calls;
 mod crash;
+mod events;
 mod hostile;
 mod once;
+mod processes;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

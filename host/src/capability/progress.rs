@@ -65,15 +65,14 @@ impl Progress {
             total: total.filter(|total| total.is_finite()),
             message,
         });
-        let left = reported
-            .told
-            .and_then(|told| INTERVAL.checked_sub(told.elapsed()));
-        let Some(left) = left else {
-            return self.shared.tell(&mut reported);
-        };
         if reported.waiting {
             return;
         }
+        let told = reported.told;
+        let left = told.and_then(|told| INTERVAL.checked_sub(told.elapsed()));
+        let Some(left) = left else {
+            return self.shared.tell(&mut reported);
+        };
         reported.waiting = true;
         let shared = Arc::downgrade(&self.shared);
         tokio::spawn(async move {

@@ -4,6 +4,8 @@
 //! reader therefore holds up nobody, and learns exactly what it missed.
 
 mod reader;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::convert::Infallible;
@@ -122,10 +124,10 @@ fn last_event(
     headers: &HeaderMap,
     parameter: Option<&str>,
 ) -> Option<Result<Position, InvalidPosition>> {
-    let text = match headers.get(LAST_EVENT) {
-        Some(value) => value.to_str().unwrap_or("?"),
-        None => parameter?,
-    };
+    let header = headers.get(LAST_EVENT);
+    let header = header.map(|value| value.to_str().unwrap_or("?"));
     // An empty one is what clients send that had no event yet.
-    (!text.is_empty()).then(|| text.parse())
+    let mut texts = header.into_iter().chain(parameter);
+    let text = texts.find(|text| !text.is_empty())?;
+    Some(text.parse())
 }
