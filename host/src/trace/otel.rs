@@ -75,7 +75,7 @@ impl Export {
     /// Returns what makes spans of the log those of OpenTelemetry. Only ours: not those of the libraries that send them.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
-        S: Subscriber + for<'a> LookupSpan<'a>,
+        S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer("toolhost"))
