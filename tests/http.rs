@@ -6,7 +6,9 @@ mod crash;
 mod events;
 mod hostile;
 mod once;
+mod openapi;
 mod processes;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

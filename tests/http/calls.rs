@@ -220,3 +220,206 @@ async fn shutdown_gets_replies_out_and_ends_what_was_started() {
             .is_err()
     );
 }
+
+/// Sends a request and returns the status, one header and the body as it came.
+async fn send(request: reqwest::RequestBuilder, header: &str) -> (u16, Option<String>, String) {
+    let response = request.send().await.unwrap();
+    let value = response.headers().get(header);
+    let value = value.map(|value| value.to_str().unwrap().to_owned());
+    (
+        response.status().as_u16(),
+        value,
+        response.text().await.unwrap(),
+    )
+}
+
+async fn code(request: reqwest::RequestBuilder) -> (u16, String) {
+    let (status, kind, body) = send(request, "content-type").await;
+    assert_eq!(kind.as_deref(), Some("application/problem+json"), "{body}");
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    let code = problem["code"].as_str().unwrap();
+    assert_eq!(problem["type"], format!("urn:toolhost:problem:{code}"));
+    assert_eq!(problem["status"], status);
+    (status, code.to_owned())
+}
+
+#[tokio::test]
+async fn without_an_id_every_request_runs() {
+    let (setup, server) = server().await;
+    let mut addresses = Vec::new();
+    for runs in 1..=2 {
+        let request = server.request(Method::POST, "/v1/chats/a/calls");
+        let request = request.json(&execute("echo x >> counter; cat counter"));
+        let (status, location, body) = send(request, "location").await;
+        let location = location.unwrap();
+        assert_eq!(status, 200, "{body}");
+        let outcome: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(outcome["structured"]["output"], "x\n".repeat(runs));
+        let id = outcome["id"].as_str().unwrap();
+        assert_eq!(location, format!("/v1/chats/a/calls/{id}"));
+        let again = send(server.request(Method::GET, &location), "location").await;
+        assert_eq!(again, (200, None, body));
+        addresses.push(location);
+    }
+    assert_ne!(addresses[0], addresses[1]);
+    assert_eq!(setup.file("counter").await, "x\nx\n");
+}
+
+#[tokio::test]
+async fn a_call_without_an_id_ends_with_its_connection() {
+    let (setup, server) = server().await;
+    let body = execute("echo $$ > pid; exec sleep 1000").to_string();
+    let mut lost = TcpStream::connect(server.url.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let head = format!(
+        "POST /v1/chats/a/calls HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    lost.write_all(format!("{head}{body}").as_bytes())
+        .await
+        .unwrap();
+    let pid: u32 = setup.file("pid").await.trim().parse().unwrap();
+    drop(lost);
+    crate::harness::until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn a_call_can_be_looked_at_and_cancelled_in_its_chat_only() {
+    let (setup, server) = server().await;
+    let request = server.request(Method::PUT, "/v1/chats/a/calls/1");
+    let body = json!({
+        "tool": "execute", "arguments": { "command": "echo partial; echo $$ > pid; exec sleep 1000", "timeout": "1h" }
+    });
+    let caller = tokio::spawn(send(request.json(&body), "location"));
+    let pid: u32 = setup.file("pid").await.trim().parse().unwrap();
+    let ask = |method, chat| server.request(method, &format!("/v1/chats/{chat}/calls/1"));
+    let (status, _, standing) = send(ask(Method::GET, "a"), "location").await;
+    let standing: Value = serde_json::from_str(&standing).unwrap();
+    assert_eq!((status, &standing["id"]), (200, &json!("1")));
+    assert_eq!(
+        (&standing["tool"], &standing["state"]),
+        (&json!("execute"), &json!("running"))
+    );
+    assert!(standing["running_ms"].is_u64(), "{standing}");
+    // For another chat there is no such call, and cancelling it there fences that chat's own.
+    let unknown = (404, "unknown_call".to_owned());
+    assert_eq!(code(ask(Method::GET, "b")).await, unknown);
+    let fenced = send(ask(Method::DELETE, "b"), "location").await;
+    assert_eq!(fenced, (204, None, String::new()));
+    assert!(is_alive(pid));
+    let refused = (409, "cancelled".to_owned());
+    let own = ask(Method::PUT, "b").json(&execute("echo x > ran"));
+    assert_eq!(code(own).await, refused);
+    assert!(!setup.root().join("ran").exists());
+    let (status, _, fence) = send(ask(Method::GET, "b"), "location").await;
+    let fence: Value = serde_json::from_str(&fence).unwrap();
+    assert_eq!(
+        (status, fence),
+        (200, json!({ "id": "1", "state": "cancelled", "fenced": true }))
+    );
+    // Cancelling waits, and everybody gets the same.
+    let cancelled = send(ask(Method::DELETE, "a"), "location").await;
+    assert!(!is_alive(pid));
+    let outcome: Value = serde_json::from_str(&cancelled.2).unwrap();
+    assert_eq!(
+        (cancelled.0, &outcome["state"], &outcome["structured"]["output"]),
+        (200, &json!("cancelled"), &json!("partial\n"))
+    );
+    assert_eq!(caller.await.unwrap(), cancelled);
+    assert_eq!(send(ask(Method::GET, "a"), "location").await, cancelled);
+    assert_eq!(send(ask(Method::DELETE, "a"), "location").await, cancelled);
+    assert_eq!(code(ask(Method::PUT, "a").json(&body)).await, refused);
+}
+
+#[tokio::test]
+async fn lists_of_tools_are_sent_when_they_are_new() {
+    let (_setup, server) = server().await;
+    let ask = |format: &str| server.request(Method::GET, &format!("/v1/tools?format={format}"));
+    let (_, tag, _) = send(ask("openai"), "etag").await;
+    let tag = tag.unwrap();
+    let again = ask("openai").header("if-none-match", &tag);
+    assert_eq!(send(again, "etag").await, (304, Some(tag.clone()), String::new()));
+    let other = ask("anthropic").header("if-none-match", &tag);
+    let (status, other, _) = send(other, "etag").await;
+    assert_eq!(status, 200);
+    assert_ne!(other.unwrap(), tag);
+}
+
+#[tokio::test]
+async fn what_is_no_json_object_is_refused() {
+    let (_setup, server) = server().await;
+    let send = |kind: &'static str, body: &'static str| {
+        let request = server.request(Method::PUT, "/v1/chats/a/calls/1");
+        code(request.header("content-type", kind).body(body))
+    };
+    let plain = send("text/plain", r#"{"tool":"process_list"}"#).await;
+    assert_eq!(plain, (415, "unsupported_media_type".into()));
+    for body in [
+        r#"["process_list"]"#,
+        "null",
+        "",
+        r#"{"tool":"process_list","tool":"execute"}"#,
+        r#"{"tool":"process_list","arguments":null}"#,
+        r#"{"tool":"process_list","attributes":{"a":"1","a":"2"}}"#,
+    ] {
+        let refused = send("application/json", body).await;
+        assert_eq!(refused, (400, "broken_request".into()), "{body}");
+    }
+    let body = r#"{"tool":"process_list"}"#;
+    let request = server.request(Method::PUT, "/v1/chats/a/calls/1");
+    let ran = request.header("content-type", "application/json; charset=utf-8");
+    assert_eq!(ran.body(body).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn wrong_methods_are_told_the_right_ones() {
+    let (_setup, server) = server().await;
+    for (path, method, allowed) in [
+        ("/v1/chats/a/calls/1", Method::PATCH, "DELETE,GET,HEAD,PUT"),
+        ("/v1/chats/a/calls", Method::GET, "POST"),
+        ("/v1/tools", Method::POST, "GET,HEAD"),
+        ("/healthz", Method::POST, "GET,HEAD"),
+        ("/openapi.json", Method::DELETE, "GET,HEAD"),
+        ("/docs/", Method::PUT, "GET,HEAD"),
+    ] {
+        let (status, allow, body) = send(server.request(method, path), "allow").await;
+        let mut names: Vec<_> = allow.as_deref().unwrap().split(',').collect();
+        names.sort_unstable();
+        assert_eq!((status, names.join(",").as_str()), (405, allowed), "{path}");
+        let problem: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(problem["code"], "method_not_allowed", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_shuts_down_says_when_to_come_back() {
+    use axum::body::Body;
+    use axum::http::Request;
+    use tower::ServiceExt;
+    let setup = Setup::new().await;
+    let router = toolhost::server::router(setup.host.clone(), access());
+    let ask = async |method: &str, path: &str, body: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .extension(toolhost::server::LocalAddress("127.0.0.1:1".parse().unwrap()))
+            .body(Body::from(body.to_owned()))
+            .unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        let again = response.headers().get("retry-after").cloned();
+        (
+            response.status().as_u16(),
+            again.is_some_and(|seconds| seconds.to_str().unwrap().parse::<u64>().unwrap() > 0),
+        )
+    };
+    assert_eq!(ask("GET", "/readyz", "").await, (200, false));
+    setup.host.shutdown().await;
+    assert_eq!(ask("GET", "/readyz", "").await, (503, true));
+    assert_eq!(ask("GET", "/healthz", "").await, (200, false));
+    let call = execute("echo x").to_string();
+    assert_eq!(ask("PUT", "/v1/chats/a/calls/1", &call).await, (503, true));
+    assert_eq!(ask("POST", "/v1/chats/a/calls", &call).await, (503, true));
+}

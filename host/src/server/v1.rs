@@ -29,3 +29,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(chats::routes())
         .merge(plugins::routes())
 }
+
+#[cfg(test)]
+mod tests;

@@ -133,9 +133,7 @@ async fn post(
     principal.require_chat(Scope::Call, &chat)?;
     let id = CallId::random();
     let call = request::read(request, &chat, &id).await?;
-    let mut nameless = Nameless {
-        call: Some((host.clone(), chat.clone(), id.clone())),
-    };
+    let mut nameless = Nameless::new(&host, &chat, &id);
     let outcome = call.run(&host, &principal).await;
     nameless.call = None;
     let location = format!("/v1/chats/{chat}/calls/{id}");
@@ -235,8 +233,16 @@ fn unknown(id: &CallId) -> Problem {
 }
 
 /// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
-struct Nameless {
+pub(super) struct Nameless {
     call: Option<(Host, ChatId, CallId)>,
+}
+
+impl Nameless {
+    pub(super) fn new(host: &Host, chat: &ChatId, id: &CallId) -> Self {
+        Self {
+            call: Some((host.clone(), chat.clone(), id.clone())),
+        }
+    }
 }
 
 impl Drop for Nameless {
@@ -249,6 +255,3 @@ impl Drop for Nameless {
         runtime.spawn(async move { host.cancel(&chat, &id).await });
     }
 }
-
-#[cfg(test)]
-mod tests;

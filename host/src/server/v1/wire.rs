@@ -281,3 +281,6 @@ pub(super) enum PluginState {
 pub(super) struct Plugins {
     plugins: Vec<Plugin>,
 }
+
+#[cfg(test)]
+mod tests;

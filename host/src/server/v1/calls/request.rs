@@ -199,10 +199,10 @@ fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
         .get(..name.floor_char_boundary(SHOWN))
         .unwrap_or_default();
     let cut = if shown.len() < name.len() { "…" } else { "" };
-    let detail = format!(
-        "there is no tool {shown:?}{cut}; the tools are {}",
-        known.join(", ")
-    );
+    let mut detail = format!("there is no tool {shown:?}{cut}");
+    if !known.is_empty() {
+        detail += &format!("; the tools are {}", known.join(", "));
+    }
     Problem::new(StatusCode::NOT_FOUND, "unknown_tool", detail)
 }
 
