@@ -316,14 +316,21 @@ async fn a_call_can_be_looked_at_and_cancelled_in_its_chat_only() {
     let fence: Value = serde_json::from_str(&fence).unwrap();
     assert_eq!(
         (status, fence),
-        (200, json!({ "id": "1", "state": "cancelled", "fenced": true }))
+        (
+            200,
+            json!({ "id": "1", "state": "cancelled", "fenced": true })
+        )
     );
     // Cancelling waits, and everybody gets the same.
     let cancelled = send(ask(Method::DELETE, "a"), "location").await;
-    assert!(!is_alive(pid));
+    crate::harness::until_dead(pid).await;
     let outcome: Value = serde_json::from_str(&cancelled.2).unwrap();
     assert_eq!(
-        (cancelled.0, &outcome["state"], &outcome["structured"]["output"]),
+        (
+            cancelled.0,
+            &outcome["state"],
+            &outcome["structured"]["output"]
+        ),
         (200, &json!("cancelled"), &json!("partial\n"))
     );
     assert_eq!(caller.await.unwrap(), cancelled);
@@ -339,7 +346,10 @@ async fn lists_of_tools_are_sent_when_they_are_new() {
     let (_, tag, _) = send(ask("openai"), "etag").await;
     let tag = tag.unwrap();
     let again = ask("openai").header("if-none-match", &tag);
-    assert_eq!(send(again, "etag").await, (304, Some(tag.clone()), String::new()));
+    assert_eq!(
+        send(again, "etag").await,
+        (304, Some(tag.clone()), String::new())
+    );
     let other = ask("anthropic").header("if-none-match", &tag);
     let (status, other, _) = send(other, "etag").await;
     assert_eq!(status, 200);
@@ -405,7 +415,9 @@ async fn a_host_that_shuts_down_says_when_to_come_back() {
             .uri(path)
             .header("host", "localhost")
             .header("authorization", format!("Bearer {TOKEN}"))
-            .extension(toolhost::server::LocalAddress("127.0.0.1:1".parse().unwrap()))
+            .extension(toolhost::server::LocalAddress(
+                "127.0.0.1:1".parse().unwrap(),
+            ))
             .body(Body::from(body.to_owned()))
             .unwrap();
         let response = router.clone().oneshot(request).await.unwrap();

@@ -39,7 +39,13 @@ impl Description {
     }
 
     /// Asks, and asserts that the answer is one that the description has. Returns its status and body.
-    async fn ask(&self, server: &Server, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    async fn ask(
+        &self,
+        server: &Server,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (u16, Value) {
         let template = path
             .split('?')
             .next()
@@ -49,7 +55,10 @@ impl Description {
             .replace("/plugins/shell", "/plugins/{name}")
             .replace("/plugins/nope", "/plugins/{name}");
         let operation = &self.0["paths"][&template][method.as_str().to_lowercase()];
-        assert!(operation.is_object(), "{method} {template} is not described");
+        assert!(
+            operation.is_object(),
+            "{method} {template} is not described"
+        );
         let request = server.request(method.clone(), path);
         let request = match body {
             Some(body) => request.json(&body),
@@ -110,12 +119,21 @@ async fn the_description_is_sound() {
     let mut ids = std::collections::HashSet::new();
     for (path, method, operation) in description.operations() {
         let of = format!("{method} {path}");
-        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{of}");
-        assert!(operation["summary"].is_string() && operation["tags"][0].is_string(), "{of}");
+        assert!(
+            ids.insert(operation["operationId"].as_str().unwrap()),
+            "{of}"
+        );
+        assert!(
+            operation["summary"].is_string() && operation["tags"][0].is_string(),
+            "{of}"
+        );
         assert!(operation.get("x-problems").is_none(), "{of}");
         let mut names = std::collections::HashSet::new();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            assert!(names.insert(parameter["name"].as_str().unwrap()), "{of}: {parameter}");
+            assert!(
+                names.insert(parameter["name"].as_str().unwrap()),
+                "{of}: {parameter}"
+            );
             assert!(parameter["description"].is_string(), "{of}: {parameter}");
         }
         let open = operation["security"] == json!([]);
@@ -157,7 +175,11 @@ async fn every_route_is_described_and_nothing_else_is() {
             let described = operations
                 .iter()
                 .any(|(other, described, _)| other == path && described == method);
-            let response = server.request(method.clone(), &concrete).send().await.unwrap();
+            let response = server
+                .request(method.clone(), &concrete)
+                .send()
+                .await
+                .unwrap();
             let status = response.status().as_u16();
             assert_eq!(described, status != 405, "{method} {path}: {status}");
             if status == 404 {
@@ -171,7 +193,11 @@ async fn every_route_is_described_and_nothing_else_is() {
     let mut files = vec![sources.join("v1"), sources.with_extension("rs")];
     while let Some(path) = files.pop() {
         if path.is_dir() {
-            files.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            files.extend(
+                std::fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
         } else {
             let text = std::fs::read_to_string(&path).unwrap();
             assert!(!text.contains(".route(\"/v1"), "{}", path.display());
@@ -205,13 +231,31 @@ async fn answers_are_as_described() {
     let ended = ask(Method::DELETE, "/v1/chats/c", None, 200).await;
     assert_eq!(ended["ended"][0]["command"], "sleep 1000");
     for format in toolhost::Format::ALL {
-        ask(Method::GET, &format!("/v1/tools?format={format}"), None, 200).await;
+        ask(
+            Method::GET,
+            &format!("/v1/tools?format={format}"),
+            None,
+            200,
+        )
+        .await;
     }
     ask(Method::GET, "/v1/tools?format=nope", None, 400).await;
     ask(Method::GET, "/v1/plugins", None, 200).await;
     for change in ["disable", "enable", "reload"] {
-        ask(Method::POST, &format!("/v1/plugins/shell/{change}"), None, 200).await;
-        ask(Method::POST, &format!("/v1/plugins/nope/{change}"), None, 404).await;
+        ask(
+            Method::POST,
+            &format!("/v1/plugins/shell/{change}"),
+            None,
+            200,
+        )
+        .await;
+        ask(
+            Method::POST,
+            &format!("/v1/plugins/nope/{change}"),
+            None,
+            404,
+        )
+        .await;
     }
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json"] {
         ask(Method::GET, path, None, 200).await;
@@ -228,14 +272,29 @@ async fn the_page_loads_nothing_from_elsewhere() {
     };
     let page = get("/docs").await;
     assert!(page.url().path().ends_with("/docs/"), "{}", page.url());
-    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
-    assert!(!policy.contains("http") && !policy.contains('*'), "{policy}");
+    let policy = page.headers()["content-security-policy"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self';"),
+        "{policy}"
+    );
+    assert!(
+        !policy.contains("http") && !policy.contains('*'),
+        "{policy}"
+    );
     let page = page.text().await.unwrap();
     let mut files = 0;
     for attribute in page.split(['"']).filter(|text| text.contains('.')) {
-        assert!(!attribute.contains('/') || attribute.contains(' '), "{attribute}");
-        if !attribute.ends_with(".js") && !attribute.ends_with(".css") && !attribute.ends_with(".png") {
+        assert!(
+            !attribute.contains('/') || attribute.contains(' '),
+            "{attribute}"
+        );
+        if !attribute.ends_with(".js")
+            && !attribute.ends_with(".css")
+            && !attribute.ends_with(".png")
+        {
             continue;
         }
         let file = get(&format!("/docs/{attribute}")).await;
@@ -244,8 +303,17 @@ async fn the_page_loads_nothing_from_elsewhere() {
         files += 1;
     }
     assert_eq!(files, 5);
-    for absent in ["swagger-initializer.js", "index.html", "oauth2-redirect.html", "..%2fv1"] {
-        assert_eq!(get(&format!("/docs/{absent}")).await.status(), 404, "{absent}");
+    for absent in [
+        "swagger-initializer.js",
+        "index.html",
+        "oauth2-redirect.html",
+        "..%2fv1",
+    ] {
+        assert_eq!(
+            get(&format!("/docs/{absent}")).await.status(),
+            404,
+            "{absent}"
+        );
     }
     assert_eq!(get("/openapi.json").await.status(), 401);
     let foreign = server.client.get(format!("{}/docs/", server.url));

@@ -75,12 +75,30 @@ fn describe(operation: &mut Map<String, Value>) {
     for kind in KINDS.iter().filter(|kind| codes.contains(&kind.code)) {
         by_status.entry(kind.status).or_default().push(kind);
     }
+    if let Some(Value::Array(parameters)) = operation.get_mut("parameters") {
+        describe_once(parameters);
+    }
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     if let Value::Object(responses) = responses {
         for (status, kinds) in by_status {
             responses.insert(status.to_string(), response(status, &kinds));
         }
     }
+}
+
+/// Removes parameters of which there is a better description: the parts of an address that a handler takes are found by
+/// themselves as well, with nothing but their names.
+fn describe_once(parameters: &mut Vec<Value>) {
+    let is_described = |parameter: &Value| parameter.get("description").is_some();
+    let described: Vec<_> = parameters
+        .iter()
+        .filter(|parameter| is_described(parameter))
+        .filter_map(|parameter| parameter.get("name").cloned())
+        .collect();
+    parameters.retain(|parameter| {
+        let name = parameter.get("name");
+        is_described(parameter) || name.is_none_or(|name| !described.contains(name))
+    });
 }
 
 /// Describes a response with one of these problems.

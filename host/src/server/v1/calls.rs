@@ -86,7 +86,9 @@ enum Call {
 #[utoipa::path(
     put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls",
     params(CallPath),
-    request_body = CallRequest,
+    request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
+        "tool": "execute", "arguments": { "command": "echo hello" }
+    })),
     responses((status = 200, description = "The call has ended.", body = wire::Outcome)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down"
@@ -115,7 +117,9 @@ async fn put(
 #[utoipa::path(
     post, path = "/v1/chats/{chat}/calls", operation_id = "runTool", tag = "calls",
     params(ChatPath),
-    request_body = CallRequest,
+    request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
+        "tool": "execute", "arguments": { "command": "echo hello" }
+    })),
     responses((status = 200, description = "The call has ended.", body = wire::Outcome, headers(
         ("location" = String, description = "The address of the call.")
     ))),

@@ -68,8 +68,17 @@ async fn what_a_token_may_not_use_does_not_exist_for_it() {
     assert_eq!((status, &refused["code"]), (404, &json!("unknown_tool")));
     let unknown = ask(&blind, "PUT", path, call("read_fill")).await;
     let renamed = refused.to_string().replace(hidden, "read_fill");
-    assert_eq!(unknown.1.to_string(), renamed, "nothing tells the two apart");
-    assert!(!refused["detail"].as_str().unwrap().contains("the tools are read"));
+    assert_eq!(
+        unknown.1.to_string(),
+        renamed,
+        "nothing tells the two apart"
+    );
+    assert!(
+        !refused["detail"]
+            .as_str()
+            .unwrap()
+            .contains("the tools are read")
+    );
     // Somebody else's call of it is not there either, neither to look at nor to cancel.
     let (status, outcome) = ask(&seeing, "PUT", path, call(hidden)).await;
     assert_eq!((status, &outcome["state"]), (200, &json!("finished")));
@@ -77,8 +86,14 @@ async fn what_a_token_may_not_use_does_not_exist_for_it() {
         let (status, refused) = ask(&blind, method, path, None).await;
         assert_eq!((status, &refused["code"]), (404, &json!("unknown_call")));
     }
-    assert_eq!(ask(&seeing, "GET", path, None).await, (200, outcome.clone()));
-    assert_eq!(ask(&seeing, "PUT", path, call(hidden)).await, (200, outcome));
+    assert_eq!(
+        ask(&seeing, "GET", path, None).await,
+        (200, outcome.clone())
+    );
+    assert_eq!(
+        ask(&seeing, "PUT", path, call(hidden)).await,
+        (200, outcome)
+    );
     host.shutdown().await;
 }
 
@@ -98,17 +113,29 @@ async fn scopes_and_chats_are_checked_everywhere() {
         ("DELETE", "", None, Scope::Call),
     ];
     for (method, path, body, scope) in chat_routes {
-        for scopes in [&[][..], &[Scope::Agent, Scope::Admin], &[Scope::Read], &[Scope::Call]] {
+        for scopes in [
+            &[][..],
+            &[Scope::Agent, Scope::Admin],
+            &[Scope::Read],
+            &[Scope::Call],
+        ] {
             let may = scopes.contains(&scope) || scopes == [Scope::Call];
             let path_of = |chat: &str| format!("/v1/chats/{chat}{path}");
             let (status, answer) = ask(&of(scopes), method, &path_of("team-a"), body.clone()).await;
-            assert_eq!(may, status != 403, "{method} {path} with {scopes:?}: {answer}");
+            assert_eq!(
+                may,
+                status != 403,
+                "{method} {path} with {scopes:?}: {answer}"
+            );
             if !may {
                 assert_eq!(answer["code"], "missing_scope");
                 continue;
             }
             let foreign = ask(&of(scopes), method, &path_of("other"), body.clone()).await;
-            assert_eq!((foreign.0, &foreign.1["code"]), (403, &json!("foreign_chat")));
+            assert_eq!(
+                (foreign.0, &foreign.1["code"]),
+                (403, &json!("foreign_chat"))
+            );
         }
     }
     let other = [
@@ -122,7 +149,11 @@ async fn scopes_and_chats_are_checked_everywhere() {
         for given in Scope::ALL {
             let may = given == scope || (given, scope) == (Scope::Call, Scope::Read);
             let (status, answer) = ask(&of(&[given]), method, path, None).await;
-            assert_eq!(status == 200, may, "{method} {path} with {given:?}: {answer}");
+            assert_eq!(
+                status == 200,
+                may,
+                "{method} {path} with {given:?}: {answer}"
+            );
             assert!(may || answer["code"] == "missing_scope", "{answer}");
         }
     }

@@ -109,7 +109,10 @@ fn outcomes_are_as_described() {
         .filter_map(|value| value.get("error").cloned())
         .collect();
     check("ToolError", &errors);
-    let states: BTreeSet<_> = values.iter().map(|value| value["state"].to_string()).collect();
+    let states: BTreeSet<_> = values
+        .iter()
+        .map(|value| value["state"].to_string())
+        .collect();
     assert_eq!(states.len(), 4, "each way to end: {states:?}");
 }
 
@@ -121,7 +124,10 @@ fn parts_are_told_apart() {
         part["type"] = json!("other");
         assert!(!validate("Part", &part), "{part}");
     }
-    assert!(!validate("Part", &json!({ "type": "image", "media_type": "image/png" })));
+    assert!(!validate(
+        "Part",
+        &json!({ "type": "image", "media_type": "image/png" })
+    ));
 }
 
 fn definitions() -> [Definition; 2] {
@@ -157,7 +163,10 @@ fn tools_are_as_described() {
     check("Tool", &tools);
     check("Hints", &[tools[0]["hints"].clone()]);
     check("OpenAiTool", &list(render(Format::OpenAi)));
-    check("OpenAiResponsesTool", &list(render(Format::OpenAiResponses)));
+    check(
+        "OpenAiResponsesTool",
+        &list(render(Format::OpenAiResponses)),
+    );
     check("AnthropicTool", &list(render(Format::Anthropic)));
     let tools = list(render(Format::Mcp)["tools"].clone());
     check("McpTool", &tools);
@@ -169,11 +178,16 @@ fn formats_are_as_described() {
     let description = description();
     let parameters = description["paths"]["/v1/tools"]["get"]["parameters"].clone();
     let format = parameters.as_array().unwrap().iter();
-    let format = format.clone().find(|parameter| parameter["name"] == "format");
+    let format = format
+        .clone()
+        .find(|parameter| parameter["name"] == "format");
     let schema = format.unwrap()["schema"].clone();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for format in Format::ALL {
-        assert!(validator.is_valid(&json!(format.name())), "{format}: {schema}");
+        assert!(
+            validator.is_valid(&json!(format.name())),
+            "{format}: {schema}"
+        );
     }
     assert!(!validator.is_valid(&json!("nope")), "{schema}");
 }
