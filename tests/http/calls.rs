@@ -435,3 +435,30 @@ async fn a_host_that_shuts_down_says_when_to_come_back() {
     assert_eq!(ask("PUT", "/v1/chats/a/calls/1", &call).await, (503, true));
     assert_eq!(ask("POST", "/v1/chats/a/calls", &call).await, (503, true));
 }
+
+#[tokio::test]
+async fn more_callers_of_one_call_than_may_wait_are_told_to_come_back() {
+    use futures_util::StreamExt;
+    const MOST: usize = 256;
+    const MORE: usize = 8;
+    let (setup, server) = server().await;
+    let go = setup.root().join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let body = execute("cat go");
+    let call = |_| {
+        let request = server.request(Method::PUT, "/v1/chats/a/calls/1");
+        send(request.json(&body), "retry-after")
+    };
+    let mut answers: futures_util::stream::FuturesUnordered<_> =
+        (0..MOST + MORE).map(call).collect();
+    // The others wait for what has not happened yet.
+    for _ in 0..MORE {
+        let (status, again, body) = answers.next().await.unwrap();
+        assert_eq!((status, again.as_deref()), (429, Some("1")), "{body}");
+    }
+    let opened = tokio::task::spawn_blocking(move || std::fs::write(go, "done\n").unwrap());
+    while let Some((status, _, body)) = answers.next().await {
+        assert_eq!(status, 200, "{body}");
+    }
+    opened.await.unwrap();
+}

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use super::*;
-
 /// The program, if there is one: where `TOOLHOST_SCHEMATHESIS` says, or on the path.
 fn schemathesis() -> Option<std::path::PathBuf> {
     if let Some(path) = std::env::var_os("TOOLHOST_SCHEMATHESIS") {
