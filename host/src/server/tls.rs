@@ -33,7 +33,7 @@ pub enum TlsError {
     },
     /// The file of the key cannot be used.
     #[error("the key of the certificate cannot be used: {0}")]
-    KeyFile(#[from] PrivateFileError),
+    KeyFile(PrivateFileError),
     /// There is no key in it.
     #[error("{path} has no private key in PEM form", path = path.display())]
     NoKey {
@@ -41,14 +41,14 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// The two do not go together.
-    #[error("the certificate {certificate} and the key {key} cannot be used together: {source}", certificate = certificate.display(), key = key.display())]
+    #[error("the certificate {certificate} and the key {key} cannot be used together: {error}", certificate = certificate.display(), key = key.display())]
     Pair {
         /// The file of the certificate.
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
         /// Why not.
-        source: rustls::Error,
+        error: rustls::Error,
     },
 }
 
@@ -104,14 +104,14 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
     if chain.is_empty() {
         return Err(unusable("there is none in PEM form in it".into()));
     }
-    let text = read_private(key)?;
+    let text = read_private(key).map_err(TlsError::KeyFile)?;
     let private = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::NoKey {
         path: key.to_owned(),
     })?;
-    let pair = |source| TlsError::Pair {
+    let pair = |error| TlsError::Pair {
         certificate: certificate.into(),
         key: key.into(),
-        source,
+        error,
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

@@ -13,12 +13,12 @@ pub enum ConfiguredError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The file of a token cannot be used.
-    #[error("tokens.{name}: file: {source}")]
+    #[error("tokens.{name}: file: {error}")]
     File {
         /// The token.
         name: String,
         /// Why not.
-        source: PrivateFileError,
+        error: PrivateFileError,
     },
     /// What is in the file is no token.
     #[error("tokens.{name}: file: {path} holds no token, which is 1 to 4096 visible ASCII characters without spaces", path = path.display())]
@@ -63,9 +63,9 @@ fn token(named: &NamedToken) -> Result<Token, ConfiguredError> {
     match &named.source {
         TokenSource::Sha256(hash) => Ok(Token::from_sha256(*hash)),
         TokenSource::File(path) => {
-            let text = read_private(path).map_err(|source| ConfiguredError::File {
+            let text = read_private(path).map_err(|error| ConfiguredError::File {
                 name: named.name.clone(),
-                source,
+                error,
             })?;
             Token::new(&text).map_err(|_| ConfiguredError::NoToken {
                 name: named.name.clone(),

@@ -11,12 +11,12 @@ const MAX_FILE: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateFileError {
     /// It cannot be read.
-    #[error("{path} cannot be read: {source}", path = path.display())]
+    #[error("{path} cannot be read: {error}", path = path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        error: io::Error,
     },
     /// Others may read or change it.
     #[error("others may use {path} (mode {mode:o}): run `chmod 600` on it", path = path.display())]
@@ -44,9 +44,9 @@ pub enum PrivateFileError {
 ///
 /// If it is something else, no file, larger than 1 MiB, no UTF-8, or cannot be read.
 pub fn read_private(path: &Path) -> Result<String, PrivateFileError> {
-    let io = |source| PrivateFileError::Unreadable {
+    let io = |error| PrivateFileError::Unreadable {
         path: path.into(),
-        source,
+        error,
     };
     // A FIFO in the place of the file must not stop us.
     let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();

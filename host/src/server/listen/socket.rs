@@ -21,12 +21,12 @@ const MAX_PATH: usize = 107;
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The system refuses.
-    #[error("cannot listen on unix:{path}: {source}", path = path.display())]
+    #[error("cannot listen on unix:{path}: {error}", path = path.display())]
     Io {
         /// The socket.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        error: io::Error,
     },
     /// The system has a limit.
     #[error("cannot listen on unix:{path}: the path of a socket has at most {MAX_PATH} bytes", path = path.display())]
@@ -94,9 +94,9 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 
 /// Listens at a path. Nobody can connect before the socket has its mode.
 pub(super) fn bind(path: PathBuf, mode: u32) -> Result<(UnixListener, SocketFile), SocketError> {
-    let io = |source: io::Error| SocketError::Io {
+    let io = |error: io::Error| SocketError::Io {
         path: path.clone(),
-        source,
+        error,
     };
     if path.as_os_str().len() > MAX_PATH {
         return Err(SocketError::Long { path });
