@@ -8,6 +8,7 @@ mod files;
 mod list;
 mod listening;
 mod logging;
+mod mcp;
 mod oversight;
 mod plugin;
 mod plugins;
@@ -97,6 +98,10 @@ enum Command {
     Tools(tools::Options),
     /// Serve the tools over HTTP
     Serve(serve::Options),
+    /// Serve the tools to an MCP client, over standard input and output
+    ///
+    /// When the client closes its end, everything that runs is ended.
+    Mcp(mcp::Options),
     /// Serve the processes of a workspace over HTTP, without any tool
     ///
     /// For a chat server that has its tools elsewhere, and for a `toolhost serve` that uses this machine as its workspace.
@@ -156,6 +161,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Call(options) => options.processes.prepare(),
         Command::Tools(_) | Command::Token(_) => Prepared::default(),
         Command::Serve(options) => options.processes.prepare(),
+        Command::Mcp(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),
         Command::Doctor(options) => options.processes.prepare(),
         Command::Plugin(options) => options.prepare(),
@@ -171,6 +177,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Call(options) => call::run(&arguments.common, options, prepared).await,
             Command::Tools(options) => tools::run(&arguments.common, &options).await,
             Command::Serve(options) => serve::run(&arguments.common, options, prepared).await,
+            Command::Mcp(options) => mcp::run(&arguments.common, options, prepared).await,
             Command::Agent(options) => agent::run(&arguments.common, options, prepared).await,
             Command::Doctor(options) => doctor::run(&arguments.common, options, prepared).await,
             Command::Plugin(options) => plugin::run(&arguments.common, options, prepared).await,

@@ -10,6 +10,7 @@ mod headers;
 mod health;
 mod limits;
 mod listen;
+mod mcp;
 mod metrics;
 mod openapi;
 mod problem;
@@ -35,6 +36,7 @@ pub use access::{
 };
 pub use connections::serve;
 pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
+pub use mcp::{McpOptions, serve_mcp};
 pub use surfaces::Surfaces;
 pub use tls::{Tls, TlsError};
 
@@ -93,6 +95,10 @@ fn api(surfaces: &Surfaces, opened: OpenApi) -> Router {
             api.merge(openapi::routes(description))
         }
         None => Router::new(),
+    };
+    let routes = match &surfaces.mcp {
+        Some(mcp) => routes.merge(mcp.router()),
+        None => routes,
     };
     routes
         .fallback(problem::no_route)

@@ -86,7 +86,7 @@ pub(super) async fn run(
 
 /// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after
 /// a while in which compilers are still at work: they show in the list of plugins.
-async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Watcher> {
+pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Watcher> {
     const PATIENCE: Duration = Duration::from_secs(5);
     if config.dependencies().is_empty() {
         return None;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mcp::{Mcp, McpOptions};
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::host::Host;
@@ -18,6 +19,8 @@ pub struct Surfaces {
     pub(super) grant: FilesGrant,
     /// Whether the agent API is among them.
     pub(super) agent: bool,
+    /// The same tools for MCP clients.
+    pub(super) mcp: Option<Mcp>,
 }
 
 impl Surfaces {
@@ -29,6 +32,7 @@ impl Surfaces {
             files,
             grant,
             agent: true,
+            mcp: None,
         }
     }
 
@@ -40,6 +44,13 @@ impl Surfaces {
             agent: true,
             ..self
         }
+    }
+
+    /// Serves MCP clients like this.
+    #[must_use]
+    pub fn with_mcp(self, options: McpOptions) -> Self {
+        let mcp = self.host.clone().map(|host| Mcp::new(host, options));
+        Self { mcp, ..self }
     }
 
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
@@ -55,10 +66,14 @@ impl Surfaces {
 
     /// Ends calls and processes, and returns those that were live.
     pub(super) async fn shutdown(&self) -> Vec<Info> {
-        match &self.host {
+        let live = match &self.host {
             Some(host) => host.shutdown().await,
             None => self.processes.shutdown().await,
+        };
+        if let Some(mcp) = &self.mcp {
+            mcp.end().await;
         }
+        live
     }
 }
 
@@ -69,6 +84,7 @@ impl From<Host> for Surfaces {
             processes: Arc::clone(host.processes()),
             files: host.files().clone(),
             grant: host.files_grant(),
+            mcp: Some(Mcp::new(host.clone(), McpOptions::default())),
             host: Some(host),
             agent: false,
         }

@@ -1,0 +1,91 @@
+//! `toolhost mcp`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::processes::{self, Prepared};
+use super::{Common, files, listening, oversight, plugins, serve};
+use crate::host::PluginSet;
+use crate::id::ChatId;
+use crate::server::{McpOptions, serve_mcp};
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The chat of calls that name none [default: a random one]
+    #[arg(long, value_name = "ID", env = "TOOLHOST_MCP_CHAT", value_parser = str::parse::<ChatId>)]
+    chat: Option<ChatId>,
+    /// The longest that a call waits for its command before it replies that this is running; clients give up by themselves
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "TOOLHOST_MCP_MAX_WAIT",
+        default_value = "100s",
+        value_parser = humantime::parse_duration
+    )]
+    max_wait: Duration,
+    #[command(flatten)]
+    plugins: plugins::Options,
+    #[command(flatten)]
+    files: files::Options,
+    #[command(flatten)]
+    oversight: oversight::Options,
+    #[command(flatten)]
+    pub(super) processes: processes::Options,
+}
+
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    // From here on a signal ends everything in order, also while it starts.
+    let mut stop = Box::pin(listening::signalled());
+    let config = options.plugins.configuration(common)?;
+    let oversight = options.oversight.open(common)?;
+    let plugins = config.plugins()?;
+    let embedded = PluginSet {
+        embedded: plugins.embedded.clone(),
+        ..PluginSet::default()
+    };
+    let start = async {
+        let host = common.start(embedded, |builder| {
+            // Several clients start this program at once, so records are kept only where somebody says so.
+            let processes = match &common.state_dir {
+                Some(_) => options.processes.kept(common, prepared.clone())?,
+                None => options.processes.temporary(common, prepared.clone())?,
+            };
+            let builder = options.files.configure(builder.processes(processes));
+            Ok(oversight.configure(builder))
+        });
+        let host = host.await?;
+        let watcher = serve::follow(&config, &host, plugins).await;
+        anyhow::Ok((host, watcher))
+    };
+    let (host, _watcher) = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(ExitCode::SUCCESS),
+        started = start => started?,
+    };
+    let hurried = host.clone();
+    let stop = async move {
+        stop.await;
+        // Whoever asks again does not want to wait for processes that take their time.
+        tokio::spawn(async move {
+            listening::signalled().await;
+            hurried.hurry();
+        });
+    };
+    let served = McpOptions {
+        chat: options.chat,
+        max_wait: options.max_wait,
+    };
+    let (input, output) = rmcp::transport::io::stdio_pipes();
+    let ended = serve_mcp(host, served, input, output, stop).await?;
+    tracing::info!(
+        processes = ended.len(),
+        "stopped, and ended what was still running"
+    );
+    Ok(ExitCode::SUCCESS)
+}

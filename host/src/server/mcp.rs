@@ -1,0 +1,44 @@
+//! MCP: the tools of a host for any MCP client, through `rmcp`. Over standard input and output, and as streamable HTTP at
+//! `/mcp`, in the revisions 2025-11-25 (with sessions) and 2026-07-28 (without any).
+//!
+//! What a call is, `rmcp` does not decide: the ledger runs it once, knows where it stands, and answers for tasks. This is a
+//! translation, and the place that says when a lost client ends what it asked for.
+
+mod call;
+mod caller;
+mod errors;
+mod handler;
+mod http;
+mod lines;
+mod outputs;
+mod progress;
+mod reply;
+mod sessions;
+mod stdio;
+mod tasks;
+
+use std::time::Duration;
+
+use crate::id::ChatId;
+
+pub(super) use http::Mcp;
+pub use stdio::serve_mcp;
+
+/// How MCP clients are served.
+#[derive(Clone, Debug)]
+pub struct McpOptions {
+    /// The chat of calls that name none; `None`: one for each session, and one for each token where there are no sessions.
+    pub chat: Option<ChatId>,
+    /// The longest that one wait of a tool may take; 100 s by default. Clients often give up after 60 to 120 s, so the tool
+    /// replies before, and says how to go on. A call that becomes a task waits as long as the tool wants.
+    pub max_wait: Duration,
+}
+
+impl Default for McpOptions {
+    fn default() -> Self {
+        Self {
+            chat: None,
+            max_wait: Duration::from_secs(100),
+        }
+    }
+}

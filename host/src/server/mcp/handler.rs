@@ -1,0 +1,266 @@
+//! What a client can ask for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+    ErrorCode, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    UpdateTaskParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::caller::{Caller, Session};
+use super::{McpOptions, call, errors, outputs, tasks};
+use crate::host::Host;
+use crate::tool::{Definition, Format};
+
+/// The methods whose parameters are known, so that a request with others is no unknown one.
+const METHODS: [&str; 8] = [
+    "tools/call",
+    "tools/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/update",
+];
+
+/// Answers one client: of two pipes, of a session, or of one request.
+#[derive(Debug)]
+pub(super) struct Handler {
+    pub(super) host: Host,
+    pub(super) options: McpOptions,
+    /// Who is on the other end of the pipes; of HTTP, the requests say that.
+    session: Option<Session>,
+    /// Ends what would go on for as long as the server does.
+    stopping: CancellationToken,
+    /// Whether changes of the tools are told already.
+    telling: AtomicBool,
+    /// Ends with this.
+    ended: CancellationToken,
+    _end: Arc<DropGuard>,
+}
+
+impl Handler {
+    pub(super) fn new(
+        host: Host,
+        options: McpOptions,
+        session: Option<Session>,
+        stopping: CancellationToken,
+    ) -> Self {
+        let ended = stopping.child_token();
+        Self {
+            host,
+            options,
+            session,
+            stopping,
+            telling: AtomicBool::new(false),
+            _end: Arc::new(ended.clone().drop_guard()),
+            ended,
+        }
+    }
+
+    /// Finds out who makes a request.
+    pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let session = self.session.as_ref();
+        let configured = self.options.chat.as_ref();
+        Caller::of(session, &context.extensions, &context.meta, configured)
+    }
+
+    /// Returns whether a client knows tasks.
+    #[expect(
+        clippy::unused_self,
+        reason = "beside what the capabilities say, which are those of this"
+    )]
+    pub(super) fn offers_tasks(&self, context: &RequestContext<RoleServer>) -> bool {
+        let capabilities = context.client_capabilities();
+        capabilities.is_some_and(|capabilities| capabilities.supports_tasks())
+    }
+
+    fn instructions(&self) -> String {
+        let tools = self.host.tools();
+        let mut text = "Commands and files of these tools are in one workspace. ".to_owned();
+        if tools.iter().any(|tool| tool.name == "process_output") {
+            text.push_str(
+                "A command that takes long goes on after its call has replied that it is running: process_output \
+                 waits for it and shows what follows a cursor, process_signal ends it. ",
+            );
+        }
+        text.push_str(
+            "The whole output of a command is the resource toolhost://processes/{id}/output.",
+        );
+        text
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_tasks()
+            .build();
+        let implementation =
+            Implementation::new("toolhost", env!("CARGO_PKG_VERSION")).with_title("Toolhost");
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(self.instructions())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let tools = self.host.tools();
+        let visible = tools
+            .iter()
+            .filter(|tool| caller.principal.may_use(&tool.name));
+        Ok(ListToolsResult::with_all_items(render(
+            &visible.cloned().collect::<Vec<_>>(),
+        )?))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let tools = self.host.tools();
+        let tool = tools.iter().find(|tool| tool.name == name)?;
+        render(std::slice::from_ref(tool)).ok()?.pop()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        call::call(self, request, context).await
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let outputs = outputs::list(&self.host, &caller);
+        Ok(ListResourcesResult::with_all_items(outputs))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = outputs::templates();
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        let read = outputs::read(&self.host, &caller, &request.uri).await?;
+        Ok(read.into())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // No task ever asks its client for anything, so an answer answers nothing.
+        tasks::check(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&method.as_str()) {
+            return Err(errors::broken(format!("{method} takes other parameters")));
+        }
+        Err(errors::error(
+            ErrorCode::METHOD_NOT_FOUND,
+            "unknown_method",
+            format!("there is no method {method:?}"),
+        ))
+    }
+
+    /// Begins to tell a session of changes, now that it may be told something.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.telling.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (mut changes, peer) = (self.host.tools_changed(), context.peer);
+        let telling = async move {
+            while changes.changed().await.is_ok() {
+                if peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.host.tools_changed();
+        let wanted = context.accepted().tools_list_changed == Some(true);
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.stopping.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    if wanted && context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders definitions as everywhere else where they are wanted in this format.
+fn render(tools: &[Definition]) -> Result<Vec<Tool>, ErrorData> {
+    let mut rendered = Format::Mcp.render(tools);
+    let tools = rendered.get_mut("tools").map(serde_json::Value::take);
+    serde_json::from_value(tools.unwrap_or_default())
+        .map_err(|error| errors::internal(format!("a definition cannot be rendered: {error}")))
+}

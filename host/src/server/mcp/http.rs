@@ -1,0 +1,196 @@
+//! MCP as streamable HTTP, behind the tokens and the checks of `Host` and `Origin` that all routes have.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use http_body_util::{BodyExt, Full};
+use rmcp::model::ErrorCode;
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::handler::Handler;
+use super::sessions::{Sessions, Shared};
+use super::{McpOptions, errors};
+use crate::host::Host;
+use crate::server::body::{self, BodyError};
+use crate::server::problem::Problem;
+use crate::server::{Principal, Scope};
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+
+/// How long replies may take to reach their clients at the end.
+const LAST_REPLIES: Duration = Duration::from_secs(3);
+
+/// The tools of a host as an MCP server. Clones share everything.
+#[derive(Clone)]
+pub(in crate::server) struct Mcp {
+    host: Host,
+    options: McpOptions,
+    /// Made with the routes: not before there is a server.
+    sessions: Arc<Sessions>,
+    /// Cancelled when the server stops: what would go on for ever ends.
+    stopping: CancellationToken,
+    /// Cancelled after that, when all replies are out: ends what is left.
+    closed: CancellationToken,
+    /// The replies that are on their way.
+    replies: TaskTracker,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Mcp");
+        shown
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What must be known of a message before `rmcp` gets it.
+#[derive(Debug, Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    method: Option<String>,
+}
+
+impl Mcp {
+    pub(in crate::server) fn new(host: Host, options: McpOptions) -> Self {
+        Self {
+            sessions: Arc::new(Sessions::new(host.clone())),
+            host,
+            options,
+            stopping: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            replies: TaskTracker::new(),
+        }
+    }
+
+    /// Returns the route.
+    pub(in crate::server) fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
+        let config = StreamableHttpServerConfig::default()
+            // Both were checked before, by what the operator allows.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(super::lines::MAX_LINE)
+            .with_cancellation_token(self.closed.clone());
+        let mcp = self.clone();
+        let handler = move || {
+            let (host, options) = (mcp.host.clone(), mcp.options.clone());
+            Ok(Handler::new(host, options, None, mcp.stopping.clone()))
+        };
+        let sessions = Arc::new(Shared(Arc::clone(&self.sessions)));
+        let service = StreamableHttpService::new(handler, sessions, config);
+        let mcp = self.clone();
+        let answer = move |request: Request| {
+            let (mcp, service) = (mcp.clone(), service.clone());
+            async move { mcp.answer(service, request).await }
+        };
+        Router::new().route("/mcp", any(answer))
+    }
+
+    /// Ends sessions and streams, once the replies that are on their way have arrived. Calls have ended before.
+    pub(in crate::server) async fn end(&self) {
+        self.stopping.cancel();
+        self.replies.close();
+        _ = tokio::time::timeout(LAST_REPLIES, self.replies.wait()).await;
+        self.closed.cancel();
+    }
+
+    async fn answer(
+        &self,
+        service: StreamableHttpService<Handler, Shared>,
+        request: Request,
+    ) -> Result<Response, Problem> {
+        let (parts, body) = request.into_parts();
+        let principal = parts.extensions.get::<Principal>().cloned();
+        let principal = principal.ok_or_else(nobody)?;
+        principal.require(Scope::Call)?;
+        let session = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
+        if let Some(id) = session {
+            let id = String::from_utf8_lossy(id);
+            // Those of others do not exist. This is how a client learns that its own has ended.
+            if !self.sessions.is_of(&id, &principal) {
+                let detail = "there is no such session; begin a new one";
+                return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
+            }
+        }
+        let is_new = session.is_none();
+        let is_post = parts.method == Method::POST;
+        let request = Request::from_parts(parts.clone(), body);
+        let body = match is_post {
+            true => match body::read(request).await {
+                Ok(body) => body,
+                Err(BodyError::Refused(rejection)) => return Ok(rejection.into_response()),
+                Err(error @ BodyError::Slow) => {
+                    let status = StatusCode::REQUEST_TIMEOUT;
+                    return Err(Problem::new(status, "slow_body", error.to_string()));
+                }
+            },
+            false => Bytes::new(),
+        };
+        if is_post {
+            match serde_json::from_slice::<Envelope>(&body) {
+                Ok(message) if message.method.as_deref() == Some("initialize") => {
+                    if is_new && self.sessions.is_full() {
+                        return Ok(full());
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => return Ok(broken(&error)),
+            }
+        }
+        // Only of requests: the stream of a session has no end of its own.
+        let reply = is_post.then(|| self.replies.token());
+        let request = Request::from_parts(parts, Full::new(body));
+        let response = service.handle(request).await;
+        Ok(response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _reply = &reply;
+                frame
+            }))
+        }))
+    }
+}
+
+fn nobody() -> Problem {
+    let detail = "the request came in without a principal";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+}
+
+/// There is no room for another session.
+fn full() -> Response {
+    const AGAIN_IN: u64 = 30;
+    let detail =
+        "there are too many sessions; end one, or use revision 2026-07-28, which needs none";
+    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail);
+    let mut response = problem.into_response();
+    response.headers_mut().insert(RETRY_AFTER, AGAIN_IN.into());
+    response
+}
+
+/// The body is no message.
+fn broken(error: &serde_json::Error) -> Response {
+    let (code, text) = match error.classify() {
+        serde_json::error::Category::Data => (
+            ErrorCode::INVALID_REQUEST,
+            "the body is not one message of JSON-RPC 2.0".to_owned(),
+        ),
+        _ => (
+            ErrorCode::PARSE_ERROR,
+            format!("the body is not valid JSON: {error}"),
+        ),
+    };
+    let body = errors::response(&Value::Null, code, &text);
+    (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+}

@@ -1,0 +1,143 @@
+//! What a client hears of a call while it runs, if it asked for that.
+//!
+//! Clients give up on what they hear nothing of. So they hear something every few seconds, whether or not the tool has
+//! something to say.
+
+use std::future::pending;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use crate::events::{Event, Listener};
+use crate::host::Host;
+use crate::id::{CallId, ChatId};
+
+/// The longest that a client hears nothing.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// By how much progress grows when there is none. The protocol wants it to grow with each notification; this is less than
+/// any unit that a tool counts in.
+const STEP: f64 = 1e-6;
+
+/// The most that is passed on of a message.
+const MAX_MESSAGE: usize = 4096;
+
+pub(super) struct Progress {
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    call: CallId,
+    events: Option<Listener>,
+    begun: Instant,
+    beat: Interval,
+    count: Count,
+}
+
+/// How far a call is. What is sent grows with each notification, as the protocol wants it.
+#[derive(Debug, Default)]
+struct Count {
+    last: Option<f64>,
+    total: Option<f64>,
+}
+
+impl Progress {
+    /// Begins to listen, before the call begins; `None` if the client did not ask for it.
+    pub(super) fn of(
+        host: &Host,
+        context: &RequestContext<RoleServer>,
+        chat: &ChatId,
+        call: &CallId,
+    ) -> Option<Self> {
+        let token = context.meta.get_progress_token()?;
+        let mut beat = tokio::time::interval_at(Instant::now() + BEAT, BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Some(Self {
+            peer: context.peer.clone(),
+            token,
+            call: call.clone(),
+            events: Some(host.events().listen(chat, None)),
+            begun: Instant::now(),
+            beat,
+            count: Count::default(),
+        })
+    }
+
+    /// Waits for something to tell, and tells it.
+    pub(super) async fn report(&mut self) {
+        let notification = tokio::select! {
+            biased;
+            event = next(&mut self.events) => {
+                let Event::Progress { call, done, total, message } = event else { return };
+                if call != self.call || !self.count.reach(done, total) {
+                    return;
+                }
+                self.beat.reset();
+                (done, message)
+            }
+            _ = self.beat.tick() => {
+                let message = format!("running for {} s", self.begun.elapsed().as_secs());
+                (self.count.step(), Some(message))
+            }
+        };
+        let (done, message) = notification;
+        let mut params = ProgressNotificationParam::new(self.token.clone(), done);
+        params.total = self.count.total;
+        params.message = message.map(|message| message.chars().take(MAX_MESSAGE).collect());
+        // A client that is gone is noticed elsewhere.
+        _ = self.peer.notify_progress(params).await;
+    }
+}
+
+impl Count {
+    /// Takes over what a tool says, and returns whether that can be passed on.
+    fn reach(&mut self, done: f64, total: Option<f64>) -> bool {
+        let grown = self.last.is_none_or(|last| done > last);
+        if !done.is_finite() || !grown {
+            return false;
+        }
+        self.last = Some(done);
+        self.total = total.filter(|total| total.is_finite());
+        true
+    }
+
+    /// Returns what is a little more than the last.
+    fn step(&mut self) -> f64 {
+        let last = self.last.unwrap_or(0.0);
+        // Of a large number, that little is nothing.
+        let next = (last + STEP).max(last.next_up());
+        self.last = Some(next);
+        next
+    }
+}
+
+async fn next(events: &mut Option<Listener>) -> Event {
+    if let Some(listener) = events {
+        if let Some(numbered) = listener.next().await {
+            return numbered.event;
+        }
+        *events = None;
+    }
+    pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_always_grows() {
+        let mut count = Count::default();
+        let beats = [count.step(), count.step()];
+        assert!(0.0 < beats[0] && beats[0] < beats[1] && beats[1] < 0.001);
+        assert!(count.reach(1.0, Some(4.0)));
+        assert!(!count.reach(1.0, Some(4.0)) && !count.reach(f64::NAN, None));
+        let beat = count.step();
+        assert!(1.0 < beat && beat < 1.001);
+        assert_eq!(count.total, Some(4.0));
+        assert!(count.reach(2.0, Some(f64::INFINITY)));
+        assert_eq!(count.total, None);
+        assert!(count.reach(1e300, None) && count.step() > 1e300);
+    }
+}
