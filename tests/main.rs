@@ -74,3 +74,6 @@ mod observability;
 
 /// The invariants of ARCHITECTURE.md.
 mod tidy;
+
+/// MCP, over pipes and over HTTP.
+mod mcp;

@@ -1,0 +1,90 @@
+//! What ends a call, and what does not.
+
+use super::*;
+use crate::harness::{until, until_dead};
+
+#[tokio::test]
+async fn a_cancelled_request_ends_guest_and_process() {
+    let mut client = Pipes::initialized(&[]).await;
+    let mut params = execute("echo $$ > pid; sleep 1000 & exec sleep 1000");
+    params["_meta"] = json!({ "io.toolhost/call": "call_1" });
+    let id = client.begin("tools/call", params).await;
+    let pid = client.pid("pid").await;
+    let params = json!({ "requestId": id, "reason": "the user pressed a key" });
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
+        .await;
+    until_dead(pid).await;
+    // Nothing of it is left, and its name is taken.
+    let mut again = execute("echo > ran");
+    again["_meta"] = json!({ "io.toolhost/call": "call_1" });
+    let again = client.request("tools/call", again).await;
+    assert_eq!(again["error"]["data"]["code"], "input_mismatch", "{again}");
+    let rest = client.end().await;
+    assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_ends_a_call_without_a_name() {
+    let http = Http::start().await;
+    let call = http.send(
+        "tools/call",
+        execute("echo $$ > pid; exec sleep 1000"),
+        json!({}),
+    );
+    let pid = tokio::select! {
+        _ = call => panic!("it has no end"),
+        pid = pid(&http.setup.root().join("pid")) => pid,
+    };
+    until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn a_lost_connection_detaches_from_a_call_with_a_name() {
+    let http = Http::start().await;
+    let command =
+        "echo $$ > pid; echo x >> counter; until [ -e go ]; do sleep 0.01; done; cat counter";
+    let named = json!({ "io.toolhost/call": "call_1", "io.toolhost/chat": "c" });
+    let call = http.send("tools/call", execute(command), named.clone());
+    tokio::select! {
+        _ = call => panic!("it has no end yet"),
+        _ = pid(&http.setup.root().join("pid")) => {}
+    }
+    // The server has noticed that the client is gone once nothing but the ledger holds on to the call.
+    let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
+    let standing = http.host().standing(&chat, &id);
+    assert!(
+        matches!(standing, Some(toolhost::call::Standing::Live { .. })),
+        "{standing:?}"
+    );
+    std::fs::write(http.setup.root().join("go"), "").unwrap();
+    let reply = http.request("tools/call", execute(command), named).await;
+    assert_eq!(
+        reply["result"]["structuredContent"]["output"], "x\n",
+        "{reply}"
+    );
+    assert_eq!(reply["result"]["_meta"]["io.toolhost/state"], "finished");
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_ends_its_calls_without_a_name() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": execute("echo $$ > pid; exec sleep 1000") });
+    let stream = http.within(&session, &message).await;
+    let pid = pid(&http.setup.root().join("pid")).await;
+    // A stream that is lost can be resumed within a session, so that ends nothing.
+    drop(stream);
+    assert!(crate::harness::is_alive(pid));
+    let ended = http
+        .server
+        .request(reqwest::Method::DELETE, "/mcp")
+        .header("mcp-session-id", &session)
+        .send();
+    assert!(ended.await.unwrap().status().is_success());
+    until_dead(pid).await;
+    until("no call runs", || {
+        (http.host().running_calls() == 0).then_some(())
+    })
+    .await;
+}

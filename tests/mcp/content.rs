@@ -1,0 +1,105 @@
+//! Every kind of content that a plugin can reply with, on the wire.
+
+use super::*;
+use crate::guest::{component, options};
+
+/// A guest that replies with one part of each kind.
+struct Guest {
+    code: String,
+    data: Vec<u8>,
+    parts: usize,
+}
+
+/// Where it keeps them: strings, parts of 36 bytes, and the reply.
+const DATA: usize = 1024;
+const PARTS: usize = 512;
+const REPLY: usize = 896;
+
+impl Guest {
+    /// Adds a part of this kind, whose fields are 32-bit numbers or strings.
+    fn part(&mut self, kind: usize, fields: &[Result<usize, &[u8]>]) {
+        let mut at = PARTS + 36 * self.parts;
+        let mut numbers = vec![kind];
+        for field in fields {
+            match *field {
+                Ok(number) => numbers.push(number),
+                Err(bytes) => {
+                    numbers.extend([DATA + self.data.len(), bytes.len()]);
+                    self.data.extend(bytes);
+                }
+            }
+        }
+        for number in numbers {
+            self.store(at, number);
+            at += 4;
+        }
+        self.parts += 1;
+    }
+
+    fn store(&mut self, at: usize, number: usize) {
+        self.code += &format!("(i32.store (i32.const {at}) (i32.const {number}))\n");
+    }
+
+    fn component(mut self) -> Vec<u8> {
+        self.store(REPLY + 4, PARTS);
+        self.store(REPLY + 8, self.parts);
+        let data: String = self
+            .data
+            .iter()
+            .map(|byte| format!("\\{byte:02x}"))
+            .collect();
+        let code = &self.code;
+        let text = format!(
+            "(data (i32.const {DATA}) \"{data}\")\n(func $attack (result i32)\n{code}(i32.const {REPLY}))"
+        );
+        component("kinds", text)
+    }
+}
+
+#[tokio::test]
+async fn every_kind_arrives() {
+    let mut guest = Guest {
+        code: String::new(),
+        data: Vec::new(),
+        parts: 0,
+    };
+    let (some, none) = (Ok(1), Ok(0));
+    guest.part(0, &[Err(b"hi")]);
+    guest.part(1, &[Err(br#"{"b": 1, "a": [2]}"#)]);
+    guest.part(2, &[Err(b"image/png"), Err(b"\x89PNG")]);
+    guest.part(3, &[Err(b"audio/wav"), Err(b"RIFF")]);
+    guest.part(
+        4,
+        &[
+            Err(b"x://a/note"),
+            some,
+            Err(b"text/markdown"),
+            some,
+            Err(b"# a"),
+        ],
+    );
+    guest.part(4, &[Err(b"x://a/link"), none, none, none, none]);
+    let bytes = guest.component();
+    let setup = Setup::with(|builder| builder.plugin(bytes, options("kinds"))).await;
+    let http = Http::of(setup).await;
+    let params = json!({ "name": "t", "arguments": {} });
+    let expected = json!([
+        { "type": "text", "text": "hi" },
+        { "type": "text", "text": r#"{"b": 1, "a": [2]}"# },
+        { "type": "image", "data": "iVBORw==", "mimeType": "image/png" },
+        { "type": "audio", "data": "UklGRg==", "mimeType": "audio/wav" },
+        { "type": "resource", "resource": { "uri": "x://a/note", "mimeType": "text/markdown", "text": "# a" } },
+        { "type": "resource_link", "uri": "x://a/link", "name": "link" },
+    ]);
+    let session = http.session().await;
+    for reply in [
+        http.request("tools/call", params.clone(), json!({})).await,
+        http.ask(&session, "tools/call", params).await,
+    ] {
+        assert_eq!(reply["result"]["content"], expected, "{reply}");
+        assert_eq!(
+            reply["result"]["structuredContent"],
+            json!({ "b": 1, "a": [2] })
+        );
+    }
+}
