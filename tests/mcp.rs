@@ -150,7 +150,7 @@ impl Pipes {
 
     /// Waits for the pid that a command wrote into this file.
     async fn pid(&self, name: &str) -> u32 {
-        pid(&self.workspace.path().join(name)).await
+        pid(self.workspace.path().join(name)).await
     }
 
     /// Closes the pipe to the program, and returns what else it says until it ends by itself.
@@ -165,8 +165,8 @@ impl Pipes {
     }
 }
 
-async fn pid(path: &Path) -> u32 {
-    file(path).await.trim().parse().unwrap()
+async fn pid(path: impl AsRef<Path>) -> u32 {
+    file(path.as_ref()).await.trim().parse().unwrap()
 }
 
 /// A server and how MCP clients reach it.

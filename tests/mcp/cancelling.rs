@@ -34,7 +34,7 @@ async fn a_lost_connection_ends_a_call_without_a_name() {
     );
     let pid = tokio::select! {
         _ = call => panic!("it has no end"),
-        pid = pid(&http.setup.root().join("pid")) => pid,
+        pid = pid(http.setup.root().join("pid")) => pid,
     };
     until_dead(pid).await;
 }
@@ -48,7 +48,7 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     let call = http.send("tools/call", execute(command), named.clone());
     tokio::select! {
         _ = call => panic!("it has no end yet"),
-        _ = pid(&http.setup.root().join("pid")) => {}
+        _ = pid(http.setup.root().join("pid")) => {}
     }
     // The server has noticed that the client is gone once nothing but the ledger holds on to the call.
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
@@ -72,7 +72,7 @@ async fn the_end_of_a_session_ends_its_calls_without_a_name() {
     let session = http.session().await;
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": execute("echo $$ > pid; exec sleep 1000") });
     let stream = http.within(&session, &message).await;
-    let pid = pid(&http.setup.root().join("pid")).await;
+    let pid = pid(http.setup.root().join("pid")).await;
     // A stream that is lost can be resumed within a session, so that ends nothing.
     drop(stream);
     assert!(crate::harness::is_alive(pid));

@@ -122,7 +122,7 @@ async fn progress_of_a_call_is_passed_on_and_always_grows() {
         json!({ "progressToken": "p", "io.toolhost/call": "call_1", "io.toolhost/chat": "c" });
     let call = http.send("tools/call", execute(command), meta);
     let told = async {
-        pid(&http.setup.root().join("pid")).await;
+        pid(http.setup.root().join("pid")).await;
         let publish = |call: &str, done: f64| {
             let event = Event::Progress {
                 call: call.parse().unwrap(),

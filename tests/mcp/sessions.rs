@@ -14,7 +14,7 @@ async fn a_session_is_a_chat_and_ends_with_it() {
         .as_str()
         .unwrap();
     assert!(chat.starts_with("mcp-"), "{started}");
-    let pid = pid(&http.setup.root().join("pid")).await;
+    let pid = pid(http.setup.root().join("pid")).await;
     let list = json!({ "name": "process_list", "arguments": {} });
     let listed = http.ask(&one, "tools/call", list.clone()).await;
     assert_eq!(
@@ -34,7 +34,7 @@ async fn a_session_is_a_chat_and_ends_with_it() {
 
     let delete = http.server.request(reqwest::Method::DELETE, "/mcp");
     let deleted = delete.header("mcp-session-id", &one).send().await.unwrap();
-    assert!(deleted.status().is_success());
+    assert_eq!(deleted.status(), 204);
     until_dead(pid).await;
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     assert_eq!(http.within(&one, &ping).await.status(), 404);
@@ -106,7 +106,7 @@ async fn a_lost_stream_is_resumed() {
     let first = String::from_utf8(first.to_vec()).unwrap();
     let id = first.lines().find_map(|line| line.strip_prefix("id:"));
     let id = id.unwrap_or_else(|| panic!("{first}")).trim().to_owned();
-    pid(&http.setup.root().join("pid")).await;
+    pid(http.setup.root().join("pid")).await;
     drop(stream);
     let resumed = http
         .server

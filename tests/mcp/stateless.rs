@@ -36,6 +36,7 @@ async fn what_is_no_message_gets_an_error() {
         ("\u{0}", -32700),
         ("[]", -32600),
         ("7", -32600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
     ] {
         let request = http.server.request(reqwest::Method::POST, "/mcp");
         let request = request

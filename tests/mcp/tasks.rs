@@ -77,7 +77,7 @@ async fn a_task_can_be_cancelled() {
         .request("tools/call", execute(WAITS), tasks(json!({})))
         .await;
     let id = reply["result"]["taskId"].as_str().unwrap();
-    let pid = pid(&http.setup.root().join("pid")).await;
+    let pid = pid(http.setup.root().join("pid")).await;
     let answer = http
         .request(
             "tasks/update",

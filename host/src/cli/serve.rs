@@ -12,7 +12,7 @@ use super::{Common, files, oversight, plugins};
 use crate::call::Durability;
 use crate::config::{Config, Watcher};
 use crate::host::{Host, PluginSet};
-use crate::server::{Listen, Surfaces};
+use crate::server::{Listen, McpOptions, Surfaces};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -40,6 +40,16 @@ pub(super) struct Options {
         default_value = "host"
     )]
     durability: Durability,
+    /// The longest that a call over MCP waits for its command before it replies that this is running; clients give up by
+    /// themselves
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "TOOLHOST_MCP_MAX_WAIT",
+        default_value = "100s",
+        value_parser = humantime::parse_duration
+    )]
+    mcp_max_wait: Duration,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -74,7 +84,10 @@ pub(super) async fn run(
         });
         let host = host.await?;
         watcher = follow(&config, &host, plugins).await;
-        let surfaces = Surfaces::from(host);
+        let surfaces = Surfaces::from(host).with_mcp(McpOptions {
+            max_wait: options.mcp_max_wait,
+            ..McpOptions::default()
+        });
         Ok(if options.agent_api {
             surfaces.with_agent()
         } else {

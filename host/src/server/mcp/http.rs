@@ -1,12 +1,14 @@
 //! MCP as streamable HTTP, behind the tokens and the checks of `Host` and `Origin` that all routes have.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -14,8 +16,8 @@ use http_body_util::{BodyExt, Full};
 use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
-use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -55,13 +57,6 @@ impl std::fmt::Debug for Mcp {
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
-}
-
-/// What must be known of a message before `rmcp` gets it.
-#[derive(Debug, Deserialize)]
-struct Envelope {
-    #[serde(default)]
-    method: Option<String>,
 }
 
 impl Mcp {
@@ -126,7 +121,7 @@ impl Mcp {
             }
         }
         let is_new = session.is_none();
-        let is_post = parts.method == Method::POST;
+        let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
         let request = Request::from_parts(parts.clone(), body);
         let body = match is_post {
             true => match body::read(request).await {
@@ -140,20 +135,33 @@ impl Mcp {
             false => Bytes::new(),
         };
         if is_post {
-            match serde_json::from_slice::<Envelope>(&body) {
-                Ok(message) if message.method.as_deref() == Some("initialize") => {
-                    if is_new && self.sessions.is_full() {
+            // A map takes no array, as batches were.
+            match serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) {
+                Ok(message) => {
+                    let method = message.get("method").map(|method| method.get());
+                    if is_new && method == Some("\"initialize\"") && self.sessions.is_full() {
                         return Ok(full());
                     }
                 }
-                Ok(_) => {}
-                Err(error) => return Ok(broken(&error)),
+                Err(error) => return Ok(broken(error.is_data(), &error)),
             }
         }
+        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+            let kind = kind.as_bytes().to_ascii_lowercase();
+            kind.starts_with(b"application/json")
+        });
         // Only of requests: the stream of a session has no end of its own.
         let reply = is_post.then(|| self.replies.token());
         let request = Request::from_parts(parts, Full::new(body));
-        let response = service.handle(request).await;
+        let mut response = service.handle(request).await;
+        if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // So it is said there that what was JSON is no message.
+            return Ok(broken(true, &"it is no message"));
+        }
+        if is_delete && response.status() == StatusCode::ACCEPTED {
+            // It has ended, which clients want to hear: some take "accepted" for a failure.
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
         Ok(response.map(|body| {
             Body::new(body.map_frame(move |frame| {
                 let _reply = &reply;
@@ -179,14 +187,14 @@ fn full() -> Response {
     response
 }
 
-/// The body is no message.
-fn broken(error: &serde_json::Error) -> Response {
-    let (code, text) = match error.classify() {
-        serde_json::error::Category::Data => (
+/// The body is no message, although it may be JSON.
+fn broken(is_json: bool, error: &impl Display) -> Response {
+    let (code, text) = match is_json {
+        true => (
             ErrorCode::INVALID_REQUEST,
             "the body is not one message of JSON-RPC 2.0".to_owned(),
         ),
-        _ => (
+        false => (
             ErrorCode::PARSE_ERROR,
             format!("the body is not valid JSON: {error}"),
         ),

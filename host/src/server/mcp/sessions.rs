@@ -332,3 +332,34 @@ impl Drop for Place<'_> {
         self.0.open().places -= 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::FilesGrant;
+
+    #[tokio::test]
+    async fn sessions_are_bounded_and_found_when_nobody_uses_them() {
+        let workspace = tempfile::tempdir().unwrap();
+        let builder = Host::builder(workspace.path()).without_shell();
+        let host = builder.files(FilesGrant::None).start().await.unwrap();
+        let shared = Shared(Arc::new(Sessions::with(host, 2, Duration::ZERO)));
+        let sessions = &shared.0;
+        let (one, _transport) = shared.create_session().await.unwrap();
+        let (other, _transport) = shared.create_session().await.unwrap();
+        assert!(sessions.is_full());
+        let third = shared.create_session().await;
+        assert!(matches!(third, Err(SessionError::Full)));
+
+        let held = Held::new(sessions, &one);
+        assert_eq!(sessions.look(), (vec![Arc::clone(&other)], true));
+        drop(held);
+        let (idle, more) = sessions.look();
+        assert_eq!((idle.len(), more), (2, false));
+        shared.close_session(&other).await.unwrap();
+        // A second time, it is no failure: the client and the server may end it at once.
+        shared.close_session(&other).await.unwrap();
+        assert_eq!(sessions.look().0, [one]);
+        shared.create_session().await.unwrap();
+    }
+}
