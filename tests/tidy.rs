@@ -197,11 +197,11 @@ fn guests_know_the_contract_and_no_host() {
     }
     let manifest =
         |krate: &str| std::fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap();
-    for guest in ["edit", "files", "sdk", "shell", "view"] {
+    for guest in ["conformance", "edit", "files", "sdk", "shell", "view"] {
         let manifest = manifest(&format!("guest-tools/{guest}"));
         assert!(!manifest.contains("wasmtime"), "{guest}");
     }
-    for guest in ["toolhost-files", "toolhost-shell"] {
+    for guest in ["toolhost-conformance", "toolhost-files", "toolhost-shell"] {
         assert!(
             !manifest("host").contains(guest),
             "the host has the bytes of a guest, not its code"

@@ -15,14 +15,16 @@ use std::process::{Command, ExitCode};
 const TARGET: &str = "wasm32-wasip2";
 
 /// Each guest, and the constant of `lib.rs` that is its bytes.
-const GUESTS: [(&str, &str); 2] = [
+const GUESTS: [(&str, &str); 3] = [
     ("toolhost-shell", "SHELL_COMPONENT"),
     ("toolhost-files", "FILES_COMPONENT"),
+    ("toolhost-conformance", "CONFORMANCE_COMPONENT"),
 ];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "build.rs",
+    "../conformance",
     "../edit",
     "../files",
     "../sdk",

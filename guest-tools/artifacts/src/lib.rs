@@ -9,3 +9,8 @@ pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));
 ///
 /// It needs the grant `files`.
 pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));
+
+/// The component of the tools that MCP's conformance suite calls. It is for tests: who does not name it does not embed it.
+///
+/// It needs no grant.
+pub const CONFORMANCE: &[u8] = include_bytes!(env!("CONFORMANCE_COMPONENT"));
