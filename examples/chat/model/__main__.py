@@ -1,0 +1,79 @@
+"""A model that follows a script, behind the APIs of OpenAI and Anthropic: `python3 examples/chat/model script.json`.
+
+It needs no key and no internet, and nothing but Python's standard library. It checks what it is sent, and answers 400 with
+the reason if that is not what a provider would accept or what the script expects.
+"""
+
+import argparse
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from dialects import DIALECTS
+from script import Refused, Script
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    script: Script
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        dialect = DIALECTS.get(self.path.split("?")[0])
+        if dialect is None:
+            return self.refuse(404, f"there is no {self.path}; there are {', '.join(DIALECTS)}")
+        try:
+            if not any(self.headers.get(key) for key in dialect.keys):
+                raise Refused(f"the request has no key ({' or '.join(dialect.keys)}); any will do")
+            request = json.loads(body)
+            tools, conversation = dialect.read(request)
+            said = self.script.next(tools, conversation, dialect.prefix)
+        except Refused as refusal:
+            return self.refuse(400, str(refusal))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return self.refuse(400, f"the request is not what {self.path} takes: {error!r}")
+        if not request.get("stream"):
+            return self.answer(200, dialect.write(request, said))
+        if dialect.stream is None:
+            return self.refuse(400, f"{self.path} does not stream here")
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        for event, data in dialect.stream(request, said):
+            line = f"event: {event}\n" if event else ""
+            self.wfile.write(f"{line}data: {data}\n\n".encode())
+
+    def refuse(self, status: int, reason: str):
+        print(f"{status}: {reason}", file=sys.stderr, flush=True)
+        error = {"type": "invalid_request_error", "message": reason}
+        self.answer(status, {"type": "error", "error": error})
+
+    def answer(self, status: int, body: dict):
+        body = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A model that follows a script.")
+    parser.add_argument("script", help="a JSON file; see examples/chat/README.md")
+    parser.add_argument("--port", type=int, default=8321, help="0 takes a free one")
+    arguments = parser.parse_args()
+    with open(arguments.script, encoding="utf-8") as file:
+        Handler.script = Script(json.load(file)["turns"])
+    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
+    print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+main()

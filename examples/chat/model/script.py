@@ -1,0 +1,107 @@
+"""What the model of the examples says, turn by turn, and what it wants to have been told by then."""
+
+import json
+import re
+from dataclasses import dataclass
+
+
+class Refused(Exception):
+    """The request is not what the script expects; the text says what is wrong."""
+
+
+@dataclass
+class Call:
+    """A tool that the model asks for."""
+
+    id: str
+    tool: str
+    arguments: dict
+
+
+@dataclass
+class Said:
+    """One turn of the model: a text, calls, or both."""
+
+    text: str
+    calls: list[Call]
+
+
+@dataclass
+class Told:
+    """What became of a call."""
+
+    id: str
+    text: str
+
+
+class Script:
+    """A list of turns, read from a JSON file."""
+
+    def __init__(self, turns: list[dict]):
+        self.turns = turns
+
+    def next(self, tools: set[str], conversation: list, prefix: str) -> Said:
+        """Returns what the model says to a conversation, which is the turns so far with what was told in between.
+
+        The ids of calls begin with `prefix`, as those of the provider do.
+        """
+        results = {}
+        said = None
+        for number, (turn, results_of_turn) in enumerate(exchanges(conversation), start=1):
+            said = self.turn(number, prefix, results)
+            if turn.calls != said.calls:
+                raise Refused(f"turn {number} was {said.calls}, and comes back as {turn.calls}")
+            expected, got = [call.id for call in said.calls], [told.id for told in results_of_turn]
+            if sorted(expected) != sorted(got):
+                raise Refused(f"turn {number} needs results of {expected}, and got those of {got}")
+            names = {call["id"]: call.get("as", call["id"]) for call in self.raw_calls(number, prefix)}
+            results.update({names[told.id]: told.text for told in results_of_turn})
+        number = sum(isinstance(item, Said) for item in conversation) + 1
+        if number > len(self.turns):
+            raise Refused(f"the script ends after {len(self.turns)} turns")
+        said = self.turn(number, prefix, results)
+        for call in said.calls:
+            if call.tool not in tools:
+                raise Refused(f"the script needs the tool {call.tool}; there are {sorted(tools)}")
+        return said
+
+    def raw_calls(self, number: int, prefix: str) -> list[dict]:
+        calls = self.turns[number - 1].get("calls", [])
+        return [{**call, "id": f"{prefix}_{number}_{index}"} for index, call in enumerate(calls, start=1)]
+
+    def turn(self, number: int, prefix: str, results: dict) -> Said:
+        if number > len(self.turns):
+            raise Refused(f"the script ends after {len(self.turns)} turns")
+        calls = [Call(call["id"], call["tool"], call["arguments"]) for call in self.raw_calls(number, prefix)]
+        return Said(filled(self.turns[number - 1].get("text", ""), results), calls)
+
+
+def exchanges(conversation: list):
+    """Pairs each turn of the model with the results that follow it."""
+    pairs = []
+    for item in conversation:
+        if isinstance(item, Said):
+            pairs.append((item, []))
+        elif pairs:
+            pairs[-1][1].append(item)
+        else:
+            raise Refused(f"there is a result of {item.id}, which nobody has asked for")
+    return pairs
+
+
+def filled(text: str, results: dict) -> str:
+    """Replaces `{name.field}` by that field of the result of the call of that name."""
+
+    def value(match: re.Match) -> str:
+        name, *path = match[1].split(".")
+        if name not in results:
+            raise Refused(f"there is no result of {name} yet")
+        found = results[name]
+        for field in path:
+            try:
+                found = (json.loads(found) if isinstance(found, str) else found)[field]
+            except (ValueError, KeyError, TypeError):
+                raise Refused(f"the result of {name} has no {field}: {results[name]}") from None
+        return str(found)
+
+    return re.sub(r"\{(\w+(?:\.\w+)*)\}", value, text)

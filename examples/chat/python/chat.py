@@ -1,0 +1,58 @@
+"""A chat with tools: the model asks for calls, Toolhost runs them, and so on until the model has an answer.
+
+Keys and addresses are in the variables that the SDKs read (OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY,
+ANTHROPIC_BASE_URL) and in TOOLHOST_URL and TOOLHOST_TOKEN. Ctrl-C cancels the call that runs.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import uuid
+
+from providers import PROVIDERS
+from toolhost import Refused, Toolhost, text_of
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="A chat with tools.")
+    parser.add_argument("prompt")
+    parser.add_argument("--provider", choices=PROVIDERS, default="openai")
+    parser.add_argument("--model", default="scripted")
+    parser.add_argument("--chat", default=f"chat-{uuid.uuid4()}", help="the scope of processes, and of call ids")
+    arguments = parser.parse_args()
+
+    # Also where whoever started this ignores it, as shells do in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    url = os.environ.get("TOOLHOST_URL", "http://127.0.0.1:7411")
+    toolhost = Toolhost(url, os.environ["TOOLHOST_TOKEN"], arguments.chat)
+    provider = PROVIDERS[arguments.provider]
+    chat = provider(arguments.model, toolhost.tools(provider.dialect))
+
+    chat.user(arguments.prompt)
+    while True:
+        text, calls = chat.ask()
+        if text:
+            print(text)
+        if not calls:
+            return 0
+        results = []
+        for call in calls:
+            print(f"[{call.tool} {call.arguments}]", file=sys.stderr)
+            try:
+                reply = toolhost.call(call.id, call.tool, call.arguments)
+                results.append((call, text_of(reply), reply["is_error"]))
+            except Refused as refused:
+                if refused.code != "unknown_tool":
+                    raise
+                results.append((call, str(refused), True))
+            except KeyboardInterrupt:
+                # Without this the call would go on: a client that goes away only detaches.
+                toolhost.cancel(call.id)
+                print(f"cancelled {call.id}", file=sys.stderr)
+                return 130
+        chat.results(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+//! Toolhost inside of another program: calls of one chat, what is heard of them, and one that is cancelled.
+//!
+//! `cargo run -p toolhost --example embedding -- WORKSPACE STATE_DIR`
+
+#![allow(
+    clippy::print_stdout,
+    reason = "what a program prints is its own business"
+)]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use toolhost::call::{Cancelled, State};
+use toolhost::events::Event;
+use toolhost::{Arguments, CallId, ChatId, Format, Host, Request};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(workspace), Some(state)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: embedding WORKSPACE STATE_DIR".into());
+    };
+    // Without a state directory the plugins are compiled at every start, which takes seconds. A program that ships beside
+    // `toolhost` adds `.spawner(Spawner::start(path_of_toolhost)?)`: then nothing that a command starts outlives its end.
+    let host = Host::builder(workspace).state_dir(state).start().await?;
+    let chat: ChatId = "support-42".parse()?;
+
+    // What the model is told of the tools, in the dialect of its provider.
+    let tools = Format::Anthropic.render(&host.tools());
+    println!("tools: {}", tools.as_array().map_or(0, Vec::len));
+
+    // A call runs once, however often it is asked for.
+    let greet = request(&chat, "call_1", r#"{"command":"echo hello | tee -a log"}"#)?;
+    let outcome = host.call(greet.clone()).await?;
+    match &outcome.result {
+        Ok(reply) => println!(
+            "reply: {}",
+            reply.structured().map_or("none", |json| json.get())
+        ),
+        Err(error) => println!("error: {error}"),
+    }
+    let again = host.call(greet).await?;
+    println!("asked again: the same is {}", Arc::ptr_eq(&outcome, &again));
+
+    // A call that takes long: whoever listens to the chat hears when it runs.
+    let mut events = host.events().listen(&chat, None);
+    let wait = request(
+        &chat,
+        "call_2",
+        r#"{"command":"sleep 1000","timeout":"1h"}"#,
+    )?;
+    let waiting = tokio::spawn({
+        let (host, wait) = (host.clone(), wait.clone());
+        async move { host.call(wait).await }
+    });
+    while let Some(heard) = events.next().await {
+        if let Event::Call { call, state, .. } = heard.event
+            && call == wait.id
+            && state == State::Running
+        {
+            println!("heard: {call} runs");
+            break;
+        }
+    }
+
+    // Cancelling ends the command as well. The caller who waits gets what there was by then.
+    match host.cancel(&chat, &wait.id).await? {
+        Cancelled::Ended(outcome) => println!("cancelled: {:?}", outcome.state()),
+        other => println!("cancelled: {other:?}"),
+    }
+    println!("waiting: {:?}", waiting.await??.state());
+
+    // Processes in the background would go on until here.
+    host.shutdown().await;
+    Ok(())
+}
+
+fn request(chat: &ChatId, id: &str, arguments: &str) -> Result<Request, Box<dyn Error>> {
+    let id: CallId = id.parse()?;
+    let arguments = Arguments::parse(arguments)?;
+    Ok(Request::new(chat.clone(), id, "execute", arguments))
+}
