@@ -72,6 +72,9 @@ mod cli;
 /// Log lines, metrics and traces.
 mod observability;
 
+/// Programs that use Toolhost: the examples, and the official clients of MCP.
+mod clients;
+
 /// The invariants of ARCHITECTURE.md.
 mod tidy;
 

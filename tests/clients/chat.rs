@@ -1,0 +1,159 @@
+//! The chats of `examples/chat`: with a model that follows a script, over a connection that fails.
+
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::unreliable::Unreliable;
+use super::*;
+use crate::harness::{file, until_dead};
+
+/// A chat in some language.
+struct Example {
+    interpreter: PathBuf,
+    program: PathBuf,
+    /// Where the program was built.
+    _built: Option<tempfile::TempDir>,
+}
+
+impl Example {
+    /// The one in Python. `None`: what it needs was not installed.
+    fn python() -> Option<Self> {
+        Some(Self {
+            interpreter: prepared("python")?.join("bin/python"),
+            program: root().join("examples/chat/python/chat.py"),
+            _built: None,
+        })
+    }
+
+    /// The one in TypeScript, built. `None`: what it needs was not installed.
+    async fn typescript() -> Option<Self> {
+        let modules = prepared("typescript")?.join("node_modules");
+        let sources = scripts(&modules, "examples/chat/typescript");
+        let mut tsc = clean(modules.join(".bin/tsc"));
+        tsc.current_dir(sources.path());
+        let output = run(tsc).await;
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}");
+        Some(Self {
+            interpreter: "node".into(),
+            program: sources.path().join("dist/chat.js"),
+            _built: Some(sources),
+        })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = clean(&self.interpreter);
+        command.arg(&self.program);
+        command
+    }
+}
+
+/// The model, with a script.
+fn model(script: &Path) -> (Running, String) {
+    let mut command = clean("python3");
+    command.arg(root().join("examples/chat/model")).arg(script);
+    command.args(["--port", "0"]);
+    listening(command)
+}
+
+fn addresses(command: &mut Command, model: &str, toolhost: &str) {
+    command
+        .env("OPENAI_API_KEY", "none")
+        .env("OPENAI_BASE_URL", format!("{model}/v1"))
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("ANTHROPIC_BASE_URL", model)
+        .env("TOOLHOST_URL", toolhost)
+        .env("TOOLHOST_TOKEN", TOKEN);
+}
+
+/// A model writes a note and reads it, once with each provider.
+async fn writes_a_note(example: Example, providers: &[&str]) {
+    let workspace = tempfile::tempdir().unwrap();
+    let serving = serving(workspace.path(), &[]);
+    let (_model, model) = model(&root().join("examples/chat/script.json"));
+    for provider in providers {
+        let proxy = Unreliable::before(&serving.url).await;
+        let mut command = example.command();
+        addresses(&mut command, &model, &proxy.url);
+        command.args(["--provider", provider, "Write a note."]);
+        let output = run(command).await;
+        let lines: Vec<_> = printed(&output)
+            .lines()
+            .filter(|line| !line.is_empty())
+            .collect();
+        // The command adds a line: had it run twice, there would be two.
+        let expected = [
+            "I will write the note.",
+            "Lines in the note: 1",
+            "read_file says: 1\thello from the workspace",
+        ];
+        assert_eq!(lines, expected, "{provider}");
+        let note = workspace.path().join("note.txt");
+        let text = std::fs::read_to_string(&note).unwrap();
+        assert_eq!(text, "hello from the workspace\n", "{provider}");
+        // Two calls, of which one was asked for three times.
+        assert_eq!(proxy.calls(), 4, "{provider}");
+        std::fs::remove_file(note).unwrap();
+    }
+}
+
+/// Ctrl-C ends the command that runs.
+async fn is_interrupted(example: Example) {
+    let mut command = example.command();
+    let workspace = tempfile::tempdir().unwrap();
+    let script = workspace.path().join("script.json");
+    let call = serde_json::json!({
+        "tool": "execute",
+        "arguments": { "command": "echo $$ > pid; exec sleep 1000", "timeout": "1h" },
+    });
+    let turns = serde_json::json!({ "turns": [{ "calls": [call] }] });
+    std::fs::write(&script, turns.to_string()).unwrap();
+    let serving = serving(workspace.path(), &[]);
+    let (_model, model) = model(&script);
+    addresses(&mut command, &model, &serving.url);
+    command.arg("Sleep.").stderr(Stdio::piped());
+    let mut chat = Running(command.spawn().unwrap());
+    let pid = file(&workspace.path().join("pid")).await;
+    let pid: u32 = pid.trim().parse().unwrap();
+
+    let id = Pid::from_raw(i32::try_from(chat.0.id()).unwrap());
+    kill(id, Signal::SIGINT).unwrap();
+    let status = until("the chat ends", || chat.0.try_wait().unwrap()).await;
+    let mut said = String::new();
+    let mut stderr = chat.0.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    assert_eq!(status.code(), Some(130), "{said}");
+    assert!(said.ends_with("cancelled call_1_1\n"), "{said}");
+    until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn a_chat_in_python() {
+    if let Some(example) = Example::python() {
+        let providers = ["openai", "openai-responses", "anthropic"];
+        writes_a_note(example, &providers).await;
+    }
+}
+
+#[tokio::test]
+async fn a_chat_in_typescript() {
+    if let Some(example) = Example::typescript().await {
+        writes_a_note(example, &["openai", "anthropic"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_chat_in_python_is_interrupted() {
+    if let Some(example) = Example::python() {
+        is_interrupted(example).await;
+    }
+}
+
+#[tokio::test]
+async fn a_chat_in_typescript_is_interrupted() {
+    if let Some(example) = Example::typescript().await {
+        is_interrupted(example).await;
+    }
+}

@@ -1,0 +1,35 @@
+//! `examples/embedding`, which `cargo test` builds.
+
+use super::*;
+use crate::harness::state_dir;
+
+#[tokio::test]
+async fn a_program_embeds_the_library() {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().unwrap().join("../examples/embedding");
+    if !program.exists() {
+        eprintln!("skipped: it is built by `cargo build -p toolhost --example embedding`");
+        return;
+    }
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = clean(program);
+    command.arg(workspace.path()).arg(state_dir().join("state"));
+    let output = run(command).await;
+    let lines: Vec<_> = printed(&output).lines().collect();
+    let [tools, reply, rest @ ..] = lines.as_slice() else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(*tools, "tools: 7");
+    let reply: serde_json::Value =
+        serde_json::from_str(reply.strip_prefix("reply: ").unwrap()).unwrap();
+    assert_eq!(reply["output"], "hello\n");
+    let expected = [
+        "asked again: the same is true",
+        "heard: call_2 runs",
+        "cancelled: Cancelled",
+        "waiting: Cancelled",
+    ];
+    assert_eq!(rest, expected);
+    let log = std::fs::read_to_string(workspace.path().join("log")).unwrap();
+    assert_eq!(log, "hello\n", "the command ran twice");
+}
