@@ -45,6 +45,11 @@ impl Read {
     pub(super) fn into_held(self) -> Held {
         self.held
     }
+
+    /// Returns the bytes, and what counts them.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Held) {
+        (self.bytes, self.held)
+    }
 }
 
 /// Reads the body of a request, of at most this many bytes.

@@ -57,7 +57,7 @@ pub(super) fn unknown_task() -> ErrorData {
 pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult, ErrorData> {
     let word = word(refused);
     match refused {
-        Refused::Busy(_) | Refused::Quarantined { .. } => {
+        Refused::Busy(_) | Refused::Quarantined { .. } | Refused::Unrecorded(_) => {
             Ok(reply::refusal(word, refused.retry_after(), refused))
         }
         Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused.to_string())),
@@ -73,6 +73,7 @@ fn word(refused: &Refused) -> &'static str {
         Refused::Gone => "gone",
         Refused::Busy(_) => "busy",
         Refused::Quarantined { .. } => "quarantined",
+        Refused::Unrecorded(_) => "unrecorded",
         Refused::Closed => "shutting_down",
     }
 }

@@ -25,7 +25,7 @@ use super::handler::Handler;
 use super::sessions::{Sessions, Shared};
 use super::{McpOptions, errors};
 use crate::host::Host;
-use crate::server::body::{self, BodyError};
+use crate::server::body;
 use crate::server::problem::Problem;
 use crate::server::{Principal, Scope};
 
@@ -123,16 +123,14 @@ impl Mcp {
         let is_new = session.is_none();
         let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
         let request = Request::from_parts(parts.clone(), body);
-        let body = match is_post {
-            true => match body::read(request).await {
-                Ok(body) => body,
-                Err(BodyError::Refused(rejection)) => return Ok(rejection.into_response()),
-                Err(error @ BodyError::Slow) => {
-                    let status = StatusCode::REQUEST_TIMEOUT;
-                    return Err(Problem::new(status, "slow_body", error.to_string()));
-                }
-            },
-            false => Bytes::new(),
+        // Its bytes count until the reply begins.
+        let (body, _held) = match is_post {
+            true => {
+                let read = body::read(request, super::lines::MAX_LINE).await?;
+                let (bytes, held) = read.into_parts();
+                (Bytes::from(bytes), Some(held))
+            }
+            false => (Bytes::new(), None),
         };
         if is_post {
             // A map takes no array, as batches were.

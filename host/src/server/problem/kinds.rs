@@ -60,6 +60,12 @@ pub(in crate::server) const KINDS: &[Kind] = &[
     ),
     kind(
         403,
+        "bounded_token",
+        "The token is only for some chats or tools",
+        "this token is for some chats or tools only, and this concerns all of them",
+    ),
+    kind(
+        403,
         "foreign_host",
         "The server is not known by this name",
         "the host \"evil.example\" is not known here; `--allow-host` makes it known",
@@ -87,6 +93,12 @@ pub(in crate::server) const KINDS: &[Kind] = &[
         "unknown_call",
         "There is no such call",
         "there is no call \"call_7Qx\" in this chat",
+    ),
+    kind(
+        404,
+        "unknown_process",
+        "There is no such process",
+        "there is no process \"proc_7Qx\" in this chat",
     ),
     kind(
         404,
@@ -149,6 +161,12 @@ pub(in crate::server) const KINDS: &[Kind] = &[
         "1024 requests are under way, and no more are taken",
     ),
     kind(
+        429,
+        "too_many_sessions",
+        "There is no place for another session of MCP",
+        "there are too many sessions; end one, or use revision 2026-07-28, which needs none",
+    ),
+    kind(
         431,
         "large_headers",
         "The headers are too large",
@@ -166,6 +184,12 @@ pub(in crate::server) const KINDS: &[Kind] = &[
         "shutting_down",
         "The server is shutting down",
         "the host is shutting down",
+    ),
+    kind(
+        503,
+        "unrecorded",
+        "The call cannot be written down",
+        "the call cannot be written down, and does not run: no space left on device",
     ),
     kind(
         503,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::id::ChatId;
 use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
+use crate::server::body;
 use crate::server::problem::Problem;
 
 /// How many processes a list has unless the client says otherwise, and at most.
@@ -32,9 +33,8 @@ const MIN_PAGE: usize = 4;
 /// The longest time that a client may give a process to end, in milliseconds: an hour.
 const MAX_GRACE: u64 = 60 * 60 * 1000;
 
-/// The largest body, in bytes, and how long it may take to arrive.
+/// The largest body, in bytes.
 const MAX_BODY: usize = 4 << 10;
-const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// What stands for the bytes of an output as they are.
 const RAW: &str = "application/octet-stream";
@@ -45,14 +45,11 @@ const TOTAL: HeaderName = HeaderName::from_static("toolhost-output-total");
 const END: HeaderName = HeaderName::from_static("toolhost-output-end");
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
-    let signal = OpenApiRouter::default()
-        .routes(routes!(signal))
-        .layer(DefaultBodyLimit::max(MAX_BODY));
     OpenApiRouter::default()
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(output))
-        .merge(signal)
+        .routes(routes!(signal))
 }
 
 /// Which chat.
@@ -287,16 +284,8 @@ async fn signal(
 ) -> Result<Response, Problem> {
     let chat: ChatId = chat.parse()?;
     principal.require_chat(Scope::Call, &chat)?;
-    let body = tokio::time::timeout(BODY_TIME, axum::body::Bytes::from_request(request, &())).await;
-    let body = match body {
-        Ok(Ok(body)) => body,
-        Ok(Err(rejection)) => return Ok(rejection.into_response()),
-        Err(_) => {
-            let status = StatusCode::REQUEST_TIMEOUT;
-            return Err(Problem::new(status, "slow_body", "the body took too long"));
-        }
-    };
-    let asked: SignalRequest = serde_json::from_slice(&body).map_err(|error| {
+    let body = body::read(request, MAX_BODY).await?;
+    let asked: SignalRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
         Problem::broken_request(format!("the body is not what this takes: {error}"))
     })?;
     let signal: Signal = asked.signal.parse().map_err(Problem::broken_request)?;
