@@ -167,7 +167,7 @@ async fn output_is_put_together_again_however_it_was_written() {
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
             .to_string();
         let total: usize = pieces.iter().map(|(length, _)| length).sum();
-        let is_text = pieces.iter().all(|(_, text)| *text) || pieces.len() % 2 == 0;
+        let is_text = pieces.iter().all(|(_, text)| *text) || pieces.len().is_multiple_of(2);
         let data: Vec<u8> = match is_text {
             true => "aä…😀\n".bytes().cycle().take(total).collect(),
             false => (0..total)
@@ -266,7 +266,7 @@ async fn ids_of_an_earlier_start_and_nonsense_are_a_reset() {
         .await;
     let (_setup, server) = server().await;
     run(&server, "1", "echo kept").await;
-    let future = first.replace(|c: char| c == '-', "-9");
+    let future = first.replace('-', "-9");
     for id in [first.as_str(), &future, "nonsense", "1", "ä"] {
         let mut stream = Stream::resume(&server, "a", "", id).await;
         let events = stream.until(ended).await;

@@ -52,9 +52,12 @@ impl std::fmt::Debug for Token {
     }
 }
 
+/// Each token with who has it. It is exchanged as a whole.
+type Entries = Arc<[(Token, Principal)]>;
+
 /// Tokens, and who has them. They can be exchanged while a server runs: clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Tokens(Arc<RwLock<Arc<[(Token, Principal)]>>>);
+pub struct Tokens(Arc<RwLock<Entries>>);
 
 impl Tokens {
     /// Makes a set of tokens.
