@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use toolhost::process::Spawner;
-use toolhost::server::{Access, Surfaces, Token, serve};
+use toolhost::server::{Access, Surfaces, Token, Tokens, serve};
 use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 
 /// The token of every test server.
@@ -173,12 +173,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(surfaces: impl Into<Surfaces>) -> Self {
+        Self::with_tokens(surfaces, Token::new(TOKEN).unwrap().into()).await
+    }
+
+    /// The same, with tokens of which one should be [`TOKEN`].
+    pub(crate) async fn with_tokens(surfaces: impl Into<Surfaces>, tokens: Tokens) -> Self {
         let surfaces = surfaces.into();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
         let access = Access {
-            tokens: Token::new(TOKEN).unwrap().into(),
+            tokens,
             hosts: Vec::new(),
             origins: Vec::new(),
         };

@@ -5,6 +5,7 @@ mod changes;
 mod content;
 mod outputs;
 mod pipes;
+mod resources;
 mod sessions;
 mod stateless;
 mod tasks;

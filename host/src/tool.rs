@@ -2,6 +2,7 @@
 
 mod format;
 mod read;
+mod resource;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use format::{Format, UnknownFormat};
+pub use resource::{InvalidPattern, Resource, UriPattern};
 
 /// A tool as a language model sees it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +33,9 @@ pub struct Definition {
     /// The longest that one call may take, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration_ms: Option<u64>,
+    /// The documents that it returns by their address, when it is called with `{"uri": …}`. Such a tool is read-only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resource>,
     /// The plugin that offers it.
     pub plugin: String,
 }

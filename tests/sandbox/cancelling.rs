@@ -123,7 +123,8 @@ impl Bench {
         if matches!(way, Way::Cancel) {
             let outcome = tokio::time::timeout(PATIENCE, call).await.unwrap();
             let kind = outcome.result.as_ref().err().map(|error| error.kind);
-            assert!(outcome.cancelled, "{outcome:?}");
+            // One that replied without having heard of it has finished.
+            assert!(outcome.cancelled || kind.is_none(), "{outcome:?}");
             // One that was refused its process uses what is no handle.
             assert!(
                 matches!(kind, None | Some(ErrorKind::Cancelled | ErrorKind::Broken)),

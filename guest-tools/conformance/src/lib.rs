@@ -6,6 +6,7 @@
 
 mod content;
 mod progress;
+mod resources;
 mod schema;
 
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ use content::{
     AudioContent, EmbeddedResource, ErrorHandling, ImageContent, MultipleContentTypes, SimpleText,
 };
 use progress::ToolWithProgress;
+use resources::ReadResource;
 use schema::Schema202012;
 
 export_tools!(
@@ -27,6 +29,7 @@ export_tools!(
     ErrorHandling,
     ToolWithProgress,
     Schema202012,
+    ReadResource,
 );
 
 /// What most of the tools take.

@@ -128,8 +128,15 @@ fn describe<T: Tool>() -> wit::Tool {
         max_duration_ms: T::MAX_DURATION
             .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         examples: examples.collect(),
-        extra: Vec::new(),
+        extra: extra::<T>(),
     }
+}
+
+fn extra<T: Tool>() -> Vec<(String, String)> {
+    let resources = (!T::RESOURCES.is_empty()).then(|| serde_json::to_string(T::RESOURCES));
+    let resources = resources.and_then(Result::ok);
+    let pairs = resources.map(|json| ("resources".to_owned(), json));
+    pairs.into_iter().collect()
 }
 
 fn call<T: Tool>(call: &wit::Call) -> Result<wit::Reply, wit::ToolError> {

@@ -92,7 +92,7 @@ mod tool;
 
 pub use reply::{Content, Reply};
 pub use schema::Schema;
-pub use tool::{Call, Example, Hints, Tool, ToolError};
+pub use tool::{Call, Example, Hints, Resource, Tool, ToolError};
 
 /// What [`export_tools!`] expands to. It is no part of the API.
 #[doc(hidden)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::exports::toolhost::plugin::tools as wit;
@@ -30,6 +31,10 @@ pub trait Tool {
 
     /// Calls that show the tool at work.
     const EXAMPLES: &'static [Example] = &[];
+
+    /// Documents that the tool returns when it is called with `{"uri": …}`, which clients of MCP read as resources. A tool
+    /// with some must promise to be read-only, and replies with a [`Content::Document`](crate::Content::Document).
+    const RESOURCES: &'static [Resource] = &[];
 
     /// What the tool takes: a struct whose doc comments describe the arguments to the model.
     ///
@@ -110,6 +115,39 @@ pub struct Example {
     pub arguments: &'static str,
     /// Whether the reply is expected to report an error.
     pub is_error: bool,
+}
+
+/// Documents with an address, or with addresses that fit a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Resource {
+    /// The address, or a URI template (RFC 6570) of addresses, at most 1024 bytes: `{name}` stands for one character or more
+    /// and for none of `/`, `?`, `&` and `#`; `{+name}` for one or more of any.
+    pub uri: &'static str,
+    /// A name for programs, at most 128 bytes.
+    pub name: &'static str,
+    /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'static str>,
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<&'static str>,
+    /// The media type, if it is the same for all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<&'static str>,
+}
+
+impl Resource {
+    /// Names documents by an address or a pattern, to be extended:
+    /// `Resource { media_type: Some("text/markdown"), ..Resource::new("docs:{page}", "page") }`.
+    pub const fn new(uri: &'static str, name: &'static str) -> Self {
+        Self {
+            uri,
+            name,
+            title: None,
+            description: None,
+            media_type: None,
+        }
+    }
 }
 
 /// Why a call gave no reply. The text is shown to the model.

@@ -11,8 +11,12 @@ use super::wit::progress::Host;
 use crate::call::Request;
 use crate::events::{Event, Events};
 
-/// How often a call is heard of. What it reports more often replaces what it reported before, and the last of it is heard.
+/// How often a call is heard of, after a few times that are heard as they come. What it reports more often replaces what it
+/// reported before, and the last of it is heard.
 const INTERVAL: Duration = Duration::from_millis(100);
+
+/// How many reports of a call are heard as they come: all of a tool that has a few steps, however fast it is.
+const AS_THEY_COME: usize = 16;
 
 /// The longest message, in bytes; a longer one is cut.
 const MAX_MESSAGE: usize = 1024;
@@ -35,6 +39,7 @@ struct Reported {
     /// How much was done at most: by the contract it does not decrease, and callers rely on that.
     done: f64,
     told: Option<Instant>,
+    count: usize,
     /// What is told when the interval is over.
     next: Option<Event>,
     /// Whether something waits for that.
@@ -68,7 +73,7 @@ impl Progress {
         if reported.waiting {
             return;
         }
-        let told = reported.told;
+        let told = reported.told.filter(|_| reported.count >= AS_THEY_COME);
         let left = told.and_then(|told| INTERVAL.checked_sub(told.elapsed()));
         let Some(left) = left else {
             return self.shared.tell(&mut reported);
@@ -94,6 +99,7 @@ impl Shared {
     fn tell(&self, reported: &mut Reported) {
         if let Some(event) = reported.next.take() {
             reported.told = Some(Instant::now());
+            reported.count = reported.count.saturating_add(1);
             self.events.publish(&self.request.chat, event);
         }
     }

@@ -1,5 +1,7 @@
 //! From a tool as a plugin describes it to a definition that every caller can rely on.
 
+mod resources;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -158,6 +160,7 @@ fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, String> {
     }
     let output = tool.output_schema.as_deref().map(Schema::parse).transpose();
     let output = output.map_err(unsound("output"))?;
+    let resources = resources::of(&tool)?;
     Ok(Definition {
         input_schema: input.into_value(),
         output_schema: output.map(Schema::into_value),
@@ -171,6 +174,7 @@ fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, String> {
         title: tool.title,
         description: tool.description,
         max_duration_ms: tool.max_duration_ms,
+        resources,
         plugin: plugin.to_owned(),
     })
 }

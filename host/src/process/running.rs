@@ -103,7 +103,7 @@ pub struct Info {
 }
 
 impl Process {
-    /// Makes a process that was just started, and tells whoever observes.
+    /// Makes a process that was just started. Whoever observes is told of it by [`Process::announce`].
     pub(super) fn started(
         record: Record,
         contained: Contained,
@@ -112,7 +112,7 @@ impl Process {
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         counts.started();
-        let process = Self {
+        Self {
             record,
             contained,
             progress: Mutex::default(),
@@ -121,11 +121,14 @@ impl Process {
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
             observer,
-        };
-        if let Some(observer) = &process.observer {
-            observer.started(&process);
         }
-        process
+    }
+
+    /// Tells whoever observes that this was started: once it can be found, and before anything of it changes.
+    pub(super) fn announce(&self) {
+        if let Some(observer) = &self.observer {
+            observer.started(self);
+        }
     }
 
     /// Makes a process that ran under an earlier host, and is known from its journal.

@@ -58,11 +58,7 @@ pub(super) async fn require_token(
 ) -> Result<Response, Problem> {
     let principal = access.principal(request.headers(), request.extensions());
     let principal = principal.inspect_err(|problem| {
-        tracing::debug!(
-            path = request.uri().path(),
-            problem = problem.detail(),
-            "a request was refused"
-        );
+        tracing::debug!(problem = problem.detail(), "a request was refused");
     })?;
     trace::sent_by(&principal);
     request.extensions_mut().insert(principal);

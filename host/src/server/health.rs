@@ -49,8 +49,8 @@ struct Health {
     #[schema(nullable = false)]
     workspace: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Processes, required = false)]
-    processes: Option<Processes>,
+    #[schema(value_type = ProcessCounts, required = false)]
+    processes: Option<ProcessCounts>,
 }
 
 /// Always `ok`.
@@ -62,7 +62,7 @@ enum Status {
 
 /// Processes of all chats.
 #[derive(Debug, Serialize, ToSchema)]
-struct Processes {
+struct ProcessCounts {
     /// How many are live.
     live: usize,
 }
@@ -83,7 +83,7 @@ async fn healthz(State(state): State<Watched>, headers: HeaderMap) -> Json<Healt
         version: known.then_some(env!("CARGO_PKG_VERSION")),
         containment: registry.map(|registry| registry.containment()),
         workspace: registry.map(|registry| registry.workspace().to_string_lossy().into_owned()),
-        processes: registry.map(|registry| Processes {
+        processes: registry.map(|registry| ProcessCounts {
             live: registry.live(),
         }),
     })

@@ -13,8 +13,10 @@ mod lines;
 mod outputs;
 mod progress;
 mod reply;
+mod resources;
 mod sessions;
 mod stdio;
+mod subscriptions;
 mod tasks;
 
 use std::time::Duration;

@@ -22,12 +22,16 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id that is taken from a client, in bytes.
 const MAX_REQUEST_ID: usize = 128;
 
+/// The span of a request, for what is done because of it on other tasks.
+#[derive(Clone, Debug)]
+pub(super) struct Within(pub(super) Span);
+
 /// Runs a request in a span of its own, counts it, writes its line, and tells the client its id.
 ///
 /// Outermost, so that what another layer refuses is seen as well.
 pub(super) async fn request(
     State(metrics): State<Metrics>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
@@ -35,6 +39,7 @@ pub(super) async fn request(
     let counted = metrics.http_request_began(route, request.method().as_str());
     let (id, value) = id(request.headers());
     let span = span(&request, route, &id);
+    request.extensions_mut().insert(Within(span.clone()));
     let mut response = next.run(request).instrument(span.clone()).await;
     let took = counted.answered(response.status().as_u16());
     ended(&span, response.status(), took);

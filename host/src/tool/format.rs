@@ -145,6 +145,7 @@ mod tests {
                 ..Hints::default()
             },
             max_duration_ms: None,
+            resources: Vec::new(),
             plugin: "sky".into(),
         }
     }

@@ -1,5 +1,6 @@
 //! Taking over the calls of an earlier host.
 
+use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -44,16 +45,21 @@ impl Ledger {
         listener: Box<dyn Listener>,
         stopping: CancellationToken,
     ) -> io::Result<(Self, Vec<Interrupted>)> {
-        let (journal, recovered) = match kept {
+        let (journal, mut recovered) = match kept {
             Some((directory, durability)) => Journal::open(directory, &limits, durability)?,
             None => (Journal::none(), Vec::new()),
         };
         let ledger = Self::with(limits, journal, Some(listener), stopping);
         let now = Instant::now();
         let mut interrupted = Vec::new();
+        // Ages are those of a clock that does not tell apart what ended in one millisecond, and what is kept depends on the order.
+        recovered.sort_by_key(|call| Reverse(call.age));
+        let mut last = None;
         let mut calls = ledger.shared.calls();
         for call in recovered {
             let at = before(now, call.age);
+            let at = last.map_or(at, |last: Instant| at.max(last + Duration::from_nanos(1)));
+            last = Some(at);
             let Recovered {
                 chat,
                 call,

@@ -156,8 +156,11 @@ impl Registry {
             Arc::clone(&self.counts),
             self.observer.clone(),
         ));
+        // Only then is it told of, and moved along: who hears of it looks for it.
+        let registered = slot.register(Arc::clone(&process));
+        process.announce();
         self.spawn_life(Arc::clone(&process), watch, receiver);
-        if slot.register(Arc::clone(&process)) {
+        if registered {
             Ok(process)
         } else {
             // The registry was closed, or the chat ended, while this started.

@@ -6,11 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, MetaObject};
+use axum::http::request::Parts;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::caller::{self, Caller};
 use super::handler::Handler;
@@ -19,6 +21,8 @@ use super::tasks::TaskId;
 use super::{errors, reply, tasks};
 use crate::call::{Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
+use crate::server::trace;
+use crate::trace::TraceContext;
 
 /// After how long a call becomes a task, if its client knows tasks.
 ///
@@ -61,7 +65,7 @@ pub(super) async fn call(
     let mut progress = Progress::of(host, &context, &caller.chat, &id);
     let mut called = Box::pin({
         let (host, request) = (host.clone(), request.clone());
-        async move { host.call(request).await }
+        async move { host.call(request).await }.instrument(within(&context))
     });
     let mut lost = pin!(cancelled(caller.lost.clone()));
     let mut too_long = pin!(async {
@@ -163,49 +167,24 @@ fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> 
         attributes.insert("client".to_owned(), plain(&client.name));
         attributes.insert("client-version".to_owned(), plain(&client.version));
     }
-    if let Some(parent) = traceparent(&context.meta) {
-        attributes.insert("traceparent".to_owned(), parent.to_owned());
+    if let Some(traced) = traced(context) {
+        traced.set(&mut attributes);
     }
     attributes
 }
 
-/// Returns the trace that the call is part of, if what is said is one (W3C Trace Context).
-fn traceparent(meta: &MetaObject) -> Option<&str> {
-    let text = meta.get_traceparent()?;
-    let mut parts = text.split('-');
-    let mut hex = |length: usize| {
-        let part = parts.next()?;
-        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (part.len() == length && part.bytes().all(hex)).then_some(part)
-    };
-    let (version, trace, span, _flags) = (hex(2)?, hex(32)?, hex(16)?, hex(2)?);
-    let is_some = |id: &str| id.bytes().any(|digit| digit != b'0');
-    (version == "00" && is_some(trace) && is_some(span) && parts.next().is_none()).then_some(text)
+/// Returns the trace that the call is part of: what the message says, or else what the request of HTTP says that it came in.
+fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
+    let meta = &context.meta;
+    let said = meta.get_traceparent();
+    let said = said.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
+    let sent = || trace::of_headers(&context.extensions.get::<Parts>()?.headers);
+    crate::trace::onward(said.or_else(sent))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_trace_is_taken_over_only_if_it_is_one() {
-        let is_taken = |text: &str| {
-            let mut meta = MetaObject::new();
-            meta.set_traceparent(text);
-            traceparent(&meta).is_some()
-        };
-        let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert!(is_taken(good));
-        for bad in [
-            "",
-            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
-            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-            &format!("{good}-x"),
-            &format!("{good}\n"),
-        ] {
-            assert!(!is_taken(bad), "{bad}");
-        }
-    }
+/// Returns the span of the request of HTTP that a message came in; none, if it came another way.
+fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
+    let parts = context.extensions.get::<Parts>();
+    let within = parts.and_then(|parts| parts.extensions.get::<trace::Within>());
+    within.map_or_else(tracing::Span::none, |within| within.0.clone())
 }

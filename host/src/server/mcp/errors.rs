@@ -53,6 +53,21 @@ pub(super) fn unknown_task() -> ErrorData {
     )
 }
 
+/// A resource that there is not, or not for this token.
+pub(super) fn unknown_resource(uri: &str) -> ErrorData {
+    let data = json!({ "code": "not_found", "uri": uri });
+    ErrorData::resource_not_found("there is no such resource", Some(data))
+}
+
+/// What a refusal of the ledger is for a request that is no call.
+pub(super) fn not_now(refused: &Refused) -> ErrorData {
+    error(
+        ErrorCode::INTERNAL_ERROR,
+        word(refused),
+        refused.to_string(),
+    )
+}
+
 /// What a refusal of the ledger is: a result for the model where another try may work, or else an error.
 pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult, ErrorData> {
     let word = word(refused);

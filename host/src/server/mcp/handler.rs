@@ -1,32 +1,37 @@
 //! What a client can ask for.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::join_all;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
     ErrorCode, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
-    UpdateTaskParams,
+    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::{Caller, Session};
-use super::{McpOptions, call, errors, outputs, tasks};
+use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
+use super::{McpOptions, call, errors, resources, tasks};
 use crate::host::Host;
 use crate::tool::{Definition, Format};
 
 /// The methods whose parameters are known, so that a request with others is no unknown one.
-const METHODS: [&str; 8] = [
+const METHODS: [&str; 10] = [
     "tools/call",
     "tools/list",
     "resources/list",
     "resources/read",
     "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
     "tasks/get",
     "tasks/cancel",
     "tasks/update",
@@ -43,6 +48,8 @@ pub(super) struct Handler {
     stopping: CancellationToken,
     /// Whether changes of the tools are told already.
     telling: AtomicBool,
+    /// The resources that the client is told of.
+    subscriptions: Subscriptions,
     /// Ends with this.
     ended: CancellationToken,
     _end: Arc<DropGuard>,
@@ -62,6 +69,7 @@ impl Handler {
             session,
             stopping,
             telling: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
             _end: Arc::new(ended.clone().drop_guard()),
             ended,
         }
@@ -106,6 +114,7 @@ impl ServerHandler for Handler {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_tasks()
             .build();
         let implementation =
@@ -150,16 +159,16 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let outputs = outputs::list(&self.host, &caller);
-        Ok(ListResourcesResult::with_all_items(outputs))
+        let listed = resources::list(&self.host, &caller);
+        Ok(ListResourcesResult::with_all_items(listed))
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = outputs::templates();
+        let templates = resources::templates(&self.host, &self.caller(&context)?);
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -169,8 +178,37 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        let read = outputs::read(&self.host, &caller, &request.uri).await?;
+        let read = resources::read(&self.host, &caller, &request.uri, &context.ct).await?;
         Ok(read.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let uri = request.uri;
+        let watch = Watch::of(&self.host, &self.caller(&context)?, &uri)?;
+        let Some(removed) = self.subscriptions.add(&uri)? else {
+            return Ok(());
+        };
+        let peer = context.peer;
+        let telling = watch.tell(move || {
+            let (peer, changed) = (peer.clone(), ResourceUpdatedNotificationParam::new(&uri));
+            async move { peer.notify_resource_updated(changed).await.is_ok() }
+        });
+        let telling = removed.run_until_cancelled_owned(telling);
+        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
     }
 
     async fn get_task(
@@ -232,28 +270,45 @@ impl ServerHandler for Handler {
 
     fn accepted_subscription_filter(
         &self,
-        _requested: &SubscriptionFilter,
+        requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        let uris = requested.resource_subscriptions.iter().flatten();
+        let accepted = SubscriptionFilter::builder().tools_list_changed();
+        Some(
+            accepted
+                .resource_subscriptions(uris.take(MAX_WATCHED))
+                .build(),
+        )
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let (sink, accepted) = (context.sink(), context.accepted());
+        let caller = self.caller(context.request_context())?;
         let mut changes = self.host.tools_changed();
-        let wanted = context.accepted().tools_list_changed == Some(true);
-        loop {
-            tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                () = self.stopping.cancelled() => return Ok(()),
-                changed = changes.changed() => {
-                    if changed.is_err() {
-                        return Ok(());
-                    }
-                    if wanted && context.sink().notify_tool_list_changed().await.is_err() {
-                        return Ok(());
-                    }
+        let tools = async {
+            if accepted.tools_list_changed != Some(true) {
+                return;
+            }
+            while changes.changed().await.is_ok() {
+                if sink.notify_tool_list_changed().await.is_err() {
+                    return;
                 }
             }
+        };
+        // Of what there is not, there is nothing to tell.
+        let uris = accepted.resource_subscriptions.iter().flatten();
+        let watches = uris.filter_map(|uri| Some((uri, Watch::of(&self.host, &caller, uri).ok()?)));
+        let resources = watches.map(|(uri, watch)| {
+            watch.tell(move || async move { sink.notify_resource_updated(uri).await.is_ok() })
+        });
+        let resources = join_all(resources);
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.stopping.cancelled() => {}
+            // They go on for as long as somebody listens.
+            () = async { tokio::join!(tools, resources); pending().await } => {}
         }
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The output of a chat's processes as resources: all that was saved, or any part of it.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::ErrorData;
@@ -9,7 +11,8 @@ use serde_json::json;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
-use crate::process::{Chunk, Info, State};
+use crate::process::{Chunk, Info, Process, State};
+use crate::server::Scope;
 
 /// How many bytes are read unless the client says otherwise, and at most.
 const PAGE: u64 = 1 << 20;
@@ -57,19 +60,25 @@ pub(super) async fn read(
     caller: &Caller,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let unknown = || {
-        let data = json!({ "code": "not_found", "uri": uri });
-        ErrorData::resource_not_found("there is no such resource", Some(data))
-    };
-    let part = Part::of(uri).ok_or_else(unknown)??;
-    let process = host.processes().get(&caller.chat, part.id);
-    let process = process.map_err(|_| unknown())?;
+    let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
+    let process = process(host, caller, uri)?;
     let chunk = process.read(part.since, part.max).await;
     // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
     if process.is_expired() {
         return Err(errors::refused("gone", "this output is no longer kept"));
     }
     Ok(ReadResourceResult::new(vec![contents(uri, &part, chunk)]))
+}
+
+/// Returns the process whose output is at an address, if the caller may read it.
+pub(super) fn process(host: &Host, caller: &Caller, uri: &str) -> Result<Arc<Process>, ErrorData> {
+    let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
+    if caller.principal.require(Scope::Read).is_err() {
+        let message = "this token lacks the scope \"read\"";
+        return Err(errors::refused("missing_scope", message));
+    }
+    let process = host.processes().get(&caller.chat, part.id);
+    process.map_err(|_| errors::unknown_resource(uri))
 }
 
 /// What of an output is asked for.

@@ -97,7 +97,7 @@ fn block(part: &Content) -> ContentBlock {
 }
 
 /// Bytes as contents of a resource: as text if they are, and their type does not say otherwise.
-fn contents(uri: &str, media_type: Option<&str>, data: &[u8]) -> ResourceContents {
+pub(super) fn contents(uri: &str, media_type: Option<&str>, data: &[u8]) -> ResourceContents {
     let contents = match std::str::from_utf8(data) {
         Ok(text) if media_type.is_none_or(is_text) => ResourceContents::text(text, uri),
         _ => ResourceContents::blob(BASE64.encode(data), uri),

@@ -122,8 +122,26 @@ pub(super) struct Tool {
     /// The longest that one call may take.
     #[schema(required = false)]
     max_duration_ms: u64,
+    /// The documents that it returns by their address, when it is called with `{"uri": …}`.
+    #[schema(required = false)]
+    resources: Vec<Resource>,
     /// The plugin that offers it.
     plugin: String,
+}
+
+/// Documents with an address, or with addresses that fit a pattern.
+#[derive(ToSchema)]
+pub(super) struct Resource {
+    /// The address, or a URI template (RFC 6570) of addresses, with variables as `{name}` and `{+name}`.
+    uri: String,
+    name: String,
+    /// A name for people.
+    #[schema(required = false)]
+    title: String,
+    #[schema(required = false)]
+    description: String,
+    #[schema(required = false)]
+    media_type: String,
 }
 
 /// Promises of a tool about its effects. What is not promised may happen.

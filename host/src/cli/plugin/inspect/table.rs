@@ -91,6 +91,11 @@ fn tool(tool: &Tool, text: &mut String) {
     if let Some(output) = &definition.output_schema {
         line("gives", &schema(output));
     }
+    for resource in &definition.resources {
+        let what = resource.title.as_ref().unwrap_or(&resource.name);
+        let text = format!("{}: {}", resource.uri.as_str(), shown(what));
+        line("resource", &text);
+    }
     for example in &tool.examples {
         let field = |name: &str| {
             let value = example.get(name).and_then(serde_json::Value::as_str);

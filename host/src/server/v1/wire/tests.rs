@@ -139,12 +139,20 @@ fn definitions() -> [Definition; 2] {
         output_schema: None,
         hints: tool::Hints::default(),
         max_duration_ms: None,
+        resources: Vec::new(),
         plugin: "p".into(),
     };
     let most = Definition {
         title: Some("T".into()),
         output_schema: Some(json!({ "type": "object" })),
         max_duration_ms: Some(1),
+        resources: vec![tool::Resource {
+            uri: tool::UriPattern::parse("docs:{page}").unwrap(),
+            name: "page".into(),
+            title: Some("A page".into()),
+            description: Some("A page of the manual".into()),
+            media_type: Some("text/markdown".into()),
+        }],
         ..least.clone()
     };
     [least, most]
@@ -162,6 +170,7 @@ fn tools_are_as_described() {
     let tools = list(render(Format::Json)["tools"].clone());
     check("Tool", &tools);
     check("Hints", &[tools[0]["hints"].clone()]);
+    check("Resource", &list(tools[1]["resources"].clone()));
     check("OpenAiTool", &list(render(Format::OpenAi)));
     check(
         "OpenAiResponsesTool",

@@ -1,0 +1,164 @@
+//! What a client can read by its address: the outputs of processes, and documents that tools return.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rmcp::ErrorData;
+use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::caller::Caller;
+use super::{errors, outputs, reply};
+use crate::call::{Arguments, Outcome, Request};
+use crate::host::{CallError, Host};
+use crate::id::CallId;
+use crate::server::Scope;
+use crate::tool::{self, Content, Definition, ErrorKind};
+
+/// Lists what has one address.
+pub(super) fn list(host: &Host, caller: &Caller) -> Vec<Resource> {
+    let mut listed = match caller.principal.require(Scope::Read) {
+        Ok(()) => outputs::list(host, caller),
+        Err(_) => Vec::new(),
+    };
+    let tools = host.tools();
+    let fixed = all(&tools, caller).filter(|(_, resource)| resource.uri.is_fixed());
+    listed.extend(fixed.map(|(_, resource)| {
+        let mut listed = Resource::new(resource.uri.as_str(), resource.name.clone());
+        listed.title.clone_from(&resource.title);
+        listed.description.clone_from(&resource.description);
+        listed.mime_type.clone_from(&resource.media_type);
+        listed
+    }));
+    listed
+}
+
+/// Lists the patterns of addresses.
+pub(super) fn templates(host: &Host, caller: &Caller) -> Vec<ResourceTemplate> {
+    let mut listed = outputs::templates();
+    let tools = host.tools();
+    let patterns = all(&tools, caller).filter(|(_, resource)| !resource.uri.is_fixed());
+    listed.extend(patterns.map(|(_, resource)| {
+        let mut listed = ResourceTemplate::new(resource.uri.as_str(), resource.name.clone());
+        listed.title.clone_from(&resource.title);
+        listed.description.clone_from(&resource.description);
+        listed.mime_type.clone_from(&resource.media_type);
+        listed
+    }));
+    listed
+}
+
+/// Reads what is at an address.
+pub(super) async fn read(
+    host: &Host,
+    caller: &Caller,
+    uri: &str,
+    cancelled: &CancellationToken,
+) -> Result<ReadResourceResult, ErrorData> {
+    match owner(host, caller, uri) {
+        None => outputs::read(host, caller, uri).await,
+        Some(tool) => of_tool(host, caller, &tool, uri, cancelled).await,
+    }
+}
+
+/// Returns whether there is something at an address for this caller.
+pub(super) fn is_known(host: &Host, caller: &Caller, uri: &str) -> bool {
+    owner(host, caller, uri).is_some() || outputs::process(host, caller, uri).is_ok()
+}
+
+/// What there is of the tools that the caller may use, each with its tool.
+fn all<'a>(
+    tools: &'a [Definition],
+    caller: &'a Caller,
+) -> impl Iterator<Item = (&'a Definition, &'a tool::Resource)> {
+    let usable = tools
+        .iter()
+        .filter(|tool| caller.principal.may_use(&tool.name));
+    usable.flat_map(|tool| tool.resources.iter().map(move |resource| (tool, resource)))
+}
+
+/// Returns the tool that returns what is at an address. One that names it comes before those with a pattern.
+fn owner(host: &Host, caller: &Caller, uri: &str) -> Option<String> {
+    let tools = host.tools();
+    let found = |fixed: bool| {
+        let mut fitting = all(&tools, caller).filter(|(_, resource)| resource.uri.matches(uri));
+        let found = fitting.find(|(_, resource)| resource.uri.is_fixed() == fixed);
+        found.map(|(tool, _)| tool.name.clone())
+    };
+    found(true).or_else(|| found(false))
+}
+
+async fn of_tool(
+    host: &Host,
+    caller: &Caller,
+    tool: &str,
+    uri: &str,
+    cancelled: &CancellationToken,
+) -> Result<ReadResourceResult, ErrorData> {
+    let arguments = Arguments::parse(&json!({ "uri": uri }).to_string());
+    let arguments = arguments.map_err(|error| errors::broken(error.to_string()))?;
+    // Each reading is a call of its own, of a tool that changes nothing.
+    let id = CallId::random();
+    let request = Request::new(caller.chat.clone(), id.clone(), tool.to_owned(), arguments);
+    let outcome = tokio::select! {
+        biased;
+        outcome = host.call(request) => outcome,
+        () = cancelled.cancelled() => {
+            _ = host.cancel(&caller.chat, &id).await;
+            return Err(errors::refused("cancelled", "the request was cancelled"));
+        }
+    };
+    match outcome {
+        Ok(outcome) => contents(uri, &outcome),
+        // It went away meanwhile.
+        Err(CallError::UnknownTool { .. }) => Err(errors::unknown_resource(uri)),
+        Err(CallError::Refused(refused)) => Err(errors::not_now(&refused)),
+    }
+}
+
+/// Takes what a tool replied for what is at an address.
+fn contents(uri: &str, outcome: &Outcome) -> Result<ReadResourceResult, ErrorData> {
+    let reply = match &outcome.result {
+        Ok(reply) if !reply.is_error => reply,
+        Ok(reply) => {
+            let texts = reply.content.iter().filter_map(|part| match part {
+                Content::Text { text } => Some(text.as_str()),
+                _ => None,
+            });
+            return Err(errors::internal(texts.collect::<Vec<_>>().join("\n")));
+        }
+        // The pattern takes more than there is.
+        Err(error) if error.kind == ErrorKind::InvalidArguments => {
+            return Err(errors::unknown_resource(uri));
+        }
+        Err(error) => return Err(errors::internal(error.message.clone())),
+    };
+    let contents: Vec<_> = reply
+        .content
+        .iter()
+        .filter_map(|part| part_of(uri, part))
+        .collect();
+    if contents.is_empty() {
+        return Err(errors::unknown_resource(uri));
+    }
+    Ok(ReadResourceResult::new(contents))
+}
+
+/// Returns a part of a reply as contents; `None` of one that only points to something.
+fn part_of(uri: &str, part: &Content) -> Option<ResourceContents> {
+    Some(match part {
+        Content::Text { text } => ResourceContents::text(text.clone(), uri),
+        Content::Json { json } => {
+            ResourceContents::text(json.get(), uri).with_mime_type("application/json")
+        }
+        Content::Image(blob) | Content::Audio(blob) => {
+            ResourceContents::blob(BASE64.encode(&blob.data), uri)
+                .with_mime_type(blob.media_type.clone())
+        }
+        Content::Document {
+            uri,
+            media_type,
+            data,
+        } => reply::contents(uri, media_type.as_deref(), data.as_deref()?),
+    })
+}

@@ -1,0 +1,146 @@
+//! Documents that tools return, as resources; and being told when resources change.
+
+use toolhost::server::{Principal, Scope, Token, Tokens};
+
+use super::*;
+use crate::harness::TOKEN;
+
+const UPDATED: &str = "notifications/resources/updated";
+
+/// A client of a host with a plugin that has resources.
+async fn client(workspace: &TempDir) -> Pipes {
+    let component = workspace.path().join("conformance.wasm");
+    std::fs::write(&component, toolhost_artifacts::CONFORMANCE).unwrap();
+    Pipes::initialized(&["--plugin", component.to_str().unwrap()]).await
+}
+
+#[tokio::test]
+async fn what_tools_return_by_address_is_listed_and_read() {
+    let files = tempfile::tempdir().unwrap();
+    let mut client = client(&files).await;
+    let listed = client.request("resources/list", json!({})).await;
+    let listed = listed["result"]["resources"].as_array().unwrap();
+    let uris = listed.iter().map(|one| one["uri"].as_str().unwrap());
+    assert_eq!(
+        uris.collect::<Vec<_>>(),
+        [
+            "test://static-text",
+            "test://static-binary",
+            "test://watched-resource"
+        ]
+    );
+    assert_eq!(
+        listed[0],
+        json!({
+            "uri": "test://static-text", "name": "static-text", "title": "A text", "mimeType": "text/plain",
+        })
+    );
+    let templates = client.request("resources/templates/list", json!({})).await;
+    let templates = templates["result"]["resourceTemplates"].as_array().unwrap();
+    let last = templates.last().unwrap();
+    assert_eq!(
+        (&last["uriTemplate"], &last["description"]),
+        (
+            &json!("test://template/{id}/data"),
+            &json!("Data with an id")
+        )
+    );
+
+    let mut read = async |uri: &str| {
+        let read = json!({ "uri": uri });
+        client.request("resources/read", read).await
+    };
+    let contents = read("test://template/1%2F2/data").await["result"]["contents"].clone();
+    assert_eq!(contents[0]["uri"], "test://template/1%2F2/data");
+    assert!(contents[0]["text"].as_str().unwrap().contains("1%2F2"));
+    let contents = read("test://static-binary").await["result"]["contents"].clone();
+    assert_eq!(contents[0]["mimeType"], "image/png");
+    assert!(contents[0]["blob"].as_str().unwrap().starts_with("iVBOR"));
+    for other in ["test://template/1/2/data", "test://other", "x", ""] {
+        let refused = read(other).await;
+        assert_eq!(refused["error"]["code"], -32002, "{other}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_reads_what_its_tools_return_and_outputs_with_the_scope_for_it() {
+    let setup = Setup::with(|builder| {
+        let options = toolhost::Options::new("conformance");
+        builder.plugin(toolhost_artifacts::CONFORMANCE, options)
+    })
+    .await;
+    let tools = Some(["execute".to_owned()].into());
+    let narrow = Principal::new("web", [Scope::Call], None, tools);
+    let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
+    let server = Server::with_tokens(setup.host.clone(), tokens).await;
+    let http = Http { setup, server };
+    http.request("tools/call", execute("echo secret"), json!({}))
+        .await;
+    let listed = http.request("resources/list", json!({}), json!({})).await;
+    assert_eq!(listed["result"]["resources"], json!([]));
+    let process = http
+        .host()
+        .processes()
+        .list(&"mcp-web".parse::<toolhost::ChatId>().unwrap(), false, 1)
+        .0;
+    let uri = format!("toolhost://processes/{}/output", process[0].id);
+    let read = http
+        .request("resources/read", json!({ "uri": uri }), json!({}))
+        .await;
+    assert_eq!(read["error"]["data"]["code"], "missing_scope", "{read}");
+    let uri = json!({ "uri": "test://static-text" });
+    let read = http.request("resources/read", uri, json!({})).await;
+    assert_eq!(read["error"]["data"]["code"], "not_found", "{read}");
+}
+
+#[tokio::test]
+async fn a_session_is_told_when_an_output_changes() {
+    let mut client = Pipes::initialized(&["--max-wait", "1ms"]).await;
+    let go = client.workspace.path().join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    client.call(execute("cat go")).await;
+    let listed = client.request("resources/list", json!({})).await;
+    let uri = listed["result"]["resources"][0]["uri"].clone();
+    let subscribe = json!({ "uri": uri });
+    for _ in 0..2 {
+        let done = client
+            .request("resources/subscribe", subscribe.clone())
+            .await;
+        assert_eq!(done["result"], json!({}), "{done}");
+    }
+    tokio::task::spawn_blocking(move || std::fs::write(go, "done\n").unwrap())
+        .await
+        .unwrap();
+    let told = client.notification(UPDATED).await;
+    assert_eq!(told["params"]["uri"], uri);
+    for unknown in ["test://static-text", "toolhost://processes/x/output"] {
+        let unknown = json!({ "uri": unknown });
+        let refused = client.request("resources/subscribe", unknown).await;
+        assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    }
+    let done = client.request("resources/unsubscribe", subscribe).await;
+    assert_eq!(done["result"], json!({}), "{done}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_subscription_without_a_session_is_told_as_well() {
+    let mut client = Pipes::start(&["--chat", "a"]);
+    let run = with_meta(execute("echo done"), json!({}));
+    client.call(run).await;
+    let listed = client
+        .request("resources/list", with_meta(json!({}), json!({})))
+        .await;
+    let uri = listed["result"]["resources"][0]["uri"].clone();
+    let filter = json!({ "notifications": { "resourceSubscriptions": [uri, "test://unknown"] } });
+    let filter = with_meta(filter, json!({}));
+    let id = client.begin("subscriptions/listen", filter).await;
+    // It has ended, which whoever saw it run does not know.
+    let told = client.notification(UPDATED).await;
+    assert_eq!(told["params"]["uri"], uri);
+    assert_eq!(
+        told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        id
+    );
+    client.end().await;
+}
