@@ -20,16 +20,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(workspace), Some(state)) = (arguments.next(), arguments.next()) else {
         return Err("usage: embedding WORKSPACE STATE_DIR".into());
     };
-    // Without a state directory the plugins are compiled at every start, which takes seconds. A program that ships beside
-    // `toolhost` adds `.spawner(Spawner::start(path_of_toolhost)?)`: then nothing that a command starts outlives its end.
-    let host = Host::builder(workspace).state_dir(state).start().await?;
+    // What is kept there makes a call run once, whatever happens to this program, and saves compiling the plugins at every
+    // start. A program that ships beside `toolhost` adds `.spawner(Spawner::start(path_of_toolhost)?)`: then nothing that a
+    // command starts outlives its end.
+    let host = Host::builder(workspace).keep(state)?.start().await?;
     let chat: ChatId = "support-42".parse()?;
 
     // What the model is told of the tools, in the dialect of its provider.
     let tools = Format::Anthropic.render(&host.tools());
     println!("tools: {}", tools.as_array().map_or(0, Vec::len));
 
-    // A call runs once, however often it is asked for.
+    // A call runs once, however often it is asked for, and however often this program is started.
     let greet = request(&chat, "call_1", r#"{"command":"echo hello | tee -a log"}"#)?;
     let outcome = host.call(greet.clone()).await?;
     match &outcome.result {
@@ -44,11 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A call that takes long: whoever listens to the chat hears when it runs.
     let mut events = host.events().listen(&chat, None);
-    let wait = request(
-        &chat,
-        "call_2",
-        r#"{"command":"sleep 1000","timeout":"1h"}"#,
-    )?;
+    let wait = r#"{"command":"sleep 1000","timeout":"1h"}"#;
+    let wait = request(&chat, CallId::random().as_str(), wait)?;
     let waiting = tokio::spawn({
         let (host, wait) = (host.clone(), wait.clone());
         async move { host.call(wait).await }
@@ -58,7 +56,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             && call == wait.id
             && state == State::Running
         {
-            println!("heard: {call} runs");
+            println!("heard: it runs");
             break;
         }
     }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::unreliable::Unreliable;
+use super::unreliable::{FAULTS, Unreliable};
 use super::*;
 use crate::harness::{file, until_dead};
 
@@ -75,26 +75,29 @@ async fn writes_a_note(example: Example, providers: &[&str]) {
     let (_model, model) = model(&root().join("examples/chat/script.json"));
     for provider in providers {
         let proxy = Unreliable::before(&serving.url).await;
-        let mut command = example.command();
-        addresses(&mut command, &model, &proxy.url);
-        command.args(["--provider", provider, "Write a note."]);
-        let output = run(command).await;
-        let lines: Vec<_> = printed(&output)
-            .lines()
-            .filter(|line| !line.is_empty())
-            .collect();
-        // The command adds a line: had it run twice, there would be two.
-        let expected = [
-            "I will write the note.",
-            "Lines in the note: 1",
-            "read_file says: 1\thello from the workspace",
-        ];
-        assert_eq!(lines, expected, "{provider}");
         let note = workspace.path().join("note.txt");
-        let text = std::fs::read_to_string(&note).unwrap();
-        assert_eq!(text, "hello from the workspace\n", "{provider}");
-        // Two calls, of which one was asked for three times.
-        assert_eq!(proxy.calls(), 4, "{provider}");
+        // The second time it is a chat server that was restarted: it asks for the calls of the same chat again.
+        for requests in [FAULTS + 2, FAULTS + 4] {
+            let mut command = example.command();
+            addresses(&mut command, &model, &proxy.url);
+            command.args(["--provider", provider, "--chat", provider, "Write a note."]);
+            let output = run(command).await;
+            let lines: Vec<_> = printed(&output)
+                .lines()
+                .filter(|line| !line.is_empty())
+                .collect();
+            // The command adds a line: had it run twice, there would be two.
+            let expected = [
+                "I will write the note.",
+                "Lines in the note: 1",
+                "read_file says: 1\thello from the workspace",
+            ];
+            assert_eq!(lines, expected, "{provider}");
+            let text = std::fs::read_to_string(&note).unwrap();
+            assert_eq!(text, "hello from the workspace\n", "{provider}");
+            // Each time two calls, of which the very first was asked for again and again.
+            assert_eq!(proxy.calls(), requests, "{provider}");
+        }
         std::fs::remove_file(note).unwrap();
     }
 }
@@ -125,7 +128,7 @@ async fn is_interrupted(example: Example) {
     let mut stderr = chat.0.stderr.take().unwrap();
     std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.ends_with("cancelled call_1_1\n"), "{said}");
+    assert!(said.ends_with("cancelled 1.call_1_1\n"), "{said}");
     until_dead(pid).await;
 }
 

@@ -1,4 +1,4 @@
-//! A proxy in front of a server: it has no room for the first call, and loses the reply to the second request for it.
+//! A proxy in front of a server: it has no room for the first call for a while, and then loses the replies to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,40 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
+
+/// What becomes of a request for a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It does not reach the server: come back after this.
+    Refused(StatusCode, &'static str),
+    /// It reaches the server, and the answer is the proxy's: that there was none.
+    GivenUp,
+    /// It reaches the server, and the connection ends in the middle of the reply.
+    Cut,
+    /// Nothing happens to it.
+    Answered,
+}
+
+impl Fate {
+    /// The fate of one request for a call after the other.
+    fn of(number: usize) -> Self {
+        match number {
+            0..10 => Self::Refused(StatusCode::TOO_MANY_REQUESTS, "0"),
+            10 => Self::Refused(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Sun, 06 Nov 1994 08:49:37 GMT",
+            ),
+            11 => Self::Refused(StatusCode::SERVICE_UNAVAILABLE, "soon"),
+            12 => Self::GivenUp,
+            13 => Self::Cut,
+            _ => Self::Answered,
+        }
+    }
+}
+
+/// How many requests for a call have another fate than to be answered.
+pub(super) const FAULTS: usize = 14;
 
 /// The proxy, ended with the test.
 pub(super) struct Unreliable {
@@ -58,10 +91,13 @@ impl Drop for Unreliable {
 async fn forward_request(State(forward): State<Forward>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let is_call = parts.method == Method::PUT;
-    let number = is_call.then(|| forward.calls.fetch_add(1, Ordering::SeqCst));
-    if number == Some(0) {
-        let wait = [(header::RETRY_AFTER, "0")];
-        return (StatusCode::TOO_MANY_REQUESTS, wait, "busy").into_response();
+    let fate = if is_call {
+        Fate::of(forward.calls.fetch_add(1, Ordering::SeqCst))
+    } else {
+        Fate::Answered
+    };
+    if let Fate::Refused(status, after) = fate {
+        return (status, [(header::RETRY_AFTER, after)], "busy").into_response();
     }
     let mut headers = parts.headers;
     headers.remove(header::HOST);
@@ -74,7 +110,11 @@ async fn forward_request(State(forward): State<Forward>, request: Request) -> Re
         &response.headers()[header::CONTENT_TYPE],
     );
     let body = response.bytes().await.unwrap();
-    if number == Some(1) {
+    if fate == Fate::GivenUp {
+        let page = Html("<h1>504 Gateway Time-out</h1>");
+        return (StatusCode::GATEWAY_TIMEOUT, page).into_response();
+    }
+    if fate == Fate::Cut {
         // The connection ends before the body does.
         let broken = std::future::ready(Err::<Bytes, _>(std::io::Error::other("lost")));
         let lost = Body::from_stream(futures_util::stream::once(broken));

@@ -5,6 +5,7 @@ ANTHROPIC_BASE_URL) and in TOOLHOST_URL and TOOLHOST_TOKEN. Ctrl-C cancels the c
 """
 
 import argparse
+import itertools
 import os
 import signal
 import sys
@@ -30,17 +31,21 @@ def main() -> int:
     chat = provider(arguments.model, toolhost.tools(provider.dialect))
 
     chat.user(arguments.prompt)
-    while True:
+    for turn in itertools.count(1):
         text, calls = chat.ask()
         if text:
             print(text)
         if not calls:
             return 0
+        # A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same
+        # calls again, and none runs twice.
         results = []
         for call in calls:
+            # With some providers each turn has a `call_0`.
+            id = f"{turn}.{call.id}"
             print(f"[{call.tool} {call.arguments}]", file=sys.stderr)
             try:
-                reply = toolhost.call(call.id, call.tool, call.arguments)
+                reply = toolhost.call(id, call.tool, call.arguments)
                 results.append((call, text_of(reply), reply["is_error"]))
             except Refused as refused:
                 if refused.code != "unknown_tool":
@@ -48,8 +53,8 @@ def main() -> int:
                 results.append((call, str(refused), True))
             except KeyboardInterrupt:
                 # Without this the call would go on: a client that goes away only detaches.
-                toolhost.cancel(call.id)
-                print(f"cancelled {call.id}", file=sys.stderr)
+                toolhost.cancel(id)
+                print(f"cancelled {id}", file=sys.stderr)
                 return 130
         chat.results(results)
 

@@ -31,26 +31,28 @@ const interrupted = new AbortController();
 process.once("SIGINT", () => interrupted.abort());
 
 chat.user(prompt);
-for (;;) {
+for (let turn = 1; ; turn++) {
   const calls = await chat.ask((text) => process.stdout.write(text));
   process.stdout.write("\n");
   if (calls.length === 0) break;
-  // Calls of one turn do not depend on each other.
-  const results = await Promise.all(calls.map(run));
+  // A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same calls
+  // again, and none runs twice.
+  // Calls of one turn do not depend on each other. With some providers each turn has a `call_0`, so its number is in the id.
+  const results = await Promise.all(calls.map((call) => run(`${turn}.${call.id}`, call)));
   if (interrupted.signal.aborted) process.exit(130);
   chat.results(results);
 }
 
-async function run(call: Call): Promise<Result> {
+async function run(id: string, call: Call): Promise<Result> {
   console.error(`[${call.tool} ${JSON.stringify(call.arguments)}]`);
   try {
-    const reply = await toolhost.call(call.id, call.tool, call.arguments, interrupted.signal);
+    const reply = await toolhost.call(id, call.tool, call.arguments, interrupted.signal);
     return { call, text: textOf(reply), isError: reply.is_error };
   } catch (error) {
     if (interrupted.signal.aborted) {
       // Without this the call would go on: a client that goes away only detaches.
-      await toolhost.cancel(call.id);
-      console.error(`cancelled ${call.id}`);
+      await toolhost.cancel(id);
+      console.error(`cancelled ${id}`);
       return { call, text: "cancelled", isError: true };
     }
     if (error instanceof Refused && error.code === "unknown_tool") {

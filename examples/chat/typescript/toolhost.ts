@@ -2,8 +2,16 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-// How often a request is repeated that got no answer, at growing distances: about half a minute in all.
-const REPEATS = 8;
+// A request that got no reply is repeated. It is given up after this many failures in a row, which is about a minute,
+const FAILURES = 12;
+// or after this many answers that say when to come back, which is five minutes if they say a second,
+const REFUSALS = 300;
+// or after this many milliseconds: a call may take an hour.
+const PATIENCE = 4_000_000;
+// How many milliseconds to wait for a reply before asking again: the connection may be dead, and nobody would notice.
+const READING = 60_000;
+// What took this many milliseconds to fail was no failure to connect: most likely the call runs.
+const LONG = 20_000;
 
 export type Dialect = "openai" | "openai-responses" | "anthropic";
 
@@ -22,15 +30,27 @@ export interface Reply {
   content: Part[];
 }
 
-/** Toolhost did not run a call, and says why. `code` is for programs. */
+/** A problem document. */
+interface Problem {
+  code: string;
+  detail?: string;
+}
+
+/**
+ * Toolhost refuses the request, and repeating it would not help. `code` is for programs. A call did not run, unless the code is
+ * `cancelled` or `gone`: then it may have.
+ */
 export class Refused extends Error {
-  constructor(
-    readonly code: string,
-    detail: string,
-  ) {
-    super(`${code}: ${detail}`);
+  readonly code: string;
+
+  constructor({ code, detail }: Problem) {
+    super(`${code}: ${detail ?? ""}`);
+    this.code = code;
   }
 }
+
+/** There was no reply for too long. The call may have run, or run now: the same request, sent later, gets its reply. */
+export class Unanswered extends Error {}
 
 /** The tools of one Toolhost, for one chat. */
 export class Toolhost {
@@ -46,8 +66,8 @@ export class Toolhost {
   }
 
   /**
-   * Runs a call once, however often it is asked for, and returns its reply. The id is the one that the model's provider gave
-   * the call. Aborting only detaches; `cancel` ends the call.
+   * Runs a call once, however often it is asked for, and returns its reply. The id must be unique in the chat, and be the same
+   * again after a restart. Aborting only detaches; `cancel` ends the call.
    */
   call(id: string, tool: string, args: unknown, signal?: AbortSignal): Promise<Reply> {
     return this.send("PUT", this.path(id), { tool, arguments: args }, signal);
@@ -63,32 +83,57 @@ export class Toolhost {
   }
 
   private async send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-    for (let attempt = 0; ; attempt++) {
-      let response: Response, text: string;
+    const deadline = performance.now() + PATIENCE;
+    for (let failures = 0, refusals = 0; ; ) {
+      const begun = performance.now();
+      const timeout = AbortSignal.timeout(READING);
+      let reason: unknown, wait: number | undefined;
       try {
-        response = await fetch(this.url + path, {
+        const response = await fetch(this.url + path, {
           method,
           headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
           body: body === undefined ? null : JSON.stringify(body),
-          signal: signal ?? null,
+          redirect: "manual",
+          signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
         });
-        text = await response.text();
+        const text = await response.text();
+        if (response.ok) return (text ? JSON.parse(text) : undefined) as T;
+        const problem = finalProblem(response, text);
+        if (problem) throw new Refused(problem);
+        reason = `status ${response.status}`;
+        wait = retryAfter(response);
       } catch (error) {
-        // Did it run? Nobody has to know: the same request again waits for it, or gets the reply that was saved.
-        if (signal?.aborted || attempt === REPEATS) throw error;
-        await sleep(100 * 2 ** attempt, undefined, { signal });
-        continue;
+        if (error instanceof Refused || signal?.aborted) throw error;
+        reason = error;
       }
-      const wait = response.headers.get("retry-after");
-      if ((response.status === 429 || response.status === 503) && wait !== null) {
-        await sleep(1000 * Number(wait), undefined, { signal });
-        continue;
+      // Did it run? Nobody has to know: the same request again waits for it, or gets the reply that was saved.
+      const now = performance.now();
+      if (wait !== undefined) refusals += 1;
+      failures = wait !== undefined || now - begun > LONG ? 0 : failures + 1;
+      if (failures >= FAILURES || refusals >= REFUSALS || now >= deadline) {
+        throw new Unanswered(`${method} ${path}: ${reason}`, { cause: reason });
       }
-      const json = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined;
-      if (!response.ok) throw new Refused(json?.code ?? `${response.status}`, json?.detail ?? text);
-      return json as T;
+      // Not everybody at the same moment.
+      const pause = Math.min(100 * 2 ** failures, 10_000) * (0.5 + Math.random() / 2);
+      await sleep((wait ?? 0) + pause, undefined, { signal });
     }
   }
+}
+
+/** What Toolhost says is wrong with the request. Nothing: it may go well later, or a proxy has answered instead. */
+function finalProblem({ status, headers }: Response, text: string): Problem | undefined {
+  const kind = headers.get("content-type") ?? "";
+  if (status < 400 || status >= 500 || status === 408 || status === 429) return undefined;
+  if (!kind.startsWith("application/problem+json")) return undefined;
+  const problem = JSON.parse(text);
+  return "code" in problem ? problem : undefined;
+}
+
+/** After how many milliseconds to come back, a minute at most. The header has a number of seconds or a date. */
+function retryAfter({ headers }: Response): number | undefined {
+  const header = headers.get("retry-after") ?? "";
+  const wait = /^\d+$/.test(header) ? 1000 * Number(header) : Date.parse(header) - Date.now();
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), 60_000);
 }
 
 /** What a model reads of a reply. Images and sounds are named only; see the provider's documents for how to pass them on. */
