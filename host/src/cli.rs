@@ -223,7 +223,7 @@ impl Common {
         let temporary = |error: String| {
             tracing::warn!(
                 error,
-                "the next start will not know of the processes of this one"
+                "the next start will know neither the processes nor the calls of this one: a call that is repeated then runs again"
             );
             Records::Temporary(std::env::temp_dir())
         };

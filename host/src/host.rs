@@ -301,10 +301,14 @@ impl Host {
     ///
     /// If the workspace cannot be reached.
     pub async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, process::Error> {
+        let closing = self.inner.ledger.close(chat);
         // At the same time: a call replies sooner if what it waits for ends.
         let calls = self.inner.ledger.cancel_all(chat);
         let (_, ended) = tokio::join!(calls, self.inner.workspace.end_chat(chat));
-        let ended = ended?;
+        let mut ended = ended?;
+        // What a call started while it was cancelled. Nothing calls any more.
+        ended.extend(self.inner.workspace.end_chat(chat).await?);
+        drop(closing);
         self.inner.events.publish(chat, Event::ChatEnded);
         Ok(ended)
     }
@@ -316,6 +320,7 @@ impl Host {
         self.inner.stopping.cancel();
         self.inner.calls.close();
         self.inner.calls.wait().await;
+        self.inner.ledger.catch_up();
         let mut live = self.inner.workspace.shutdown().await;
         if self.inner.elsewhere {
             live.extend(self.inner.processes.shutdown().await);

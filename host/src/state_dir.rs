@@ -397,7 +397,13 @@ fn make(path: &Path) -> io::Result<bool> {
         builder.recursive(true).create(parent)?;
     }
     match builder.recursive(false).create(path) {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            // So that what is waited for in it can be found after a power failure. Where the system refuses, it was not promised.
+            let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
+            let parent = std::fs::File::open(parent.unwrap_or(Path::new(".")));
+            _ = parent.and_then(|parent| parent.sync_all());
+            Ok(true)
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }

@@ -55,8 +55,9 @@ async fn persist(
 async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_alone() {
     const CALLS: usize = 300;
     const CALLERS: usize = 8;
-    /// After how many further replies the host is killed: anything that does not follow the rhythm of the callers.
-    const KILLS: [usize; 9] = [3, 17, 1, 29, 41, 5, 23, 37, 13];
+    const KILLS: usize = 9;
+    /// Some calls reply as much as makes the journal be rewritten in between, so that this is interrupted, too.
+    const LARGE: usize = 2;
     let workspace = tempfile::tempdir().unwrap();
     let mut serving = start(workspace.path());
     let (urls, url) = watch::channel(serving.url.clone());
@@ -71,7 +72,11 @@ async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_a
                 return;
             }
             let id = format!("call_{number}");
-            let body = execute(&format!("echo {id} >> counter; echo {id}"));
+            let more = match number % LARGE {
+                0 => "; head -c 60000 /dev/zero | tr '\\0' x",
+                _ => "",
+            };
+            let body = execute(&format!("echo {id} >> counter; echo {id}{more}"));
             let outcome = persist(&client, &url, &id, &body).await;
             outcomes.lock().unwrap().push((id, body, outcome));
             replies.send_modify(|count| *count += 1);
@@ -79,9 +84,13 @@ async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_a
     };
     let killer = async {
         let (mut replied, mut at) = (replied, 0);
-        for more in KILLS {
-            at += more;
+        for _ in 0..KILLS {
+            let random = uuid::Uuid::new_v4().as_u128();
+            // In the midst of what is done for a call: the moment is what is random here, nothing waits for it.
+            at += 1 + (random % 30) as usize;
             replied.wait_for(|count| *count >= at).await.unwrap();
+            let moment = std::time::Duration::from_micros((random >> 64) as u64 % 40_000);
+            tokio::time::sleep(moment).await;
             serving.signal(nix::sys::signal::Signal::SIGKILL);
             let workspace = workspace.path().to_owned();
             serving = tokio::task::spawn_blocking(move || start(&workspace))
@@ -102,7 +111,8 @@ async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_a
         match outcome["state"].as_str() {
             Some("finished") => {
                 assert_eq!(runs, 1, "{id}: {outcome}");
-                assert_eq!(outcome["structured"]["output"], format!("{id}\n"));
+                let output = outcome["structured"]["output"].as_str().unwrap();
+                assert!(output.starts_with(&format!("{id}\n")), "{id}: {output}");
             }
             Some("unknown") => {
                 unknown += 1;
@@ -118,7 +128,7 @@ async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_a
         assert_eq!(persist(&client, &url, &id, &body).await, outcome, "{id}");
     }
     assert!(
-        unknown <= CALLERS * KILLS.len(),
+        unknown <= CALLERS * KILLS,
         "{unknown} of {CALLS} are unknown, more than ran when the host was killed"
     );
 }

@@ -72,7 +72,8 @@ impl Arguments {
         &self.text
     }
 
-    /// Returns the BLAKE3 hash of the canonical form (RFC 8785): equal for equal arguments, however they were written.
+    /// Returns the BLAKE3 hash of the canonical form (RFC 8785), with integers of 2⁵³ and beyond exactly as they are: equal for
+    /// equal arguments, however they were written.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
@@ -93,6 +94,16 @@ impl Strict {
         Ok(Self {
             depth: self.depth + 1,
         })
+    }
+}
+
+/// Returns an integer as what is hashed. The canonical form has doubles only, in which large integers that a plugin can tell apart
+/// are the same: those are a text that no other integer has.
+fn exact(value: impl ToString + Into<Value>, size: u64) -> Value {
+    const EXACT: u64 = 1 << 53;
+    match size < EXACT {
+        true => value.into(),
+        false => Value::String(format!("\0{}", value.to_string())),
     }
 }
 
@@ -120,11 +131,11 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(exact(value, value.unsigned_abs()))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(exact(value, value))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {

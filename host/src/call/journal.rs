@@ -1,8 +1,8 @@
 //! What the ledger writes down, so that a call does not run twice because the host stopped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,8 @@ use crate::state_dir::journal::{self, Known};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the host, however it ends. What is written down is in the kernel's hands, and not synced. Should it not be
-    /// possible to write, as on a full disk, calls run all the same.
+    /// possible to write, as on a full disk, calls run all the same, and a host that is killed before it is possible again has
+    /// not recorded them.
     #[default]
     Host,
     /// That of the machine as well: what is written down is synced before a call begins, and before its caller is told of its
@@ -53,6 +54,8 @@ pub(super) enum Entry {
     Ended(Ended),
     /// Somebody cancelled it. If that is all that there is, it has not arrived.
     Cancelled(Cancelled),
+    /// It did not run after all, because the disk refused the line of its start.
+    Withdrawn(Withdrawn),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,8 +73,9 @@ pub(super) struct Ended {
     chat: String,
     call: String,
     digest: String,
+    /// When it ended, or when its outcome went.
     at: u64,
-    /// Whether it was cancelled, if only after its end.
+    /// Whether it was cancelled before its end.
     #[serde(default)]
     fenced: bool,
     /// `None` if it is no longer kept.
@@ -83,6 +87,12 @@ pub(super) struct Cancelled {
     chat: String,
     call: String,
     at: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Withdrawn {
+    chat: String,
+    call: String,
 }
 
 /// What is known of one call.
@@ -145,12 +155,14 @@ impl Knowledge {
                 *number,
                 Past {
                     chat: &fact.chat,
+                    call: &fact.call,
                     age,
                     size,
                 },
             ))
         });
-        fates(over.collect(), &self.limits, self.limits.bytes)
+        let fates = fates(over.collect(), &self.limits, self.limits.bytes);
+        fates.into_iter().collect()
     }
 }
 
@@ -165,7 +177,10 @@ impl Known for Knowledge {
         match entry {
             Entry::Started(started) => {
                 if let Some(fact) = self.fact(&started.chat, &started.call) {
-                    fact.started.get_or_insert(started);
+                    // What was known of an id that runs was forgotten: this is another call, and what came of it is not known yet.
+                    fact.ended = None;
+                    fact.cancelled = None;
+                    fact.started = Some(started);
                 }
             }
             Entry::Ended(ended) => {
@@ -179,6 +194,11 @@ impl Known for Knowledge {
                     fact.cancelled = Some(cancelled.at);
                 }
             }
+            Entry::Withdrawn(Withdrawn { chat, call }) => {
+                if let Some(fact) = self.fact(&chat, &call) {
+                    fact.started = None;
+                }
+            }
         }
     }
 
@@ -187,10 +207,15 @@ impl Known for Knowledge {
         self.facts.iter().flat_map(move |(number, fact)| {
             let fate = fates.get(number).copied();
             let ended = fact.ended.clone().map(|ended| {
-                let kept = fate == Some(Fate::Kept);
-                Entry::Ended(Ended {
-                    outcome: ended.outcome.filter(|_| kept),
-                    ..ended
+                let goes = fate != Some(Fate::Kept) && ended.outcome.is_some();
+                Entry::Ended(match goes {
+                    // For how long it is remembered counts from here.
+                    true => Ended {
+                        outcome: None,
+                        at: now(),
+                        ..ended
+                    },
+                    false => ended,
                 })
             });
             let started = match ended {
@@ -238,7 +263,9 @@ pub(super) enum Remains {
 
 impl Fact {
     /// Returns `None` for what makes no sense.
-    fn recovered(self) -> Option<Recovered> {
+    fn recovered(self, now: SystemTime) -> Option<Recovered> {
+        // One moment for all of them, because their ages say which of two was first. A clock that was set back makes it now.
+        let age = |at| now.duration_since(time(at)).unwrap_or_default();
         let (what, at) = match (self.ended, self.started) {
             (Some(ended), _) => {
                 let outcome = ended.outcome.as_ref();
@@ -280,7 +307,21 @@ impl Fact {
 pub(super) struct Journal {
     lines: Arc<journal::Journal<Knowledge>>,
     durability: Durability,
+    /// Ends that could not be written down, oldest first: they are written as soon as something can be.
+    unwritten: Mutex<VecDeque<Unwritten>>,
 }
+
+/// An end that could not be written down.
+#[derive(Debug)]
+struct Unwritten {
+    chat: ChatId,
+    digest: [u8; 32],
+    fenced: bool,
+    outcome: Arc<Outcome>,
+}
+
+/// The most ends that wait to be written. Those of calls beyond are unknown to the next start.
+const MAX_UNWRITTEN: usize = 4096;
 
 impl Journal {
     /// Returns the journal of a ledger that forgets with its host.
@@ -288,6 +329,7 @@ impl Journal {
         Self {
             lines: Arc::new(journal::Journal::none()),
             durability: Durability::Host,
+            unwritten: Mutex::default(),
         }
     }
 
@@ -301,11 +343,15 @@ impl Journal {
             limits: limits.clone(),
             ..Knowledge::default()
         };
-        let (lines, known) = journal::Journal::open(directory, nothing)?;
-        let recovered = known.facts.into_values().filter_map(Fact::recovered);
+        let synced = durability == Durability::Power;
+        let (lines, known) = journal::Journal::open(directory, nothing, synced)?;
+        let now = SystemTime::now();
+        let facts = known.facts.into_values();
+        let recovered = facts.filter_map(|fact| fact.recovered(now));
         let journal = Self {
             lines: Arc::new(lines),
             durability,
+            unwritten: Mutex::default(),
         };
         Ok((journal, recovered.collect()))
     }
@@ -315,39 +361,51 @@ impl Journal {
         self.lines.counts()
     }
 
-    /// Writes down that a call is about to run.
+    /// Returns whether callers are told only of what the disk has.
+    pub(super) fn is_synced(&self) -> bool {
+        self.durability == Durability::Power
+    }
+
+    /// Writes down that a call is about to run. If this fails, it must not.
     pub(super) async fn started(&self, request: &Request, digest: &[u8; 32]) -> io::Result<()> {
-        self.write(&Entry::Started(Started {
+        let started = Entry::Started(Started {
             chat: request.chat.to_string(),
             call: request.id.to_string(),
             tool: request.tool.clone(),
             digest: hex(digest),
             at: now(),
-        }))
-        .await
+        });
+        let written = self.write(&started).await;
+        if written.is_err() {
+            // The line may be there all the same, where only the disk refused it.
+            let (chat, call) = (request.chat.to_string(), request.id.to_string());
+            self.lines
+                .append(&Entry::Withdrawn(Withdrawn { chat, call }));
+        }
+        written
     }
 
-    /// Writes down how a call ended. That it could not be written was logged: its caller is told all the same.
-    pub(super) async fn ended(&self, chat: &ChatId, digest: &[u8; 32], outcome: &Outcome) {
-        let json = match serde_json::value::to_raw_value(outcome) {
-            Ok(json) => Some(json),
-            Err(error) => {
-                tracing::warn!(%error, "an outcome cannot be written down");
-                None
-            }
+    /// Writes down how a call ended. If it cannot be written now, that was logged, and it is written as soon as it can be: its
+    /// caller is told all the same.
+    pub(super) async fn ended(
+        &self,
+        chat: &ChatId,
+        digest: &[u8; 32],
+        fenced: bool,
+        outcome: &Arc<Outcome>,
+    ) {
+        let end = Unwritten {
+            chat: chat.clone(),
+            digest: *digest,
+            fenced,
+            outcome: Arc::clone(outcome),
         };
-        // One that is too long for a line still must not run again.
-        let most = Knowledge::LONGEST / 2;
-        _ = self
-            .write(&Entry::Ended(Ended {
-                chat: chat.to_string(),
-                call: outcome.id.to_string(),
-                digest: hex(digest),
-                at: now(),
-                fenced: false,
-                outcome: json.filter(|json| json.get().len() <= most),
-            }))
-            .await;
+        if self.lines.try_append(&end.entry()).is_err() {
+            self.keep(end);
+            return;
+        }
+        _ = self.synced().await;
+        self.catch_up();
     }
 
     /// Writes down that a call was cancelled, arrived or not.
@@ -360,19 +418,72 @@ impl Journal {
         .await
     }
 
-    async fn write(&self, entry: &Entry) -> io::Result<()> {
-        let written = self.lines.try_append(entry);
-        match self.durability {
-            Durability::Host => Ok(()),
-            Durability::Power => {
-                written?;
-                let lines = Arc::clone(&self.lines);
-                let synced = tokio::task::spawn_blocking(move || lines.sync()).await;
-                synced.map_err(io::Error::other)?.inspect_err(|error| {
-                    tracing::warn!(%error, "the journal of calls cannot be synced");
-                })
+    /// Writes the ends that could not be written before, as far as that is possible now.
+    pub(super) fn catch_up(&self) {
+        loop {
+            let next = self.unwritten().pop_front();
+            let Some(end) = next else { return };
+            if self.lines.try_append(&end.entry()).is_err() {
+                return self.unwritten().push_front(end);
             }
         }
+    }
+
+    fn keep(&self, end: Unwritten) {
+        let mut unwritten = self.unwritten();
+        if unwritten.len() >= MAX_UNWRITTEN {
+            unwritten.pop_front();
+        }
+        unwritten.push_back(end);
+    }
+
+    fn unwritten(&self) -> MutexGuard<'_, VecDeque<Unwritten>> {
+        self.unwritten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write(&self, entry: &Entry) -> io::Result<()> {
+        let written = self.lines.try_append(entry);
+        if !self.is_synced() {
+            return Ok(());
+        }
+        written?;
+        self.synced().await
+    }
+
+    /// Waits until the disk has what was written, if callers are to be told only then.
+    async fn synced(&self) -> io::Result<()> {
+        if !self.is_synced() {
+            return Ok(());
+        }
+        let lines = Arc::clone(&self.lines);
+        let synced = tokio::task::spawn_blocking(move || lines.sync()).await;
+        synced.map_err(io::Error::other)?.inspect_err(|error| {
+            tracing::warn!(%error, "the journal of calls cannot be synced");
+        })
+    }
+}
+
+impl Unwritten {
+    fn entry(&self) -> Entry {
+        let json = match serde_json::value::to_raw_value(&*self.outcome) {
+            Ok(json) => Some(json),
+            Err(error) => {
+                tracing::warn!(%error, "an outcome cannot be written down");
+                None
+            }
+        };
+        // One that is too long for a line still must not run again.
+        let most = Knowledge::LONGEST / 2;
+        Entry::Ended(Ended {
+            chat: self.chat.to_string(),
+            call: self.outcome.id.to_string(),
+            digest: hex(&self.digest),
+            at: now(),
+            fenced: self.fenced,
+            outcome: json.filter(|json| json.get().len() <= most),
+        })
     }
 }
 
@@ -394,21 +505,14 @@ fn time(at: u64) -> SystemTime {
     time.unwrap_or_else(SystemTime::now)
 }
 
-/// Returns how long ago it was; a clock that was set back makes it now.
-fn age(at: u64) -> Duration {
-    SystemTime::now()
-        .duration_since(time(at))
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 impl Journal {
-    /// Has further lines written to this file.
-    pub(super) fn replace_file(&self, file: std::fs::File) {
+    /// Has further lines written to this file, or to its own again.
+    pub(super) fn replace_file(&self, file: Option<std::fs::File>) {
         let shared = self.lines.shared.as_ref();
         let mut out = shared.map(|shared| shared.out());
         if let Some(out) = &mut out {
-            out.file = Some(Arc::new(file));
+            out.file = file.map(Arc::new);
         }
     }
 }

@@ -12,6 +12,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -59,8 +60,10 @@ pub enum Refused {
     /// The id was used for another tool or other arguments.
     #[error("this call id was used with another tool or other arguments")]
     InputMismatch,
-    /// The call was cancelled, perhaps before it arrived.
-    #[error("the call was cancelled")]
+    /// The call was cancelled: before it arrived, while it ran, or after its end. [`Ledger::standing`] says which.
+    #[error(
+        "the call was cancelled, perhaps after it had run: ask for its state to see what came of it"
+    )]
     Cancelled,
     /// The call has ended, and its outcome is no longer kept.
     #[error("reply no longer kept")]
@@ -182,6 +185,8 @@ struct Shared {
     listener: Option<Box<dyn Listener>>,
     /// Cancels every call.
     stopping: CancellationToken,
+    /// Where calls run, so that they do not depend on the runtime of a caller; `None`: that of whoever calls.
+    runtime: Option<Handle>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -216,6 +221,7 @@ impl Ledger {
                 journal,
                 listener,
                 stopping,
+                runtime: Handle::try_current().ok(),
             }),
         }
     }
@@ -223,7 +229,7 @@ impl Ledger {
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
     /// `admit` is asked only for a new call. Its error, which may be of a type of its own, refuses the call without a trace, so that a later repeat can run.
-    /// What it returns is run as a task of its own: callers may come and go. Should it panic, the call has failed. The token that
+    /// What it returns is run as a task of its own, on the runtime that the ledger was made in: callers may come and go. Should it panic, the call has failed. The token that
     /// it gets is cancelled when somebody cancels the call.
     ///
     /// # Errors
@@ -257,14 +263,19 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Refused::Closed`] if the host ends meanwhile; [`Refused::Unrecorded`] if it has to be written down and cannot be:
-    /// then a call that runs was cancelled all the same.
+    /// [`Refused::Closed`] if the host ends meanwhile. Of a call that has not arrived, [`Refused::Busy`] if too many of the chat
+    /// were cancelled like that, and [`Refused::Unrecorded`] if this has to be written down and cannot be.
     pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
         let key = (chat.clone(), id.clone());
-        let (told, news) = self.shared.swept().cancel(key);
-        if news {
-            let written = self.shared.journal.cancelled(chat, id).await;
-            written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+        let (told, news) = self.shared.swept().cancel(key, &self.shared.limits)?;
+        let is_fence = matches!(told, Err(Cancelled::Fenced));
+        let journal = &self.shared.journal;
+        // Whoever cancels it again waits for the disk as well, and tries again what it refused before.
+        if news || is_fence && journal.is_synced() {
+            let written = journal.cancelled(chat, id).await;
+            if is_fence {
+                written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+            }
         }
         match told {
             Ok(told) => Ok(Cancelled::Ended(ended(told).await?)),
@@ -274,16 +285,31 @@ impl Ledger {
 
     /// Cancels every call of a chat that runs, and returns how they ended, once they have.
     pub async fn cancel_all(&self, chat: &ChatId) -> Vec<Arc<Outcome>> {
-        let running = self.shared.swept().running(chat);
-        let cancelled = running.iter().map(|id| self.cancel(chat, id));
-        let cancelled = futures_util::future::join_all(cancelled).await;
-        let outcomes = cancelled
-            .into_iter()
-            .filter_map(|cancelled| match cancelled {
-                Ok(Cancelled::Ended(outcome)) => Some(outcome),
-                _ => None,
-            });
-        outcomes.collect()
+        let running = self.shared.swept().cancel_running(chat);
+        let journal = &self.shared.journal;
+        let ends = running.into_iter().map(|(id, told, news)| async move {
+            if news {
+                // Should it not be possible: it has begun, and does not run again.
+                _ = journal.cancelled(chat, &id).await;
+            }
+            ended(told).await.ok()
+        });
+        let outcomes = futures_util::future::join_all(ends).await;
+        outcomes.into_iter().flatten().collect()
+    }
+
+    /// Lets nothing new begin in a chat for as long as what this returns is there.
+    pub(crate) fn close(&self, chat: &ChatId) -> Closing {
+        *self.shared.calls().closing.entry(chat.clone()).or_default() += 1;
+        Closing {
+            shared: Arc::clone(&self.shared),
+            chat: chat.clone(),
+        }
+    }
+
+    /// Writes down what could not be before, as far as that is possible: before the end.
+    pub(crate) fn catch_up(&self) {
+        self.shared.journal.catch_up();
     }
 
     /// Returns how much is remembered.
@@ -306,8 +332,13 @@ impl Ledger {
         let digest = request.digest();
         let mut calls = self.shared.swept();
         let key = (request.chat.clone(), request.id.clone());
+        let closing = calls.closing.contains_key(&request.chat);
         let vacant = match calls.entries.entry(key) {
             Entry::Occupied(known) => return Ok(known.get().answer(&digest)?),
+            Entry::Vacant(_) if closing => {
+                let text = "the chat is being ended: try again when it has".to_owned();
+                return Err(Refused::Busy(text).into());
+            }
             Entry::Vacant(vacant) => vacant,
         };
         let cancelled = self.shared.stopping.child_token();
@@ -328,7 +359,11 @@ impl Ledger {
             digest,
             teller,
         );
-        tokio::spawn(execution.run(admitted));
+        let running = execution.run(admitted);
+        match &self.shared.runtime {
+            Some(runtime) => runtime.spawn(running),
+            None => tokio::spawn(running),
+        };
         Ok(Begun::Running(told))
     }
 }
@@ -343,6 +378,25 @@ impl Shared {
         let mut calls = self.calls();
         calls.sweep(&self.limits);
         calls
+    }
+}
+
+/// A chat in which nothing begins.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    shared: Arc<Shared>,
+    chat: ChatId,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let mut calls = self.shared.calls();
+        if let Entry::Occupied(mut times) = calls.closing.entry(self.chat.clone()) {
+            *times.get_mut() -= 1;
+            if *times.get() == 0 {
+                times.remove();
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::files::{self, Temporaries};
 use crate::id::ChatId;
 use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
-use crate::process;
+use crate::process::{self, Records};
 use crate::state_dir::{StateDir, StateDirError};
 use crate::workspace::{Local, OpenError, Workspace};
 
@@ -69,6 +69,11 @@ pub enum StartError {
     /// The records of calls cannot be used.
     #[error("the records of calls cannot be used")]
     Ledger(#[source] io::Error),
+    /// Calls are to survive everything, and there is nowhere to write them down.
+    #[error(
+        "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses"
+    )]
+    NotDurable,
     /// Two plugins have one name.
     #[error("two plugins are named {0:?}")]
     Duplicate(String),
@@ -94,6 +99,19 @@ impl Builder {
             approval: Approval::default(),
             compiler: None,
         }
+    }
+
+    /// Keeps in this state directory all that a later start has to know: which calls ran and how they ended, which processes there
+    /// are with their output, and what [`Builder::state_dir`] says. One host at a time can use it. Say this after
+    /// [`Builder::processes`], which replaces it.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be used: see [`StateDir::open`].
+    pub fn keep(mut self, path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
+        let path = path.into();
+        self.processes.records = Records::Kept(StateDir::open(&path)?);
+        Ok(self.state_dir(path))
     }
 
     /// Keeps in this state directory what any number of hosts may share: compiled code, and which temporary files there are.
@@ -155,7 +173,7 @@ impl Builder {
     }
 
     /// Says what the ledger survives. It survives nothing unless the records of processes are kept in a state directory, in
-    /// which it then keeps its own.
+    /// which it then keeps its own: see [`Builder::keep`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -273,6 +291,9 @@ impl Builder {
         let heard = Heard(events.clone());
         // Whoever holds the lock of the state directory, and nobody else, takes over what another host left.
         let state = records.as_ref().filter(|_| processes.keeps_records());
+        if state.is_none() && self.durability == Durability::Power {
+            return Err(StartError::NotDurable);
+        }
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
             state.map(|state| (state, self.durability)),

@@ -36,6 +36,6 @@ impl Known for Knowledge {
 /// Opens the journal of a state directory, and returns what it knew, in the order in which the processes started; see
 /// [`journal::Journal::open`].
 pub(crate) fn open(directory: &StateDir) -> io::Result<(Journal, Vec<Recovered>)> {
-    let (journal, known) = Journal::open(directory, Knowledge::default())?;
+    let (journal, known) = Journal::open(directory, Knowledge::default(), false)?;
     Ok((journal, known.into_recovered()))
 }

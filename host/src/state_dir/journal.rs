@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StateDir;
+use super::replace::Replacement;
 use lines::Contents;
 #[cfg(test)]
 pub(crate) use lines::{header, line};
@@ -58,6 +59,8 @@ pub(crate) struct Shared<K> {
     directory: StateDir,
     /// What is known before the first entry.
     nothing: K,
+    /// Whether callers wait for the disk, so that nothing they waited for may get lost in a rewrite.
+    synced: bool,
     out: Mutex<Out>,
 }
 
@@ -79,6 +82,8 @@ pub(crate) struct Out {
     pub(crate) failures: u64,
     pub(crate) rewriting: bool,
     closed: bool,
+    /// Whether the disk may not have the name of the file yet.
+    unnamed: bool,
 }
 
 impl<K: Known> Journal<K> {
@@ -92,21 +97,21 @@ impl<K: Known> Journal<K> {
 
     /// Opens a journal of a state directory, making it if there is none, and returns what it knew. Whoever opens it must hold the [`Lock`](crate::state_dir::Lock) of the directory.
     ///
-    /// Lines that are damaged are skipped and logged.
+    /// Lines that are damaged are skipped and logged. With `synced`, a rewrite keeps what [`Journal::sync`] waited for.
     ///
     /// # Errors
     ///
     /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
     /// know, in which case it is left as it is.
-    pub(crate) fn open(directory: &StateDir, nothing: K) -> io::Result<(Self, K)> {
-        Self::open_in(directory, nothing).map_err(|error| {
+    pub(crate) fn open(directory: &StateDir, nothing: K, synced: bool) -> io::Result<(Self, K)> {
+        Self::open_in(directory, nothing, synced).map_err(|error| {
             let path = directory.path().join(K::FILE);
             let text = format!("{}: {error}", path.display());
             io::Error::new(error.kind(), text)
         })
     }
 
-    fn open_in(directory: &StateDir, nothing: K) -> io::Result<(Self, K)> {
+    fn open_in(directory: &StateDir, nothing: K, synced: bool) -> io::Result<(Self, K)> {
         remove_partial(directory, K::FILE)?;
         let file = directory.append_file(K::FILE)?;
         let Contents { knowledge, intact } = lines::read(&file, file.metadata()?.len(), &nothing)?;
@@ -134,10 +139,12 @@ impl<K: Known> Journal<K> {
             failures: 0,
             rewriting: false,
             closed: false,
+            unnamed: !shortened,
         };
         let shared = Shared {
             directory: directory.try_clone()?,
             nothing,
+            synced,
             out: Mutex::new(out),
         };
         let journal = Self {
@@ -199,15 +206,12 @@ impl<K: Known> Journal<K> {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
-        loop {
-            let file = shared.out().file::<K>(&shared.directory)?;
-            file.sync_data()?;
-            // A rewrite may have put another file in its place meanwhile, with the same lines at its end.
-            let now = shared.out().file.clone();
-            if now.is_some_and(|now| Arc::ptr_eq(&now, &file)) {
-                return Ok(());
-            }
+        let synced = shared.wait_for_disk();
+        if synced.is_err() {
+            // What the disk refused once, later waits say nothing about: only another file has it for sure.
+            shared.out().limit = 0;
         }
+        synced
     }
 }
 
@@ -240,6 +244,25 @@ impl<K: Known> Shared<K> {
         }
     }
 
+    fn wait_for_disk(&self) -> io::Result<()> {
+        loop {
+            let (file, unnamed) = {
+                let mut out = self.out();
+                (out.file::<K>(&self.directory)?, out.unnamed)
+            };
+            file.sync_data()?;
+            if unnamed {
+                self.directory.sync()?;
+            }
+            // A rewrite may have put another file in its place meanwhile, with the same lines at its end.
+            let mut out = self.out();
+            if out.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file)) {
+                out.unnamed &= !unnamed;
+                return Ok(());
+            }
+        }
+    }
+
     fn settle(&self, rewritten: io::Result<()>) {
         let mut out = self.out();
         out.rewriting = false;
@@ -261,28 +284,63 @@ impl<K: Known> Shared<K> {
         let text = lines::compact(&lines::read(&file, end, &self.nothing)?.knowledge);
         // The disk may take its time, in which nobody who appends has to wait.
         let mut replacement = self.directory.prepare(K::FILE, &text)?;
-        let mut out = self.out();
+        let replaced = self.replace(&file, end, &mut replacement);
+        let Ok((mut out, size)) = replaced else {
+            _ = self.directory.discard(replacement);
+            return replaced.map(|_| ());
+        };
         if out.closed {
             return self.directory.discard(replacement);
         }
-        let added = file.metadata()?.len().saturating_sub(end);
-        let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
-        let taken_over = file
-            .read_exact_at(&mut rest, end)
-            .and_then(|()| replacement.append(&rest));
-        if let Err(error) = taken_over {
-            _ = self.directory.discard(replacement);
-            return Err(error);
-        }
         self.directory.put(replacement, K::FILE)?;
         out.limit = limit_after(text.len() as u64);
-        out.size = text.len() as u64 + added;
+        out.size = size;
         // The old file has lost its name. If the new one cannot be opened now, the next entry tries again.
         out.file = None;
+        out.unnamed = true;
         let opened = out.file::<K>(&self.directory).map(|_| ());
+        if self.synced {
+            // Before anything else is appended to a file that the disk may not find.
+            self.directory.sync()?;
+            out.unnamed = false;
+            return opened;
+        }
         drop(out);
         opened.and(self.directory.sync())
     }
+
+    /// Takes over what was appended to the file since, and returns with nobody appending any more, and the size of the replacement.
+    fn replace(
+        &self,
+        file: &File,
+        mut end: u64,
+        replacement: &mut Replacement,
+    ) -> io::Result<(MutexGuard<'_, Out>, u64)> {
+        /// How often what was appended meanwhile is taken over before others have to wait for it.
+        const ROUNDS: usize = 3;
+        if self.synced {
+            for _ in 0..ROUNDS {
+                end += take_over(file, end, replacement)?;
+                replacement.sync()?;
+            }
+        }
+        let out = self.out();
+        take_over(file, end, replacement)?;
+        if self.synced {
+            replacement.sync()?;
+        }
+        let size = replacement.size()?;
+        Ok((out, size))
+    }
+}
+
+/// Copies what is behind this offset, and returns how much that was.
+fn take_over(file: &File, from: u64, replacement: &mut Replacement) -> io::Result<u64> {
+    let added = file.metadata()?.len().saturating_sub(from);
+    let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
+    file.read_exact_at(&mut rest, from)?;
+    replacement.append(&rest)?;
+    Ok(added)
 }
 
 impl Out {

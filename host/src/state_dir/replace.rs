@@ -79,6 +79,24 @@ impl Replacement {
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
+
+    /// Waits until the disk has what was added.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot take it.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Returns the size in bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(crate) fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
 }
 
 #[cfg(test)]

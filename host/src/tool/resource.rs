@@ -127,7 +127,6 @@ impl UriPattern {
         if uri.len() > MAX_URI {
             return false;
         }
-        let uri = uri.as_bytes();
         // Whether what came before can end at each place.
         let mut ends = vec![false; uri.len() + 1];
         if let Some(first) = ends.first_mut() {
@@ -142,7 +141,7 @@ impl UriPattern {
 
 impl Part {
     /// Returns where this can end, if it can begin where what comes before ends.
-    fn after(&self, begins: &[bool], uri: &[u8]) -> Vec<bool> {
+    fn after(&self, begins: &[bool], uri: &str) -> Vec<bool> {
         let mut ends = vec![false; begins.len()];
         match self {
             Self::Literal(text) => {
@@ -150,7 +149,7 @@ impl Part {
                 for (at, _) in begins {
                     let fits = uri
                         .get(at..)
-                        .is_some_and(|rest| rest.starts_with(text.as_bytes()));
+                        .is_some_and(|rest| rest.starts_with(text.as_str()));
                     if let (true, Some(end)) = (fits, ends.get_mut(at + text.len())) {
                         *end = true;
                     }
@@ -158,10 +157,12 @@ impl Part {
             }
             Self::Variable { any } => {
                 let mut within = false;
-                let places = begins.iter().zip(uri).zip(ends.iter_mut().skip(1));
-                for ((begins, byte), end) in places {
-                    within = (within || *begins) && (*any || !b"/?&#".contains(byte));
-                    *end = within;
+                for (at, c) in uri.char_indices() {
+                    within =
+                        (within || begins.get(at) == Some(&true)) && (*any || !"/?&#".contains(c));
+                    if let Some(end) = ends.get_mut(at + c.len_utf8()) {
+                        *end = within;
+                    }
                 }
             }
         }

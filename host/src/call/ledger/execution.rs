@@ -7,18 +7,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::records::{Key, Record, Told};
+use super::records::{Calls, Key, Record, Told};
 use super::{Admitted, Refused, Shared};
 use crate::call::{Outcome, Request};
 use crate::tool::{ErrorKind, ToolError};
 
-/// A call that runs. Its record is forgotten if this is dropped before its end, as happens to a task with its runtime: the
-/// record must not claim for ever that the call runs.
+/// A call that runs. If this is dropped before its end, as happens to a task with its runtime, its record must not claim for ever
+/// that the call runs: it is forgotten, or if it had begun, what came of it is unknown.
 pub(super) struct Execution {
     shared: Arc<Shared>,
     request: Arc<Request>,
     digest: [u8; 32],
     teller: watch::Sender<Told>,
+    begun: bool,
     over: bool,
 }
 
@@ -34,6 +35,7 @@ impl Execution {
             request,
             digest,
             teller,
+            begun: false,
             over: false,
         }
     }
@@ -53,14 +55,17 @@ impl Execution {
                 return;
             }
         }
+        self.begun = true;
         if let Some(listener) = &shared.listener {
             listener.begun(&self.request);
         }
         let outcome = tokio::spawn(admitted.execution).await;
-        let outcome = Arc::new(outcome.unwrap_or_else(|error| self.failed(&error)));
+        let failed = |error| self.failed(ErrorKind::Broken, format!("the host failed: {error}"));
+        let outcome = Arc::new(outcome.unwrap_or_else(failed));
         // Before anybody is told: a caller who knows the outcome is never told after a crash that nobody does.
         let chat = &self.request.chat;
-        shared.journal.ended(chat, &self.digest, &outcome).await;
+        let (journal, fenced) = (&shared.journal, self.is_fenced(&shared.calls()));
+        journal.ended(chat, &self.digest, fenced, &outcome).await;
         self.over = true;
         self.finish(&outcome);
         if let Some(listener) = &shared.listener {
@@ -69,14 +74,11 @@ impl Execution {
         self.teller.send_replace(Some(Ok(outcome)));
     }
 
-    fn failed(&self, error: &tokio::task::JoinError) -> Outcome {
+    fn failed(&self, kind: ErrorKind, message: String) -> Outcome {
         Outcome {
             id: self.request.id.clone(),
             tool: self.request.tool.clone(),
-            result: Err(ToolError::new(
-                ErrorKind::Broken,
-                format!("the host failed: {error}"),
-            )),
+            result: Err(ToolError::new(kind, message)),
             cancelled: false,
             processes: Vec::new(),
             duration: Duration::ZERO,
@@ -84,14 +86,18 @@ impl Execution {
         }
     }
 
+    /// Returns whether somebody has cancelled it so far.
+    fn is_fenced(&self, calls: &Calls) -> bool {
+        let record = calls.entries.get(&self.key());
+        matches!(record, Some(Record::Running { fenced: true, .. }))
+    }
+
     fn finish(&self, outcome: &Arc<Outcome>) {
-        let key = self.key();
         let mut calls = self.shared.calls();
-        let record = calls.entries.get(&key);
-        let fenced = matches!(record, Some(Record::Running { fenced: true, .. }));
+        let fenced = self.is_fenced(&calls);
         calls.bytes += outcome.size();
         calls.entries.insert(
-            key,
+            self.key(),
             Record::Ended {
                 digest: self.digest,
                 fenced,
@@ -104,10 +110,15 @@ impl Execution {
         }
     }
 
+    /// Leaves no trace of a call that did not begin, unless it is not to begin later either.
     fn forget(&mut self) {
         self.over = true;
-        let key = self.key();
-        self.shared.calls().entries.remove(&key);
+        let mut calls = self.shared.calls();
+        let fenced = self.is_fenced(&calls);
+        match fenced {
+            true => calls.fence(self.key()),
+            false => _ = calls.entries.remove(&self.key()),
+        }
     }
 
     fn key(&self) -> Key {
@@ -117,8 +128,16 @@ impl Execution {
 
 impl Drop for Execution {
     fn drop(&mut self) {
-        if !self.over {
-            self.forget();
+        if self.over {
+            return;
         }
+        if !self.begun {
+            return self.forget();
+        }
+        self.over = true;
+        let text = "outcome unknown: what ran this call ended before it did".to_owned();
+        let outcome = Arc::new(self.failed(ErrorKind::UnknownOutcome, text));
+        self.finish(&outcome);
+        self.teller.send_replace(Some(Ok(outcome)));
     }
 }

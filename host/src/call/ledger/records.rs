@@ -18,6 +18,10 @@ use crate::id::{CallId, ChatId};
 pub(super) struct Calls {
     pub(super) entries: HashMap<Key, Record>,
     pub(super) bytes: usize,
+    /// The chats that are being ended, each with how often: nothing begins in them.
+    pub(super) closing: HashMap<ChatId, usize>,
+    /// How many calls of each chat were cancelled before they arrived, and are remembered for that.
+    fences: HashMap<ChatId, usize>,
     swept: Option<Instant>,
 }
 
@@ -106,15 +110,28 @@ impl Record {
 impl Calls {
     /// Cancels a call: it will not run again, and not at all if it has not arrived. Returns what there is to wait for, or
     /// what came of it already; and whether this is news, which has to be written down.
-    pub(super) fn cancel(&mut self, key: Key) -> (Result<watch::Receiver<Told>, Cancelled>, bool) {
+    pub(super) fn cancel(
+        &mut self,
+        key: Key,
+        limits: &Limits,
+    ) -> Result<(Result<watch::Receiver<Told>, Cancelled>, bool), Refused> {
         let mut known = match self.entries.entry(key) {
             Entry::Vacant(vacant) => {
+                let chat = &vacant.key().0;
+                let fences = self.fences.entry(chat.clone()).or_default();
+                if *fences >= limits.fences_per_chat {
+                    // Another one would have to be forgotten, and its call could run.
+                    return Err(Refused::Busy(format!(
+                        "{fences} calls of this chat were cancelled before they arrived, which is the most that are remembered"
+                    )));
+                }
+                *fences += 1;
                 vacant.insert(Record::Fenced { at: Instant::now() });
-                return (Err(Cancelled::Fenced), true);
+                return Ok((Err(Cancelled::Fenced), true));
             }
             Entry::Occupied(known) => known,
         };
-        match known.get_mut() {
+        Ok(match known.get_mut() {
             Record::Running {
                 cancelled,
                 fenced,
@@ -133,14 +150,33 @@ impl Calls {
             }
             Record::Gone { fenced, .. } => (Err(Cancelled::Gone), !std::mem::replace(fenced, true)),
             Record::Fenced { .. } => (Err(Cancelled::Fenced), false),
-        }
+        })
     }
 
-    /// Returns the calls of a chat that run.
-    pub(super) fn running(&self, chat: &ChatId) -> Vec<CallId> {
-        let running = self.entries.iter().filter_map(|((of, id), record)| {
-            let runs = of == chat && matches!(record, Record::Running { .. });
-            runs.then(|| id.clone())
+    /// Puts a call that will not run in the place of one that did not come to run.
+    pub(super) fn fence(&mut self, key: Key) {
+        *self.fences.entry(key.0.clone()).or_default() += 1;
+        let record = Record::Fenced { at: Instant::now() };
+        self.entries.insert(key, record);
+    }
+
+    /// Cancels every call of a chat that runs. Returns each with what there is to wait for, and whether this is news.
+    pub(super) fn cancel_running(
+        &mut self,
+        chat: &ChatId,
+    ) -> Vec<(CallId, watch::Receiver<Told>, bool)> {
+        let records = self.entries.iter_mut().filter(|((of, _), _)| of == chat);
+        let running = records.filter_map(|((_, id), record)| match record {
+            Record::Running {
+                cancelled,
+                fenced,
+                told,
+                ..
+            } => {
+                cancelled.cancel();
+                Some((id.clone(), told.clone(), !std::mem::replace(fenced, true)))
+            }
+            _ => None,
         });
         running.collect()
     }
@@ -173,6 +209,7 @@ impl Calls {
         let past = self.entries.iter().filter_map(|(key, record)| {
             let past = Past {
                 chat: &key.0,
+                call: &key.1,
                 age: record.ended()?.elapsed(),
                 size: record.size(),
             };
@@ -192,16 +229,19 @@ impl Calls {
                 (Fate::Forgotten, _) => {
                     known.remove();
                 }
-                (
-                    _,
-                    Record::Ended {
-                        digest, fenced, at, ..
-                    },
-                ) => {
-                    let (digest, fenced, at) = (*digest, *fenced, *at);
+                (_, Record::Ended { digest, fenced, .. }) => {
+                    let (digest, fenced) = (*digest, *fenced);
+                    // For how long it is remembered counts from here.
+                    let at = Instant::now();
                     known.insert(Record::Gone { digest, fenced, at });
                 }
                 _ => {}
+            }
+        }
+        self.fences.clear();
+        for ((chat, _), record) in &self.entries {
+            if matches!(record, Record::Fenced { .. }) {
+                *self.fences.entry(chat.clone()).or_default() += 1;
             }
         }
     }

@@ -110,7 +110,10 @@ impl Ledger {
         let Interrupted {
             chat, call, digest, ..
         } = interrupted;
-        self.shared.journal.ended(chat, digest, &outcome).await;
+        let journal = &self.shared.journal;
+        journal
+            .ended(chat, digest, interrupted.fenced, &outcome)
+            .await;
         let mut calls = self.shared.calls();
         calls.bytes += outcome.size();
         let record = Record::Ended {

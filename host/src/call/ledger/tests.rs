@@ -1,6 +1,7 @@
 //! What the ledger promises, without a host around it.
 
 mod cancelling;
+mod lives;
 mod restart;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -175,10 +176,34 @@ async fn outcomes_go_first_and_ids_later() {
         run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap(),
         "1"
     );
-    tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+    // The outcome of the first went now, and from now on its id is remembered for a day.
+    tokio::time::advance(Duration::from_secs(24 * 3600 - 60)).await;
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{}"), &runs).await,
+        Err(Refused::Gone)
+    );
+    tokio::time::advance(Duration::from_secs(120)).await;
     assert_eq!(
         run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap(),
         "2"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_was_kept_for_long_is_remembered_for_a_day_more() {
+    let limits = Limits {
+        keep_per_chat: 1,
+        ..Limits::default()
+    };
+    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
+    tokio::time::advance(Duration::from_secs(48 * 3600)).await;
+    // It was kept as the last of its chat, which another one is now.
+    run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(
+        run(&ledger, &request("a", "1", "{}"), &runs).await,
+        Err(Refused::Gone)
     );
 }
 
@@ -191,13 +216,13 @@ async fn bytes_are_bounded() {
         }),
         Arc::default(),
     );
-    for id in 0..20 {
+    for id in 0..60 {
         tokio::time::advance(Duration::from_millis(1)).await;
         run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
             .await
             .unwrap();
     }
-    // There is room for a few outcomes and one or two fences; the first ids are forgotten altogether.
+    // There is room for a few outcomes and a dozen fences; the first ids are forgotten altogether.
     let (known, gone) = {
         let calls = ledger.shared.calls();
         let is_gone = |record: &&Record| matches!(record, Record::Gone { .. });
@@ -207,11 +232,11 @@ async fn bytes_are_bounded() {
             calls.entries.values().filter(is_gone).count(),
         )
     };
-    assert!((1..=2).contains(&gone) && known < 20, "{gone} of {known}");
+    assert!((6..=12).contains(&gone) && known < 60, "{gone} of {known}");
     assert_eq!(
-        run(&ledger, &request("a", "19", "{}"), &runs)
+        run(&ledger, &request("a", "59", "{}"), &runs)
             .await
             .unwrap(),
-        "19"
+        "59"
     );
 }

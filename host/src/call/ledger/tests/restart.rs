@@ -12,19 +12,23 @@ impl Listener for Deaf {
     fn ended(&self, _: &ChatId, _: &Outcome) {}
 }
 
-fn open(state: &StateDir, limits: Limits, durability: Durability) -> (Ledger, Vec<Interrupted>) {
+pub(super) fn open(
+    state: &StateDir,
+    limits: Limits,
+    durability: Durability,
+) -> (Ledger, Vec<Interrupted>) {
     let kept = Some((state, durability));
     Ledger::open(limits, kept, Box::new(Deaf), CancellationToken::new()).unwrap()
 }
 
-fn directory() -> (tempfile::TempDir, StateDir) {
+pub(super) fn directory() -> (tempfile::TempDir, StateDir) {
     let base = tempfile::tempdir().unwrap();
     let state = StateDir::open(&base.path().join("state")).unwrap();
     (base, state)
 }
 
 /// Calls with an outcome that names its own call, as those of a host do.
-async fn call(
+pub(super) async fn call(
     ledger: &Ledger,
     request: &Arc<Request>,
     read_only: bool,
@@ -45,7 +49,7 @@ async fn call(
 }
 
 /// Begins a call that never ends.
-async fn hang(ledger: &Ledger, request: &Arc<Request>) {
+pub(super) async fn hang(ledger: &Ledger, request: &Arc<Request>) {
     let (begun, runs) = oneshot::channel();
     let mut calling = Box::pin(ledger.run(request, |_| {
         admitted::<_, Refused>(async move {
@@ -153,7 +157,7 @@ async fn a_ledger_that_cannot_be_written_runs_calls_unless_they_must_survive_all
             .write(true)
             .open("/dev/full")
             .unwrap();
-        ledger.shared.journal.replace_file(full);
+        ledger.shared.journal.replace_file(Some(full));
         let request = Arc::new(request("a", "1", "{}"));
         let called = call(&ledger, &request, false, "ran").await;
         assert_eq!(called.is_ok(), runs, "{called:?}");
