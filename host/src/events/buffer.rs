@@ -12,6 +12,9 @@ use crate::id::{CallId, ChatId};
 /// How many events back output looks for the one that it can join: as many processes as a chat usually has at once.
 const LOOK_BACK: usize = 32;
 
+/// How many reports of a call are kept one after the other: all of one that has a few steps.
+const STEPS: usize = 16;
+
 /// About how many bytes a buffer has without events.
 const EMPTY: usize = 512;
 
@@ -99,13 +102,13 @@ impl Buffer {
     }
 
     /// Adds an event. Progress of a call takes the place of what the same call reported before, if nobody heard of that and
-    /// nothing happened since.
+    /// nothing else has happened since some more of it.
     pub(super) fn push(&mut self, event: Event) {
         self.active = Instant::now();
-        if let Event::Progress { call, .. } = &event
-            && let Some(last) = self.events.back_mut()
+        let is_crowded = self.is_crowded(&event);
+        if let Some(last) = self.events.back_mut()
+            && is_crowded
             && last.id > self.heard
-            && matches!(&last.event, Event::Progress { call: of, .. } if of == call)
         {
             self.bytes = (self.bytes + event.size()).saturating_sub(last.event.size());
             last.event = event;
@@ -116,6 +119,17 @@ impl Buffer {
         let id = self.last;
         self.events.push_back(Numbered { id, event });
         self.changed.send_replace(());
+    }
+
+    /// Returns whether an event is progress of a call, and so are all of the last ones.
+    fn is_crowded(&self, event: &Event) -> bool {
+        let Event::Progress { call, .. } = event else {
+            return false;
+        };
+        let mut last = self.events.iter().rev().take(STEPS);
+        self.events.len() >= STEPS
+            && last
+                .all(|last| matches!(&last.event, Event::Progress { call: of, .. } if of == call))
     }
 
     /// Adds output of a process to the event of its last output, unless that was heard of or something other than output
