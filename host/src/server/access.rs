@@ -4,6 +4,7 @@ mod configured;
 mod names;
 mod principal;
 mod private;
+mod streams;
 mod token;
 
 use std::net::SocketAddr;
@@ -53,16 +54,10 @@ pub(super) enum Channel {
 /// Refuses requests without a token that is known, and says beside the others who asks.
 pub(super) async fn require_token(
     State(access): State<Arc<Access>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let principal = access.principal(request.headers(), request.extensions());
-    let principal = principal.inspect_err(|problem| {
-        tracing::debug!(problem = problem.detail(), "a request was refused");
-    })?;
-    trace::sent_by(&principal);
-    request.extensions_mut().insert(principal);
-    Ok(next.run(request).await)
+    access.let_in(request, next, |_| Ok(())).await
 }
 
 /// Refuses requests under a foreign name: a page whose name was made to point here (DNS rebinding), or a page elsewhere.
@@ -96,6 +91,31 @@ pub(super) fn for_pages(access: Arc<Access>) -> CorsLayer {
 }
 
 impl Access {
+    /// Runs a request if it is somebody's who may ask, and says beside it, and in its span, who that is. A reply that streams
+    /// ends when they are no longer known.
+    pub(super) async fn let_in(
+        &self,
+        mut request: Request,
+        next: Next,
+        check: impl FnOnce(&Principal) -> Result<(), Problem>,
+    ) -> Result<Response, Problem> {
+        let principal = self.principal(request.headers(), request.extensions());
+        let principal = principal.inspect_err(|problem| {
+            tracing::debug!(problem = problem.detail(), "a request was refused");
+        })?;
+        trace::sent_by(&principal);
+        check(&principal)?;
+        request.extensions_mut().insert(principal.clone());
+        let response = next.run(request).await;
+        Ok(streams::while_known(response, &self.tokens, principal))
+    }
+
+    /// Returns whether who was let in would be let in again, as the same: the token is still there, and good for the same.
+    #[allow(dead_code, reason = "for what outlives its request, such as sessions")]
+    pub(super) fn knows(&self, principal: &Principal) -> bool {
+        self.tokens.know(principal)
+    }
+
     /// Returns who asks, by the token of a request, or by the socket that it came in on.
     pub(super) fn principal(
         &self,

@@ -93,6 +93,64 @@ async fn each_token_is_good_for_what_it_says() {
     assert_eq!(code("other", Method::GET, "/v1/tools").await.0, 200);
 }
 
+/// Begins a session of MCP, and returns its id.
+async fn session(server: &Server, token: &str) -> String {
+    let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+    } });
+    let request = server.client.post(format!("{}/mcp", server.url));
+    let request = request.header("accept", "application/json, text/event-stream");
+    let begun = request.bearer_auth(token).json(&initialize).send().await;
+    let begun = begun.unwrap();
+    let id = begun.headers()["mcp-session-id"].to_str().unwrap();
+    id.to_owned()
+}
+
+#[tokio::test]
+async fn streams_end_when_their_token_is_taken_back() {
+    let setup = Setup::new().await;
+    let entry = |text: &str, name| (Token::new(text).unwrap(), Principal::unbounded(name));
+    let (stays, goes) = (entry(TOKEN, "stays"), entry("goes", "goes"));
+    let tokens = Tokens::new([stays, goes]);
+    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let server = Server::with_tokens(surfaces, tokens.clone()).await;
+    let sleep = json!({ "command": "sleep 1000", "run_in_background": true });
+    let sleep = json!({ "tool": "execute", "arguments": sleep });
+    let (_, reply) = server.put("a", "1", sleep).await;
+    let process = reply["processes"][0].as_str().unwrap();
+    let session = session(&server, "goes").await;
+    let open = async |token: &str, path: &str| {
+        let request = server.client.get(format!("{}{path}", server.url));
+        let request = request.header("accept", "text/event-stream");
+        let request = request.header("mcp-session-id", &session);
+        let response = request.bearer_auth(token).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        response
+    };
+    let agent = format!("/api/v0/processes/{process}/events");
+    let mut over = Vec::new();
+    for path in ["/v1/chats/a/events", &agent, "/mcp"] {
+        over.push(open("goes", path).await);
+    }
+    let mut goes_on = open(TOKEN, "/v1/chats/a/events").await;
+    // As the configuration is read again: what it says of one is as it was.
+    tokens.replace([entry(TOKEN, "stays")]);
+    for response in over {
+        // A whole reply, with its end.
+        response.bytes().await.unwrap();
+    }
+    assert_eq!(server.put("a", "2", execute("echo heard")).await.0, 200);
+    let mut text = String::new();
+    while !text.contains("finished") {
+        let chunk = goes_on.chunk().await.unwrap().expect("the stream ended");
+        text.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    // Also one that is good for something else now.
+    let reader = Principal::new("stays", [Scope::Read], None, None);
+    tokens.replace([(Token::new(TOKEN).unwrap(), reader)]);
+    while goes_on.chunk().await.unwrap().is_some() {}
+}
+
 #[tokio::test]
 async fn nothing_is_reachable_without_a_token() {
     let (_setup, server) = server().await;

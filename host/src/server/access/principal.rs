@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
+use super::Token;
 use crate::id::ChatId;
 use crate::server::problem::Problem;
 
@@ -55,9 +56,11 @@ impl FromStr for Scope {
 #[derive(Clone, Debug)]
 pub struct Principal {
     inner: Arc<Inner>,
+    /// The token by which it was found, if it was.
+    token: Option<Token>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Inner {
     name: String,
     scopes: BTreeSet<Scope>,
@@ -87,7 +90,24 @@ impl Principal {
                 chats,
                 tools,
             }),
+            token: None,
         }
+    }
+
+    /// Returns the same, found by this token.
+    pub(super) fn by(self, token: Token) -> Self {
+        let token = Some(token);
+        Self { token, ..self }
+    }
+
+    /// Returns the token by which it was found, if it was.
+    pub(super) fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// Returns whether both have the same name and may do the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.inner == other.inner
     }
 
     /// Returns the name of the token.

@@ -1,9 +1,10 @@
 //! Tokens, of which only hashes are kept.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use constant_time_eq::constant_time_eq_32;
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 
 use super::Principal;
 
@@ -56,34 +57,65 @@ impl std::fmt::Debug for Token {
 type Entries = Arc<[(Token, Principal)]>;
 
 /// Tokens, and who has them. They can be exchanged while a server runs: clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Tokens(Arc<RwLock<Entries>>);
+#[derive(Clone, Debug)]
+pub struct Tokens(Arc<watch::Sender<Entries>>);
 
 impl Tokens {
     /// Makes a set of tokens.
     pub fn new(tokens: impl IntoIterator<Item = (Token, Principal)>) -> Self {
-        Self(Arc::new(RwLock::new(tokens.into_iter().collect())))
+        let entries: Entries = tokens.into_iter().collect();
+        Self(Arc::new(watch::Sender::new(entries)))
     }
 
-    /// Takes these instead, for all requests from now on. Those that were let in go on.
+    /// Takes these instead, for all requests from now on. Calls that were let in go on to their replies; replies that stream,
+    /// such as events, end unless their token is still there and good for the same.
     pub fn replace(&self, tokens: impl IntoIterator<Item = (Token, Principal)>) {
-        let tokens = tokens.into_iter().collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+        self.0.send_replace(tokens.into_iter().collect());
     }
 
     /// Returns who has this token.
     ///
     /// Compares in constant time, and with each of them. What is compared are hashes, so that not even the length shows.
     pub(super) fn find(&self, text: &[u8]) -> Option<Principal> {
-        let tokens = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
-        let given = hash(text);
-        let mut found = None;
-        for (token, principal) in tokens.iter() {
-            if constant_time_eq_32(&token.0, &given) {
-                found = Some(principal);
-            }
+        let entries = Arc::clone(&self.0.borrow());
+        let token = Token(hash(text));
+        let principal = lookup(&entries, &token)?.clone();
+        Some(principal.by(token))
+    }
+
+    /// Returns whether somebody who was found here would be found again, as the same.
+    pub(super) fn know(&self, principal: &Principal) -> bool {
+        is_known(&self.0.borrow(), principal)
+    }
+
+    /// Is ready once somebody who was found here is no longer known.
+    pub(super) async fn until_gone(self, principal: Principal) {
+        let mut changes = self.0.subscribe();
+        let gone = changes.wait_for(|entries| !is_known(entries, &principal));
+        // Never an error: this holds the other side.
+        _ = gone.await;
+    }
+}
+
+fn lookup<'a>(entries: &'a Entries, given: &Token) -> Option<&'a Principal> {
+    let mut found = None;
+    for (token, principal) in entries.iter() {
+        if constant_time_eq_32(&token.0, &given.0) {
+            found = Some(principal);
         }
-        found.cloned()
+    }
+    found
+}
+
+fn is_known(entries: &Entries, principal: &Principal) -> bool {
+    // Without a token it is known by how it came in.
+    let token = principal.token();
+    token.is_none_or(|token| lookup(entries, token).is_some_and(|now| now.is_same(principal)))
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self::new([])
     }
 }
 
@@ -96,6 +128,7 @@ impl From<Token> for Tokens {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Scope;
     use super::*;
 
     #[test]
@@ -117,5 +150,23 @@ mod tests {
         assert_eq!((name("t0ken"), name("other").as_deref()), (None, Some("b")));
         tokens.replace([]);
         assert_eq!(name("other"), None);
+    }
+
+    #[test]
+    fn who_was_found_is_known_for_as_long_as_the_token_is_good_for_the_same() {
+        let token = |text: &str| Token::new(text).unwrap();
+        let reader = || Principal::new("a", [Scope::Read], Some("x-".into()), None);
+        let tokens = Tokens::new([(token("one"), reader())]);
+        let found = tokens.find(b"one").unwrap();
+        let knows = |entries: Vec<(Token, Principal)>| {
+            tokens.replace(entries);
+            tokens.know(&found)
+        };
+        assert!(knows(vec![(token("one"), reader())]));
+        let more = Principal::new("a", [Scope::Call], Some("x-".into()), None);
+        assert!(!knows(vec![(token("one"), more)]));
+        assert!(!knows(vec![(token("two"), reader())]));
+        assert!(!knows(vec![]));
+        assert!(tokens.know(&Principal::unbounded("local")));
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::reply;
 use super::standing::Standing;
 use crate::process::Error;
-use crate::server::access::{Access, Scope};
+use crate::server::access::{Access, Principal, Scope};
 use crate::server::problem::{Detail, Problem};
 
 /// Where the API of the reference is, of which this is a part.
@@ -159,13 +159,11 @@ pub(super) fn quote(text: &str) -> String {
 /// Refuses requests without a token for this API, which is about all chats. [`in_its_form`] gives the error its form.
 pub(in crate::server) async fn require_token(
     State(access): State<Arc<Access>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let principal = access.principal(request.headers(), request.extensions())?;
-    principal.require_everything(Scope::Agent)?;
-    request.extensions_mut().insert(principal);
-    Ok(next.run(request).await)
+    let check = |principal: &Principal| principal.require_everything(Scope::Agent);
+    access.let_in(request, next, check).await
 }
 
 /// Gives the errors of the layers around this API its form, and of what is beside its routes: a client reads `message` of all.

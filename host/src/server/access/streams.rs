@@ -1,0 +1,53 @@
+//! Replies that stream, such as events: they end when whoever asked for them is no longer known.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+
+use super::{Principal, Tokens};
+
+/// The body of a reply that goes on for as long as its reader may ask for it.
+struct WhileKnown {
+    body: Body,
+    gone: Pin<Box<dyn Future<Output = ()> + Send>>,
+    over: bool,
+}
+
+/// Ends a reply that streams once its principal is no longer known. A reply whose length is known is there already, and is left
+/// as it is.
+pub(super) fn while_known(response: Response, tokens: &Tokens, principal: Principal) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let gone = Box::pin(tokens.clone().until_gone(principal));
+    let over = false;
+    response.map(|body| Body::new(WhileKnown { body, gone, over }))
+}
+
+impl HttpBody for WhileKnown {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if !self.over && self.gone.as_mut().poll(context).is_ready() {
+            self.over = true;
+            // What it holds, such as a place among readers, is free at once.
+            self.body = Body::empty();
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
