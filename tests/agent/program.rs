@@ -1,5 +1,6 @@
 //! `toolhost agent` and `toolhost serve --agent-api`, as an operator runs them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -60,6 +61,7 @@ async fn a_token_file_lets_in() {
     let workspace = tempfile::tempdir().unwrap();
     let token = workspace.path().join("token");
     std::fs::write(&token, format!("{TOKEN}\n")).unwrap();
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).unwrap();
     let arguments = ["--token-file", token.to_str().unwrap()];
     let mut command = server(workspace.path());
     command.arg("agent").args(arguments);

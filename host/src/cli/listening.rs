@@ -18,8 +18,8 @@ use credentials::Credentials;
 /// Who may use a server, and how they reach it.
 #[derive(Debug, Args)]
 pub(super) struct Clients {
-    /// A file with a bearer token for everything [default: the variable TOOLHOST_TOKEN, or else the tokens of the
-    /// configuration, or else a new token]
+    /// A file with a bearer token for everything, which others must not be able to read [default: the variable
+    /// TOOLHOST_TOKEN, or else the tokens of the configuration, or else a new token]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A name besides localhost and the address itself by which clients may reach the server; can be repeated

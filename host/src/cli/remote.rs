@@ -21,7 +21,7 @@ pub(super) struct Remote {
     /// call ends
     #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
     server: Option<String>,
-    /// A file with the token of the server [default: the variable TOOLHOST_TOKEN]
+    /// A file with the token of the server, which others must not be able to read [default: the variable TOOLHOST_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A PEM file with the certificates of the authorities that the server's may be from, or with the server's own [default:

@@ -1,7 +1,6 @@
 //! Where bearer tokens come from, and `toolhost token`.
 
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +9,7 @@ use clap::Args;
 
 use super::{print, stderr};
 use crate::id::ChatId;
-use crate::server::{Scope, Token};
+use crate::server::{Scope, Token, read_private};
 use crate::state_dir::StateDir;
 
 /// A token for the configuration.
@@ -85,29 +84,17 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
 
-/// Reads the token from a file, or else from the variable; `None` if there is neither.
+/// Reads the token from a file, which must be nobody else's, or else from the variable; `None` if there is neither.
 pub(super) fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     if let Some(path) = file {
-        return of_file(path).map(Some);
+        let text = read_private(path).context("the token file cannot be used")?;
+        return Ok(Some(text.trim().to_owned()));
     }
     match std::env::var(VARIABLE) {
         Ok(token) => Ok(Some(token)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => bail!("{VARIABLE} is not a token"),
     }
-}
-
-/// Reads the token of a file, and warns if others can do so as well.
-fn of_file(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the token in {}", path.display()))?;
-    let mode = std::fs::metadata(path)
-        .map(|metadata| metadata.mode())
-        .unwrap_or_default();
-    if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "others may read the token file; run chmod 600 on it");
-    }
-    Ok(text.trim().to_owned())
 }
 
 /// A new token, which is shown once.

@@ -126,3 +126,33 @@ fn tokens_that_cannot_be_used_end_the_program() {
     std::fs::write(workspace.path().join("t"), "x").unwrap();
     insta::assert_snapshot!(refused("[tokens.a]\nfile = 't'\nscopes = ['call']").trim(), @"toolhost: tokens.a: file: others may use DIR/t (mode 644): run `chmod 600` on it");
 }
+
+#[test]
+fn a_token_file_of_others_ends_the_program() {
+    let workspace = tempfile::tempdir().unwrap();
+    let file = workspace.path().join("token");
+    let refused = |arguments: &[&str]| {
+        let mut command = program(workspace.path());
+        command.args(arguments).arg("--token-file").arg(&file);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        text.replace(workspace.path().to_str().unwrap(), "DIR")
+    };
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    // Readable, or writable, by others. Nobody listens at that port: it does not come to that.
+    for (mode, arguments) in [
+        (0o644, &serve[..]),
+        (0o620, &serve),
+        (0o644, &["tools", "--server", "http://127.0.0.1:1"]),
+    ] {
+        write(&file, "t0ken\n", mode);
+        let text = refused(arguments);
+        let expected = format!("others may use DIR/token (mode {mode:o}): run `chmod 600` on it");
+        assert!(text.contains(&expected), "{text}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let text = refused(&serve);
+    assert!(text.contains("it is no file"), "{text}");
+}
