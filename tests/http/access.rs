@@ -4,6 +4,7 @@ mod configured;
 mod sockets;
 mod tls;
 mod tokens;
+mod tools;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

@@ -4,6 +4,7 @@ mod configured;
 mod names;
 mod principal;
 mod private;
+mod sight;
 mod streams;
 mod token;
 

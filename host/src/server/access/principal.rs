@@ -138,6 +138,11 @@ impl Principal {
         tools.is_none_or(|tools| tools.contains(tool))
     }
 
+    /// Returns whether it may see and call all tools.
+    pub(in crate::server) fn may_use_all(&self) -> bool {
+        self.inner.tools.is_none()
+    }
+
     /// Refuses what it has no scope for.
     pub(in crate::server) fn require(&self, scope: Scope) -> Result<(), Problem> {
         if self.has(scope) {

@@ -9,6 +9,8 @@ use utoipa_axum::routes;
 
 use super::paths::ChatPath;
 use crate::host::Host;
+use crate::id::ChatId;
+use crate::process::Info;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
 
@@ -19,7 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// What was ended with a chat.
 #[derive(Serialize, ToSchema)]
 struct EndedChat {
-    /// The processes that were live.
+    /// The processes that were live, and that the token may see.
     ended: Vec<EndedProcess>,
 }
 
@@ -46,10 +48,11 @@ async fn delete(
     Extension(principal): Extension<Principal>,
     Path(chat): Path<String>,
 ) -> Result<Json<EndedChat>, Problem> {
-    let chat = chat.parse()?;
+    let chat: ChatId = chat.parse()?;
     principal.require_chat(Scope::Call, &chat)?;
     let ended = host.end_chat(&chat).await?;
-    let ended = ended.into_iter().map(|info| EndedProcess {
+    let seen = |info: &Info| principal.may_see_process(&host, &chat, info.key.as_deref());
+    let ended = ended.into_iter().filter(seen).map(|info| EndedProcess {
         id: info.id,
         command: info.command,
     });

@@ -96,6 +96,7 @@ async fn get(
     principal.require_chat(Scope::Read, &chat)?;
     let call = parameters.call.as_deref().map(str::parse::<CallId>);
     let wanted = Wanted {
+        principal,
         output: parameters.output.unwrap_or(true),
         call: call.transpose()?,
     };

@@ -184,8 +184,18 @@ async fn list(
     let chat = may_read(&principal, &chat)?;
     let running = parameters.running.unwrap_or(false);
     let limit = parameters.limit.unwrap_or(LIST).min(MAX_LIST);
-    let listed = host.tools_workspace().list(&chat, running, limit).await;
-    let (infos, total) = listed.map_err(problem)?;
+    let most = if principal.may_use_all() {
+        limit
+    } else {
+        usize::MAX
+    };
+    let listed = host.tools_workspace().list(&chat, running, most).await;
+    let (mut infos, mut total) = listed.map_err(problem)?;
+    if !principal.may_use_all() {
+        infos.retain(|info| principal.may_see_process(&host, &chat, info.key.as_deref()));
+        total = infos.len();
+        infos.truncate(limit);
+    }
     Ok(Json(Processes {
         processes: infos.into_iter().map(Process::from).collect(),
         total,
@@ -205,6 +215,7 @@ async fn get(
     Path((chat, id)): Path<(String, String)>,
 ) -> Result<Json<ProcessDetails>, Problem> {
     let chat = may_read(&principal, &chat)?;
+    check(&host, &principal, &chat, &id).await?;
     let workspace = host.tools_workspace();
     let info = workspace.info(&chat, &id).await.map_err(problem)?;
     let snapshot = workspace.snapshot(&chat, &id).await.map_err(problem)?;
@@ -245,6 +256,7 @@ async fn output(
     let chat = may_read(&principal, &chat)?;
     let since = parameters.since.unwrap_or(0);
     let max = parameters.max.unwrap_or(PAGE).clamp(MIN_PAGE, MAX_PAGE);
+    check(&host, &principal, &chat, &id).await?;
     let read = host.tools_workspace().read(&chat, &id, since, max).await;
     let mut chunk = read.map_err(problem)?;
     if wants_raw(&headers) {
@@ -294,6 +306,7 @@ async fn signal(
         return Err(Problem::broken_request(detail));
     }
     let grace = asked.grace_ms.map(Duration::from_millis);
+    check(&host, &principal, &chat, &id).await?;
     let state = host
         .tools_workspace()
         .signal(&chat, &id, signal, grace)
@@ -306,6 +319,24 @@ fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
     let chat = chat.parse()?;
     principal.require_chat(Scope::Read, &chat)?;
     Ok(chat)
+}
+
+/// Refuses processes that are not there for whoever asks.
+async fn check(
+    host: &Host,
+    principal: &Principal,
+    chat: &ChatId,
+    id: &str,
+) -> Result<(), Problem> {
+    if principal.may_use_all() {
+        return Ok(());
+    }
+    let info = host.tools_workspace().info(chat, id).await;
+    let info = info.map_err(problem)?;
+    if principal.may_see_process(host, chat, info.key.as_deref()) {
+        return Ok(());
+    }
+    Err(problem(process::Error::NotFound(id.to_owned())))
 }
 
 /// Returns whether a client asks for raw bytes by name.

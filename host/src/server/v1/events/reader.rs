@@ -11,6 +11,7 @@ use crate::call::Standing;
 use crate::events::{Event, Listener, Numbered, Position, Subject};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
+use crate::server::access::Principal;
 use crate::server::v1::stretch::{Bytes, unfinished};
 
 /// How many bytes of output an event has at most.
@@ -25,6 +26,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What a reader wants to hear of.
 #[derive(Debug)]
 pub(super) struct Wanted {
+    /// Who asks: not everything is there for everybody.
+    pub(super) principal: Principal,
     pub(super) output: bool,
     /// Only what is about this call.
     pub(super) call: Option<CallId>,
@@ -103,9 +106,19 @@ impl Reader {
                 return None;
             }
             let Numbered { id, event } = self.listener.next().await?;
-            if self.wants(&event) {
+            if self.wants(&event) && self.may_hear(&event) {
                 self.take(id, event).await;
             }
+        }
+    }
+
+    /// Returns whether what an event is about is there for the reader.
+    fn may_hear(&self, event: &Event) -> bool {
+        let principal = &self.wanted.principal;
+        match event {
+            Event::ChatEnded | Event::Reset(_) => true,
+            Event::Call { tool, .. } => principal.may_use(tool),
+            event => principal.may_see_call(&self.host, &self.chat, event.call()),
         }
     }
 
