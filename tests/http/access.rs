@@ -103,32 +103,48 @@ async fn for_pages(setup: &Setup) -> String {
 #[tokio::test]
 async fn pages_of_a_known_origin_can_use_the_server() {
     let setup = Setup::new().await;
-    let url = format!("{}/v1/chats/a/calls/1", for_pages(&setup).await);
+    let base = for_pages(&setup).await;
+    let url = format!("{base}/v1/chats/a/calls/1");
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let preflight = async |origin: &'static str| {
-        let request = client.request(Method::OPTIONS, &url);
+    let preflight = async |origin: &'static str, path: &str, method: &str, headers: &str| {
+        let request = client.request(Method::OPTIONS, format!("{base}{path}"));
         let request = request
             .header("origin", origin)
-            .header("access-control-request-method", "PUT")
-            .header(
-                "access-control-request-headers",
-                "authorization,content-type",
-            );
+            .header("access-control-request-method", method)
+            .header("access-control-request-headers", headers);
         request.send().await.unwrap()
     };
-    let allowed = preflight("https://chat.example.com").await;
-    assert_eq!(allowed.status(), 200);
-    for (name, value) in [
-        ("access-control-allow-origin", "https://chat.example.com"),
-        ("access-control-allow-methods", "GET,PUT,POST,DELETE"),
+    // What clients of each surface send.
+    for (path, method, headers) in [
+        ("/v1/chats/a/calls/1", "PUT", "x-request-id,traceparent,tracestate"),
+        ("/v1/tools", "GET", "if-none-match"),
+        ("/v1/chats/a/events", "GET", "last-event-id"),
+        ("/mcp", "POST", "mcp-session-id,mcp-protocol-version,mcp-method,mcp-name"),
+        ("/mcp", "GET", "mcp-session-id,mcp-protocol-version,last-event-id"),
+        ("/mcp", "DELETE", "mcp-session-id"),
         (
-            "access-control-allow-headers",
-            "authorization,content-type,coder-chat-id,coder-ancestor-chat-ids,coder-tool-call-id,last-event-id",
+            "/api/v0/processes/start",
+            "POST",
+            "coder-chat-id,coder-ancestor-chat-ids,coder-tool-call-id",
         ),
     ] {
-        assert_eq!(allowed.headers()[name], value, "{name}");
+        let headers = format!("authorization,content-type,{headers}");
+        let allowed = preflight("https://chat.example.com", path, method, &headers).await;
+        assert_eq!(allowed.status(), 200);
+        let list = |name: &str| {
+            let value = allowed.headers()[name].to_str().unwrap();
+            value.split(',').map(str::to_owned).collect::<Vec<_>>()
+        };
+        let origins = list("access-control-allow-origin");
+        assert_eq!(origins, ["https://chat.example.com"]);
+        let methods = list("access-control-allow-methods");
+        assert_eq!(methods, ["GET", "PUT", "POST", "DELETE"]);
+        let known = list("access-control-allow-headers");
+        for header in headers.split(',') {
+            assert!(known.iter().any(|known| known == header), "{path}: {header}");
+        }
     }
-    let foreign = preflight("https://evil.example").await;
+    let foreign = preflight("https://evil.example", "/mcp", "POST", "authorization").await;
     assert_eq!(foreign.status(), 403);
     let shown = |response: &reqwest::Response| {
         let headers = response.headers();
@@ -147,6 +163,22 @@ async fn pages_of_a_known_origin_can_use_the_server() {
     let reply = put().bearer_auth(TOKEN).body(body.clone()).send().await;
     let reply = reply.unwrap();
     assert!(reply.status() == 200 && shown(&reply), "{reply:?}");
+    // And what it needs of the headers.
+    let exposed = reply.headers()["access-control-expose-headers"].to_str();
+    let exposed: Vec<_> = exposed.unwrap().split(',').collect();
+    for header in [
+        "etag",
+        "location",
+        "retry-after",
+        "www-authenticate",
+        "x-request-id",
+        "mcp-session-id",
+        "toolhost-output-offset",
+        "toolhost-output-total",
+        "toolhost-output-end",
+    ] {
+        assert!(exposed.contains(&header), "{header}");
+    }
     // A page is told as well what went wrong, also by the framework.
     for (request, status) in [
         (put().body(body), 401),

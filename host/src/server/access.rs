@@ -2,6 +2,7 @@
 
 mod configured;
 mod names;
+mod pages;
 mod principal;
 mod private;
 mod sight;
@@ -12,18 +13,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{Extensions, HeaderMap, Method, StatusCode};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
 use super::connections::Client;
 use super::problem::Problem;
-use super::{agent, trace};
+use super::trace;
 use names::Way;
 
 pub use configured::{ConfiguredError, configured};
+pub(super) use pages::for_pages;
 pub use principal::{Principal, Scope, UnknownScope};
 pub use private::{PrivateFileError, read_private};
 pub use token::{InvalidToken, Token, Tokens};
@@ -70,25 +71,6 @@ pub(super) async fn require_known_host(
     let way = Way::of(request.extensions());
     access.check(request.uri(), request.headers(), way)?;
     Ok(next.run(request).await)
-}
-
-/// Lets the pages of known origins read replies, and answers what a browser asks before it sends a request.
-///
-/// Refuses nothing: that is what [`require_known_host`] does, outside of it.
-pub(super) fn for_pages(access: Arc<Access>) -> CorsLayer {
-    let known = AllowOrigin::predicate(move |origin, _| access.allows_pages_of(origin.as_bytes()));
-    CorsLayer::new()
-        .allow_origin(known)
-        .allow_methods([Method::GET, Method::PUT, Method::POST, Method::DELETE])
-        .allow_headers(
-            [AUTHORIZATION, CONTENT_TYPE]
-                .into_iter()
-                .chain(agent::HEADERS)
-                .collect::<Vec<_>>(),
-        )
-        .expose_headers([RETRY_AFTER])
-        // The page is on the Internet and the server on this machine, which browsers ask about as well.
-        .allow_private_network(AllowPrivateNetwork::yes())
 }
 
 impl Access {

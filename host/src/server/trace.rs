@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::trace::{self, TRACEPARENT, TRACESTATE, TraceContext};
 
 /// The header by which a client names its request, and in which each response names it.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id that is taken from a client, in bytes.
 const MAX_REQUEST_ID: usize = 128;

@@ -17,6 +17,8 @@ mod wire;
 
 use utoipa_axum::router::OpenApiRouter;
 
+pub(super) use processes::HEADERS as OUTPUT_HEADERS;
+
 use crate::host::Host;
 
 /// Returns the routes, and their description.

@@ -87,10 +87,10 @@ async fn what_other_tools_did_is_not_there() {
     assert!(!lister.contains("secret") && !lister.contains("\"1\""), "{lister}");
     assert!(!lister.contains("process\":"), "{lister}");
     let runner = heard(runner, "3").await;
-    assert!(runner.contains("secret\\n") && runner.contains("mine\\n"), "{runner}");
+    assert!(runner.contains("echo secret") && runner.contains("mine\\n"), "{runner}");
     assert!(!runner.contains("process_list"), "{runner}");
     let all = heard(all, "3").await;
-    assert!(all.contains("secret\\n") && all.contains("process_list"), "{all}");
+    assert!(all.contains("echo secret") && all.contains("process_list"), "{all}");
     // Ending a chat ends all of it; what that was is not for everybody.
     let delete = ask(LISTER, Method::DELETE, "").send().await.unwrap();
     assert_eq!(delete.json::<Value>().await.unwrap(), json!({ "ended": [] }));

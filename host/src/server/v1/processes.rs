@@ -44,6 +44,9 @@ const OFFSET: HeaderName = HeaderName::from_static("toolhost-output-offset");
 const TOTAL: HeaderName = HeaderName::from_static("toolhost-output-total");
 const END: HeaderName = HeaderName::from_static("toolhost-output-end");
 
+/// The headers of raw output.
+pub(in crate::server) const HEADERS: [HeaderName; 3] = [OFFSET, TOTAL, END];
+
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .routes(routes!(list))
