@@ -7,6 +7,7 @@ mod events;
 mod hostile;
 mod once;
 mod openapi;
+mod problems;
 mod processes;
 
 use reqwest::Method;

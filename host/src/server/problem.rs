@@ -3,7 +3,7 @@
 mod kinds;
 
 use axum::extract::Request;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -232,28 +232,39 @@ pub(super) async fn no_method(request: Request) -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }
 
-/// Gives the errors of the framework, which are plain text, the same form as ours.
+/// Gives the errors of others, which are plain text or of no type, the same form as ours: those of the framework, and of what
+/// speaks MCP.
 pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
-    let plain = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    let kind = response.headers().get(CONTENT_TYPE);
+    let plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
     if !plain || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     const MAX_TEXT: usize = 4096;
-    let detail = axum::body::to_bytes(response.into_body(), MAX_TEXT)
-        .await
-        .unwrap_or_default();
+    let (mut parts, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, MAX_TEXT).await;
+    let text = text.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text) {
+        text if text.is_empty() => status.canonical_reason().unwrap_or("it failed").into(),
+        text => text,
+    };
     let code = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
         StatusCode::NOT_FOUND => "not_found",
         StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
+        StatusCode::NOT_ACCEPTABLE => "not_acceptable",
         _ if status.is_client_error() => "broken_request",
         _ => "internal",
     };
-    Problem::new(status, code, String::from_utf8_lossy(&detail)).into_response()
+    let mut problem = Problem::new(status, code, detail).into_response();
+    // What else the reply says, such as `Allow`.
+    parts.headers.remove(CONTENT_LENGTH);
+    for (name, value) in problem.headers() {
+        parts.headers.insert(name, value.clone());
+    }
+    std::mem::swap(problem.headers_mut(), &mut parts.headers);
+    problem
 }

@@ -113,6 +113,12 @@ pub(in crate::server) const KINDS: &[Kind] = &[
         "PATCH is not possible at /v1/tools",
     ),
     kind(
+        406,
+        "not_acceptable",
+        "The client does not take what the reply would be",
+        "Not Acceptable: Client must accept text/event-stream",
+    ),
+    kind(
         408,
         "slow_body",
         "The body took too long",
