@@ -133,6 +133,9 @@ async fn no_token_no_events() {
     }
 }
 
+/// How many reports of a call are not held back.
+const AS_THEY_COME: u128 = 16;
+
 #[tokio::test]
 async fn a_flood_of_progress_is_bounded() {
     let plugin = guest("progress_flood");
@@ -148,12 +151,13 @@ async fn a_flood_of_progress_is_bounded() {
         .iter()
         .filter(|event| event.name == "progress")
         .count();
-    // The first, one in each interval, and the last.
+    // The first as they come, then one in each interval, and the last.
+    let most = intervals + AS_THEY_COME + 2;
     assert!(
-        reports >= 1 && reports as u128 <= intervals + 2,
+        reports >= 1 && reports as u128 <= most,
         "{reports} in {intervals}"
     );
     assert_eq!(events.last().unwrap().data["state"], "failed");
     let published = setup.host.events().stats().published;
-    assert!(published as usize >= reports && u128::from(published) <= intervals + 6);
+    assert!(published as usize >= reports && u128::from(published) <= most + 4);
 }
