@@ -16,6 +16,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,8 +68,8 @@ pub struct Events {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    /// Tells the events of this start of the host from those of others.
-    epoch: u64,
+    /// Tells the events of this start of the host from those of others, and those of one chat from those of another.
+    epochs: RandomState,
     counters: Counters,
     hub: Mutex<Hub>,
 }
@@ -143,7 +144,8 @@ pub struct Subject {
 /// Why a listener does not know what happened before. What is kept follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// What it last heard of is not known here: it is no id of an event, or that of an earlier start of the host.
+    /// What it last heard of is not known here: it is no id of an event, or that of another chat or an earlier start of the
+    /// host.
     Unknown,
     /// What followed that is no longer kept.
     Expired,
@@ -169,11 +171,10 @@ impl Default for Events {
 impl Events {
     /// Makes a place without events.
     pub fn new(limits: Limits) -> Self {
-        let (epoch, _) = uuid::Uuid::new_v4().as_u64_pair();
         Self {
             shared: Arc::new(Shared {
                 limits,
-                epoch,
+                epochs: RandomState::new(),
                 counters: Counters::default(),
                 hub: Mutex::new(Hub::new()),
             }),
@@ -189,7 +190,7 @@ impl Events {
     ///
     /// This is for parts of the host, whose number is bounded by what they serve. Others are counted: see [`Events::read`].
     pub fn listen(&self, chat: &ChatId, after: Option<u64>) -> Listener {
-        let after = after.map(|number| self.position(number, None));
+        let after = after.map(|number| self.position(chat, number, None));
         let position = self.change(|hub| hub.listen(chat, after, &self.shared));
         Listener::new(self.clone(), chat.clone(), position, false)
     }
@@ -216,10 +217,10 @@ impl Events {
         self.change(Hub::close);
     }
 
-    /// Returns a position among the events of this start.
-    pub(crate) fn position(&self, number: u64, part: Option<u64>) -> Position {
+    /// Returns a position among the events of a chat in this start.
+    pub(crate) fn position(&self, chat: &ChatId, number: u64, part: Option<u64>) -> Position {
         Position {
-            epoch: self.shared.epoch,
+            epoch: self.shared.epoch(chat),
             number,
             part,
         }
@@ -247,6 +248,13 @@ impl Events {
 
     fn change<T>(&self, change: impl FnOnce(&mut Hub) -> T) -> T {
         change(&mut self.hub())
+    }
+}
+
+impl Shared {
+    /// Returns what stands for this start and this chat.
+    fn epoch(&self, chat: &ChatId) -> u64 {
+        self.epochs.hash_one(chat)
     }
 }
 

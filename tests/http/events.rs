@@ -216,6 +216,7 @@ async fn readers_hear_the_same_and_other_chats_nothing() {
     for id in [&one[0].id, &one[2].id] {
         let mut stolen = Stream::resume(&server, "b", "", id).await;
         let events = stolen.until(ended).await;
+        assert!(events[0].is("reset", "reason", "unknown_id"), "{events:?}");
         assert!(!format!("{events:?}").contains("secret"));
     }
 }

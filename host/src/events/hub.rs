@@ -199,7 +199,7 @@ impl Hub {
         let kept = At::after(buffer.dropped());
         let (at, reset) = match after {
             None => (buffer.end(), None),
-            Some(after) if after.epoch != shared.epoch || after.number > buffer.last() => {
+            Some(after) if after.epoch != shared.epoch(chat) || after.number > buffer.last() => {
                 (kept, Some(Reset::Unknown))
             }
             Some(after) => {

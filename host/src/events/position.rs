@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a reader is: what it has heard of last. As text, `<start>-<number>` or `<start>-<number>-<part>`.
+/// Where a reader is: what it has heard of last. As text, `<start>-<number>` or `<start>-<number>-<part>`, of
+/// which the first is another for each chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Which start of the host numbered the event.
+    /// Which start of the host numbered the event, and in which chat.
     pub(super) epoch: u64,
     /// The number of the event.
     pub number: u64,

@@ -108,7 +108,7 @@ fn more_progress_than_a_few_steps_that_nobody_has_heard_of_is_replaced() {
 #[test]
 fn positions_are_text_that_reads_back() {
     for (number, part) in [(0, None), (7, Some(0)), (u64::MAX, Some(u64::MAX))] {
-        let position = Events::default().position(number, part);
+        let position = Events::default().position(&chat("a"), number, part);
         assert_eq!(position.to_string().parse(), Ok(position));
     }
     for text in [
@@ -135,18 +135,23 @@ fn who_cannot_go_on_hears_so_and_gets_what_is_kept() {
     let (events, a) = (Events::default(), chat("a"));
     events.publish(&a, call("c", State::Running));
     let kept = call("c", State::Running);
-    let elsewhere = Events::default().position(1, None);
-    let future = events.position(1 << 40, None);
-    for after in [Ok(elsewhere), Ok(future), Err(InvalidPosition)] {
+    let elsewhere = Events::default().position(&a, 1, None);
+    let future = events.position(&a, 1 << 40, None);
+    // A number that an event of this chat has as well.
+    events.publish(&chat("b"), kept.clone());
+    let mut other = events.read(&chat("b"), Some(Err(InvalidPosition))).unwrap();
+    let reset = now(&mut other).unwrap();
+    let of_other = events.position(&chat("b"), reset.id, None);
+    for after in [Ok(elsewhere), Ok(future), Ok(of_other), Err(InvalidPosition)] {
         let mut listener = events.read(&a, Some(after)).unwrap();
         let expected = [Event::Reset(Reset::Unknown), kept.clone()];
         assert_eq!(all(&mut listener), expected, "{after:?}");
     }
-    assert_eq!(events.stats().resets, 3);
+    assert_eq!(events.stats().resets, 5);
     // Who goes on from the reset is not told again.
     let mut listener = events.read(&a, Some(Ok(future))).unwrap();
     let reset = now(&mut listener).unwrap();
-    let again = events.position(reset.id, None);
+    let again = events.position(&a, reset.id, None);
     let mut again = events.read(&a, Some(Ok(again))).unwrap();
     assert_eq!(all(&mut again), [kept]);
 }

@@ -34,7 +34,7 @@ fn a_buffer_is_bounded_and_who_is_behind_hears_so() {
     assert_eq!(heard.len() as u64 - 1 + stats.dropped, 10_001);
     assert_eq!(stats.published, 10_001);
     // Who comes back is told as well, but for another reason.
-    let after = events.position(first.id, None);
+    let after = events.position(&a, first.id, None);
     let mut back = events.read(&a, Some(Ok(after))).unwrap();
     assert_eq!(all(&mut back)[0], Event::Reset(Reset::Expired));
 }
@@ -87,7 +87,7 @@ fn all_buffers_together_are_bounded_and_the_silent_go_first() {
     fill(&events, &chats[0], 1);
     assert_eq!(all(&mut followed), [call("c", State::Running)]);
     // A number is not used again after its chat was forgotten.
-    let forgotten = events.position(5000, None);
+    let forgotten = events.position(&chats[1], 5000, None);
     let mut back = events.read(&chats[1], Some(Ok(forgotten))).unwrap();
     assert_eq!(all(&mut back), [Event::Reset(Reset::Expired)]);
 }

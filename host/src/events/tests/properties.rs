@@ -131,7 +131,7 @@ impl One {
             *known -= less.min(length);
             part = Some(*known);
         }
-        let position = events.position(number, part);
+        let position = events.position(&chat("a"), number, part);
         self.last = Some((number, part));
         self.listener = events.read(&chat("a"), Some(Ok(position))).unwrap();
     }

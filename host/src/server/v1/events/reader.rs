@@ -279,7 +279,8 @@ impl Reader {
 
     /// Makes an event from which a reader can resume.
     fn event(&self, number: u64, part: Option<u64>, data: &Data) -> Sent {
-        let position = self.host.events().position(number, part);
+        let events = self.host.events();
+        let position = events.position(&self.chat, number, part);
         Sent::default()
             .event(data.name())
             .id(position.to_string())

@@ -85,8 +85,8 @@ pub(super) enum Data {
     },
     /// `reset`: what happened before the next event is not known to this reader.
     Reset {
-        /// `unknown_id`: the id is none of an event of this start of the server; `expired`: what followed it is no longer
-        /// kept; `behind`: the reader was too slow.
+        /// `unknown_id`: the id is none of an event of this chat and this start of the server; `expired`: what followed it is
+        /// no longer kept; `behind`: the reader was too slow.
         reason: &'static str,
     },
     /// `chat_ended`: the chat was ended, with all that ran in it.
