@@ -14,6 +14,16 @@ async fn ask(path: &Path, headers: &str) -> u16 {
     exchange(stream, headers).await
 }
 
+/// Asks how the server is, without a token, and returns all of the answer.
+async fn health(path: &Path) -> String {
+    let mut stream = UnixStream::connect(path).await.unwrap();
+    let request = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
 #[tokio::test]
 async fn a_private_socket_knows_who_asks() {
     let setup = Setup::new().await;
@@ -38,6 +48,8 @@ async fn a_private_socket_knows_who_asks() {
     ] {
         assert_eq!(ask(&path, headers).await, expected, "{headers}");
     }
+    let health = health(&path).await;
+    assert!(health.contains("\"workspace\""), "{health}");
     _ = stop.send(());
     served.await.unwrap().unwrap();
     assert!(!path.exists(), "the socket outlives its server");
@@ -53,6 +65,8 @@ async fn a_socket_for_others_needs_a_token() {
     let host = setup.host.clone();
     tokio::spawn(serve(listener, host, access(), std::future::pending()));
     assert_eq!(ask(&path, "host: localhost\r\n").await, 401);
+    let health = health(&path).await;
+    assert!(health.ends_with("{\"status\":\"ok\"}"), "{health}");
     let right = format!("host: localhost\r\nauthorization: Bearer {TOKEN}\r\n");
     assert_eq!(ask(&path, &right).await, 200);
 }
