@@ -1,5 +1,6 @@
 //! Request bodies, bounded in time, in size, and in what all of them hold together.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 
+use super::connections::Stopping;
 use super::limits::{Held, NoRoom, Place};
 
 /// How long a client may take to send a body.
@@ -28,6 +30,9 @@ pub(super) enum BodyError {
     /// It could not be read.
     #[error("the body broke off: {0}")]
     Broken(String),
+    /// The server stops.
+    #[error(transparent)]
+    Stopping(#[from] Stopping),
     /// The bodies under way hold all that they may.
     #[error(transparent)]
     Busy(#[from] NoRoom),
@@ -69,7 +74,7 @@ async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Re
     };
     // Memory is counted as it comes, not as it is announced: who announces much and sends nothing takes nothing.
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
+        let frame = frame.map_err(broken)?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -84,6 +89,14 @@ async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Re
         read.bytes.extend_from_slice(&data);
     }
     Ok(read)
+}
+
+fn broken(error: axum::Error) -> BodyError {
+    let mut causes = std::iter::successors(error.source(), |error| error.source());
+    match causes.find_map(|error| error.downcast_ref::<Stopping>()) {
+        Some(stopping) => (*stopping).into(),
+        None => BodyError::Broken(error.to_string()),
+    }
 }
 
 async fn throw_away(mut body: Body) {

@@ -22,10 +22,10 @@ use super::listen::{Incoming, Listener, Listeners};
 use super::router;
 use super::surfaces::Surfaces;
 use places::{Place, Places};
-use stream::{Reply, Watched};
+use stream::{Reply, Sent, Watched};
 
 pub(super) use places::Client;
-pub(super) use stream::{Raw, Stream};
+pub(super) use stream::{Raw, Stopping, Stream};
 
 /// The most connections at once, if there are enough descriptors. For more, those make room that ask for nothing.
 const CONNECTIONS: usize = 1024;
@@ -53,7 +53,8 @@ const LAST_REPLIES: Duration = Duration::from_secs(5);
 
 /// Serves what is offered until `shutdown` is ready, then ends calls and processes and returns what was still live.
 ///
-/// Calls are cancelled and get their replies out before connections are closed.
+/// Calls are cancelled and get their replies out before connections are closed. Who has not sent all of a request by then is not
+/// waited for.
 ///
 /// # Errors
 ///
@@ -84,6 +85,7 @@ pub async fn serve(
     }
     drop(listeners);
     server.stopping.cancel();
+    server.places.evict_idle();
     let live = surfaces.shutdown().await;
     if tokio::time::timeout(LAST_REPLIES, server.graceful.shutdown())
         .await
@@ -173,7 +175,7 @@ impl Connection {
                 Box::new(accepted.map_err(|error| format!("TLS: {error}"))?)
             }
         };
-        let router = self.router;
+        let (router, stopping) = (self.router, self.stopping);
         let service = hyper::service::service_fn(
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 // Of a connection that is being closed nothing is run any more: the client finds it closed, and asks again.
@@ -186,6 +188,7 @@ impl Connection {
                 if let Some(channel) = &channel {
                     extensions.insert(channel.clone());
                 }
+                let request = request.map(|body| Sent::new(body, stopping.clone()));
                 let router = router.clone();
                 async move {
                     let begun = begun?;
@@ -226,17 +229,18 @@ mod tests {
         write: Duration::from_millis(50),
     };
 
+    const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
     /// Serves one connection with little patience, and returns its client and how it ended.
     async fn connect(
         router: Router,
+        request: &str,
+        stopping: CancellationToken,
     ) -> (TcpStream, impl Future<Output = Result<(), String>> + Send) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).await.unwrap();
-        client
-            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            .await
-            .unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
         let incoming = Listener::from(listener).accept().await.unwrap();
         let place = Places::new(1).take().await;
         let graceful = GracefulShutdown::new();
@@ -244,7 +248,7 @@ mod tests {
             client: Arc::clone(place.client()),
             router,
             watcher: graceful.watcher(),
-            stopping: CancellationToken::new(),
+            stopping,
             patience: SHORT,
         };
         let served = async move {
@@ -265,7 +269,7 @@ mod tests {
     async fn a_client_that_reads_nothing_loses_its_connection() {
         // More than the buffers of the system take.
         let router = Router::new().fallback(async || vec![b'x'; 64 << 20]);
-        let (client, served) = connect(router).await;
+        let (client, served) = connect(router, GET, CancellationToken::new()).await;
         assert!(served.await.is_err());
         drop(client);
     }
@@ -285,7 +289,7 @@ mod tests {
             });
             Sse::new(events)
         });
-        let (mut client, served) = connect(router).await;
+        let (mut client, served) = connect(router, GET, CancellationToken::new()).await;
         let served = tokio::spawn(served);
         let mut reply = Vec::new();
         // The connection ends after the reply, as no other request comes.
@@ -296,6 +300,26 @@ mod tests {
             "{reply}"
         );
         assert!(reply.ends_with("0\r\n\r\n"), "it is complete: {reply}");
+        _ = served.await;
+    }
+
+    #[tokio::test]
+    async fn who_is_still_sending_when_the_server_stops_is_not_waited_for() {
+        use axum::extract::Request;
+        use tokio::io::AsyncReadExt;
+        let router = Router::new().fallback(async |request: Request| {
+            let read = crate::server::body::read(request, 100).await;
+            read.map(|_| ()).map_err(crate::server::problem::Problem::from)
+        });
+        let half = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 8\r\n\r\nhalf";
+        let stopping = CancellationToken::new();
+        let (mut client, served) = connect(router, half, stopping.clone()).await;
+        let served = tokio::spawn(served);
+        stopping.cancel();
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 503 "), "{reply}");
+        assert!(reply.contains("shutting_down"), "{reply}");
         _ = served.await;
     }
 

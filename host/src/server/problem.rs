@@ -160,6 +160,7 @@ impl From<BodyError> for Problem {
             BodyError::Slow => Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", detail),
             BodyError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail),
             BodyError::Broken(_) => Self::broken_request(detail),
+            BodyError::Stopping(_) => Refused::Closed.into(),
             BodyError::Busy(_) => Self::busy(detail),
         }
     }

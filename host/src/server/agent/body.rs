@@ -22,6 +22,10 @@ pub(super) async fn read<T: DeserializeOwned + Default>(request: Request) -> Res
             let message = "Request body took too long.";
             ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
         }
+        BodyError::Stopping(stopping) => {
+            let message = "Request body broke off.";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(stopping.to_string())
+        }
         BodyError::Busy(busy) => {
             let message = "The server is busy.";
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, message).detail(busy.to_string())

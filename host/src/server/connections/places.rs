@@ -113,14 +113,19 @@ impl Places {
             else {
                 return false;
             };
-            let ordering = (Ordering::AcqRel, Ordering::Acquire);
-            let state = &client.state;
-            if state
-                .compare_exchange(since, EVICTED, ordering.0, ordering.1)
-                .is_ok()
-            {
-                client.evicted.cancel();
+            if client.evict(since) {
                 return true;
+            }
+        }
+    }
+
+    /// Tells all to go that ask for nothing and have taken all that was written for them, also who has sent half of a request:
+    /// the server stops.
+    pub(super) fn evict_idle(&self) {
+        for client in self.taken().values() {
+            let since = client.state.load(Ordering::Acquire);
+            if since < EVICTED && !client.taking.load(Ordering::Relaxed) {
+                client.evict(since);
             }
         }
     }
@@ -165,6 +170,16 @@ impl Client {
                 (state != EVICTED).then_some(BUSY)
             });
         begun.is_ok().then(|| Busy(Arc::clone(self)))
+    }
+
+    /// Tells it to go if it is still as idle as it was. Returns whether it was.
+    fn evict(&self, since: u64) -> bool {
+        let (set, get) = (Ordering::AcqRel, Ordering::Acquire);
+        let idle = self.state.compare_exchange(since, EVICTED, set, get).is_ok();
+        if idle {
+            self.evicted.cancel();
+        }
+        idle
     }
 
     /// Is ready when the connection is to be closed.
@@ -237,6 +252,21 @@ mod tests {
         drop(busy);
         let _last = next.await;
         drop((second, third));
+    }
+
+    #[tokio::test]
+    async fn at_the_end_only_who_waits_for_something_stays() {
+        let places = Places::new(3);
+        let (idle, slow, busy) = (
+            places.take().await,
+            places.take().await,
+            places.take().await,
+        );
+        slow.client.is_taking(true);
+        let request = busy.client.begin().unwrap();
+        places.evict_idle();
+        assert!(is_evicted(&idle) && !is_evicted(&slow) && !is_evicted(&busy));
+        drop(request);
     }
 
     #[tokio::test]

@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::places::{Busy, Client};
 
@@ -84,6 +85,48 @@ impl AsyncWrite for Watched {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.as_mut().poll_shutdown(context)
+    }
+}
+
+/// The server stops, and does not wait for who is still sending a body.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the server is shutting down")]
+pub(in crate::server) struct Stopping;
+
+/// The body of a request, which breaks off when the server stops: what has not arrived by then is not waited for.
+pub(super) struct Sent {
+    body: Incoming,
+    stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Sent {
+    pub(super) fn new(body: Incoming, stopping: CancellationToken) -> Self {
+        let stopping = Box::pin(stopping.cancelled_owned());
+        Self { body, stopping }
+    }
+}
+
+impl hyper::body::Body for Sent {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let read = Pin::new(&mut self.body).poll_frame(context);
+        if read.is_pending() && self.stopping.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Some(Err(Stopping.into())));
+        }
+        read.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
