@@ -46,7 +46,7 @@ use plugins::Tables;
 
 pub use follow::Follower;
 pub use plugins::name_of;
-pub use tokens::{NamedToken, TokenSource};
+pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::{WatchError, Watcher};
 
 /// The largest configuration file, and the largest file with a secret, in bytes.

@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::{print, stderr};
+use crate::config::{InvalidTokenName, check_token_name};
 use crate::id::ChatId;
 use crate::server::{Scope, Token, read_private};
 use crate::state_dir::StateDir;
@@ -29,11 +30,8 @@ pub(super) struct Options {
     tool: Vec<String>,
 }
 
-fn name(text: &str) -> Result<String, String> {
-    let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if text.is_empty() || text.len() > 64 || !text.chars().all(good) {
-        return Err("it is 1 to 64 letters, digits, `-` and `_`".into());
-    }
+fn name(text: &str) -> Result<String, InvalidTokenName> {
+    check_token_name(text)?;
     Ok(text.to_owned())
 }
 

@@ -40,6 +40,33 @@ pub enum TokenSource {
     File(PathBuf),
 }
 
+/// A name that no token can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTokenName {
+    /// It is written in another way.
+    #[error("the name of a token is 1 to 64 ASCII letters, digits, `-` and `_`")]
+    Form,
+    /// It is that of callers who have no section of their own.
+    #[error("this name is taken, choose another")]
+    Taken,
+}
+
+/// Checks the name of a token.
+///
+/// # Errors
+///
+/// If no section of the configuration can have it.
+pub fn check_token_name(name: &str) -> Result<(), InvalidTokenName> {
+    let good = |c: u8| c.is_ascii_alphanumeric() || b"-_".contains(&c);
+    if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(good) {
+        return Err(InvalidTokenName::Form);
+    }
+    if TAKEN.contains(&name) {
+        return Err(InvalidTokenName::Taken);
+    }
+    Ok(())
+}
+
 /// Reads all of them.
 pub(super) fn read(tokens: Option<&Value>, config: &Config) -> Result<Vec<NamedToken>, String> {
     let Some(tokens) = tokens else {
@@ -48,12 +75,11 @@ pub(super) fn read(tokens: Option<&Value>, config: &Config) -> Result<Vec<NamedT
     let written = "tokens are sections [tokens.NAME] with `sha256` or `file`, and `scopes`";
     let tokens = tokens.as_table().ok_or(written)?;
     let one = |(name, token): (&String, &Value)| {
-        if !is_name(name) {
-            return Err("the name of a token is 1 to 64 ASCII letters, digits, `-` and `_`".into());
-        }
-        if TAKEN.contains(&name.as_str()) {
-            return Err(format!("tokens.{name}: this name is taken, choose another"));
-        }
+        check_token_name(name).map_err(|error| match error {
+            // Nobody knows what it is that was written there.
+            InvalidTokenName::Form => error.to_string(),
+            InvalidTokenName::Taken => format!("tokens.{name}: {error}"),
+        })?;
         let token = token.as_table().ok_or(written)?;
         named(name, token, config).map_err(|problem| format!("tokens.{name}: {problem}"))
     };
@@ -65,11 +91,6 @@ pub(super) fn files(tokens: Option<&Value>) -> impl Iterator<Item = &Path> {
     let tokens = tokens.and_then(Value::as_table).into_iter();
     let files = tokens.flat_map(Table::values);
     files.filter_map(|token| token.get("file")?.as_str().map(Path::new))
-}
-
-fn is_name(name: &str) -> bool {
-    let good = |c: u8| c.is_ascii_alphanumeric() || b"-_".contains(&c);
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(good)
 }
 
 fn named(name: &str, table: &Table, config: &Config) -> Result<NamedToken, String> {

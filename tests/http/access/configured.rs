@@ -128,6 +128,21 @@ fn tokens_that_cannot_be_used_end_the_program() {
 }
 
 #[test]
+fn no_token_is_made_that_the_configuration_refuses() {
+    for (name, problem) in [
+        ("local", "this name is taken"),
+        ("token", "this name is taken"),
+        ("a.b", "1 to 64 ASCII letters"),
+    ] {
+        let mut command = Command::new(crate::harness::program());
+        let output = command.args(["token", name]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
 fn a_token_file_of_others_ends_the_program() {
     let workspace = tempfile::tempdir().unwrap();
     let file = workspace.path().join("token");
