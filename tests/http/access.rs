@@ -116,11 +116,23 @@ async fn pages_of_a_known_origin_can_use_the_server() {
     };
     // What clients of each surface send.
     for (path, method, headers) in [
-        ("/v1/chats/a/calls/1", "PUT", "x-request-id,traceparent,tracestate"),
+        (
+            "/v1/chats/a/calls/1",
+            "PUT",
+            "x-request-id,traceparent,tracestate",
+        ),
         ("/v1/tools", "GET", "if-none-match"),
         ("/v1/chats/a/events", "GET", "last-event-id"),
-        ("/mcp", "POST", "mcp-session-id,mcp-protocol-version,mcp-method,mcp-name"),
-        ("/mcp", "GET", "mcp-session-id,mcp-protocol-version,last-event-id"),
+        (
+            "/mcp",
+            "POST",
+            "mcp-session-id,mcp-protocol-version,mcp-method,mcp-name",
+        ),
+        (
+            "/mcp",
+            "GET",
+            "mcp-session-id,mcp-protocol-version,last-event-id",
+        ),
         ("/mcp", "DELETE", "mcp-session-id"),
         (
             "/api/v0/processes/start",
@@ -141,7 +153,10 @@ async fn pages_of_a_known_origin_can_use_the_server() {
         assert_eq!(methods, ["GET", "PUT", "POST", "DELETE"]);
         let known = list("access-control-allow-headers");
         for header in headers.split(',') {
-            assert!(known.iter().any(|known| known == header), "{path}: {header}");
+            assert!(
+                known.iter().any(|known| known == header),
+                "{path}: {header}"
+            );
         }
     }
     let foreign = preflight("https://evil.example", "/mcp", "POST", "authorization").await;

@@ -27,7 +27,14 @@ async fn errors_of_mcp_are_problem_documents() {
         assert_eq!(headers["content-type"], "application/problem+json");
         assert_eq!(headers.contains_key("allow"), status == 405);
         let problem: Value = response.json().await.unwrap();
-        assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)));
-        assert!(problem["detail"].as_str().is_some_and(|text| !text.is_empty()));
+        assert_eq!(
+            (&problem["code"], &problem["status"]),
+            (&json!(code), &json!(status))
+        );
+        assert!(
+            problem["detail"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+        );
     }
 }

@@ -80,6 +80,23 @@ async fn each_says_whose_it_is_in_flat_fields() {
 }
 
 #[tokio::test]
+async fn the_agent_api_says_who_asked() {
+    let program = Program::start(|command| {
+        let log = ["--log-format", "json", "--log", "debug"];
+        command.args(log).arg("--agent-api");
+    });
+    let url = format!("{}/api/v0/processes/list", program.serving.url);
+    let sent = program.client.get(url).bearer_auth(TOKEN);
+    let sent = sent.header("x-request-id", "r-1").send().await;
+    assert_eq!(sent.unwrap().status(), 200);
+    let lines = json_lines(&program.stop());
+    let answered = with_message(&lines, "answered a request");
+    let mut answered = answered.iter();
+    let line = answered.find(|line| line["request"] == "r-1").unwrap();
+    assert_eq!(line["principal"], "token");
+}
+
+#[tokio::test]
 async fn no_token_and_nothing_of_arguments_is_in_any() {
     let program = program();
     let command = "echo canary-of-arguments | tr a-z A-Z > /dev/null";

@@ -142,7 +142,12 @@ fn who_cannot_go_on_hears_so_and_gets_what_is_kept() {
     let mut other = events.read(&chat("b"), Some(Err(InvalidPosition))).unwrap();
     let reset = now(&mut other).unwrap();
     let of_other = events.position(&chat("b"), reset.id, None);
-    for after in [Ok(elsewhere), Ok(future), Ok(of_other), Err(InvalidPosition)] {
+    for after in [
+        Ok(elsewhere),
+        Ok(future),
+        Ok(of_other),
+        Err(InvalidPosition),
+    ] {
         let mut listener = events.read(&a, Some(after)).unwrap();
         let expected = [Event::Reset(Reset::Unknown), kept.clone()];
         assert_eq!(all(&mut listener), expected, "{after:?}");

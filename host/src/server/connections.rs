@@ -309,7 +309,8 @@ mod tests {
         use tokio::io::AsyncReadExt;
         let router = Router::new().fallback(async |request: Request| {
             let read = crate::server::body::read(request, 100).await;
-            read.map(|_| ()).map_err(crate::server::problem::Problem::from)
+            read.map(|_| ())
+                .map_err(crate::server::problem::Problem::from)
         });
         let half = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 8\r\n\r\nhalf";
         let stopping = CancellationToken::new();

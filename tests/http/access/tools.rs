@@ -43,7 +43,10 @@ async fn what_other_tools_did_is_not_there() {
     };
     let get = async |token: &str, path: &str| {
         let response = ask(token, Method::GET, path).send().await.unwrap();
-        (response.status().as_u16(), response.json::<Value>().await.unwrap())
+        (
+            response.status().as_u16(),
+            response.json::<Value>().await.unwrap(),
+        )
     };
     let streams = [LISTER, RUNNER, TOKEN].map(|token| ask(token, Method::GET, "/events").send());
     let streams = futures_util::future::try_join_all(streams).await.unwrap();
@@ -84,15 +87,27 @@ async fn what_other_tools_did_is_not_there() {
     assert_eq!(run.send().await.unwrap().status(), 200);
     let [lister, runner, all] = <[Response; 3]>::try_from(streams).unwrap();
     let lister = heard(lister, "2").await;
-    assert!(!lister.contains("secret") && !lister.contains("\"1\""), "{lister}");
+    assert!(
+        !lister.contains("secret") && !lister.contains("\"1\""),
+        "{lister}"
+    );
     assert!(!lister.contains("process\":"), "{lister}");
     let runner = heard(runner, "3").await;
-    assert!(runner.contains("echo secret") && runner.contains("mine\\n"), "{runner}");
+    assert!(
+        runner.contains("echo secret") && runner.contains("mine\\n"),
+        "{runner}"
+    );
     assert!(!runner.contains("process_list"), "{runner}");
     let all = heard(all, "3").await;
-    assert!(all.contains("echo secret") && all.contains("process_list"), "{all}");
+    assert!(
+        all.contains("echo secret") && all.contains("process_list"),
+        "{all}"
+    );
     // Ending a chat ends all of it; what that was is not for everybody.
     let delete = ask(LISTER, Method::DELETE, "").send().await.unwrap();
-    assert_eq!(delete.json::<Value>().await.unwrap(), json!({ "ended": [] }));
+    assert_eq!(
+        delete.json::<Value>().await.unwrap(),
+        json!({ "ended": [] })
+    );
     until_dead(pid).await;
 }

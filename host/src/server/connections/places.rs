@@ -175,7 +175,10 @@ impl Client {
     /// Tells it to go if it is still as idle as it was. Returns whether it was.
     fn evict(&self, since: u64) -> bool {
         let (set, get) = (Ordering::AcqRel, Ordering::Acquire);
-        let idle = self.state.compare_exchange(since, EVICTED, set, get).is_ok();
+        let idle = self
+            .state
+            .compare_exchange(since, EVICTED, set, get)
+            .is_ok();
         if idle {
             self.evicted.cancel();
         }

@@ -23,6 +23,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::paths::ChatPath;
 use crate::events::{InvalidPosition, Position};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
@@ -57,21 +58,6 @@ struct Parameters {
     output: Option<bool>,
     /// Leaves out what is not about this call or the processes that it started.
     call: Option<String>,
-}
-
-/// Where the events happen.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "it is there for its description only")]
-struct ChatPath {
-    /// The chat, which need not have had a call yet.
-    #[param(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
-        example = "support-42"
-    )]
-    chat: String,
 }
 
 /// Follows a chat

@@ -8,7 +8,8 @@ use utoipa::IntoParams;
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ChatPath {
-    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
+    /// The chat: any name of the client's choice, which need not have had a call yet. Its calls and processes are seen by no
+    /// other.
     #[param(
         min_length = 1,
         max_length = 128,
@@ -38,4 +39,21 @@ pub(super) struct CallPath {
         example = "call_7Qx"
     )]
     call: String,
+}
+
+/// The address of a process.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ProcessPath {
+    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        example = "support-42"
+    )]
+    chat: String,
+    /// The process, as replies and events name it.
+    #[param(min_length = 1, example = "0b0c5e3a-2f0e-4f43-8a55-5d2f5e1f9f10")]
+    process: String,
 }

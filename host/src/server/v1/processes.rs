@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::paths::{ChatPath, ProcessPath};
 use super::standing::{Copy, Outliving, Process, Standing};
 use super::stretch::{Bytes, unfinished};
 use crate::host::Host;
@@ -53,39 +54,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(get))
         .routes(routes!(output))
         .routes(routes!(signal))
-}
-
-/// Which chat.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "it is there for its description only")]
-struct ChatPath {
-    /// The chat.
-    #[param(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
-        example = "support-42"
-    )]
-    chat: String,
-}
-
-/// Which process.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "it is there for its description only")]
-struct ProcessPath {
-    /// The chat.
-    #[param(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
-        example = "support-42"
-    )]
-    chat: String,
-    /// The process, as replies and events name it.
-    #[param(min_length = 1, example = "0b0c5e3a-2f0e-4f43-8a55-5d2f5e1f9f10")]
-    process: String,
 }
 
 /// Which processes.
@@ -325,12 +293,7 @@ fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
 }
 
 /// Refuses processes that are not there for whoever asks.
-async fn check(
-    host: &Host,
-    principal: &Principal,
-    chat: &ChatId,
-    id: &str,
-) -> Result<(), Problem> {
+async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> Result<(), Problem> {
     if principal.may_use_all() {
         return Ok(());
     }
