@@ -92,7 +92,7 @@ async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Re
 }
 
 fn broken(error: axum::Error) -> BodyError {
-    let mut causes = std::iter::successors(error.source(), |error| error.source());
+    let mut causes = std::iter::successors(error.source(), |error| (*error).source());
     match causes.find_map(|error| error.downcast_ref::<Stopping>()) {
         Some(stopping) => (*stopping).into(),
         None => BodyError::Broken(error.to_string()),

@@ -1,13 +1,17 @@
-//! Replies that stream, such as events: they end when whoever asked for them is no longer known.
+//! Streams of events: they end when whoever asked for them is no longer known.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
 use super::{Principal, Tokens};
+
+/// The type of a stream of events.
+const EVENTS: &[u8] = b"text/event-stream";
 
 /// The body of a reply that goes on for as long as its reader may ask for it.
 struct WhileKnown {
@@ -16,10 +20,11 @@ struct WhileKnown {
     over: bool,
 }
 
-/// Ends a reply that streams once its principal is no longer known. A reply whose length is known is there already, and is left
-/// as it is.
+/// Ends a stream of events once its principal is no longer known. Other replies are what somebody has waited for who might ask,
+/// and are left as they are.
 pub(super) fn while_known(response: Response, tokens: &Tokens, principal: Principal) -> Response {
-    if response.body().size_hint().exact().is_some() {
+    let kind = response.headers().get(CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS)) {
         return response;
     }
     let gone = Box::pin(tokens.clone().until_gone(principal));
