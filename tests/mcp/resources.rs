@@ -11,7 +11,15 @@ const UPDATED: &str = "notifications/resources/updated";
 async fn client(workspace: &TempDir) -> Pipes {
     let component = workspace.path().join("conformance.wasm");
     std::fs::write(&component, toolhost_artifacts::CONFORMANCE).unwrap();
-    Pipes::initialized(&["--plugin", component.to_str().unwrap()]).await
+    let mut client = Pipes::initialized(&["--plugin", component.to_str().unwrap()]).await;
+    // It answers before the plugin is compiled, and says when it has more.
+    loop {
+        let listed = client.request("resources/list", json!({})).await;
+        if listed["result"]["resources"] != json!([]) {
+            return client;
+        }
+        client.notification("notifications/tools/list_changed").await;
+    }
 }
 
 #[tokio::test]
