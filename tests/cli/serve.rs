@@ -94,6 +94,7 @@ async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
     assert_eq!(call(&path).status.code(), Some(0));
     let wrong = workspace.path().join("wrong");
     std::fs::write(&wrong, "wrong").unwrap();
+    std::fs::set_permissions(&wrong, std::fs::Permissions::from_mode(0o600)).unwrap();
     let refused = call(wrong.to_str().unwrap());
     assert!(text(&refused.stderr).contains("401") && refused.status.code() == Some(2));
     assert_eq!(

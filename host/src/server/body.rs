@@ -74,7 +74,7 @@ async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Re
     };
     // Memory is counted as it comes, not as it is announced: who announces much and sends nothing takes nothing.
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(broken)?;
+        let frame = frame.map_err(|error| broken(&error))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -91,7 +91,7 @@ async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Re
     Ok(read)
 }
 
-fn broken(error: axum::Error) -> BodyError {
+fn broken(error: &axum::Error) -> BodyError {
     let mut causes = std::iter::successors(error.source(), |error| (*error).source());
     match causes.find_map(|error| error.downcast_ref::<Stopping>()) {
         Some(stopping) => (*stopping).into(),
