@@ -71,31 +71,28 @@ async fn what_tools_return_by_address_is_listed_and_read() {
 }
 
 #[tokio::test]
-async fn a_token_reads_what_its_tools_return_and_outputs_with_the_scope_for_it() {
+async fn a_token_reads_what_its_tools_return_and_what_they_started() {
     let setup = Setup::with(|builder| {
         let options = toolhost::Options::new("conformance");
         builder.plugin(toolhost_artifacts::CONFORMANCE, options)
     })
     .await;
     let tools = Some(["execute".to_owned()].into());
+    // Who may call may read.
     let narrow = Principal::new("web", [Scope::Call], None, tools);
     let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
     let server = Server::with_tokens(setup.host.clone(), tokens).await;
     let http = Http { setup, server };
-    http.request("tools/call", execute("echo secret"), json!({}))
+    http.request("tools/call", execute("echo mine"), json!({}))
         .await;
     let listed = http.request("resources/list", json!({}), json!({})).await;
-    assert_eq!(listed["result"]["resources"], json!([]));
-    let process = http
-        .host()
-        .processes()
-        .list(&"mcp-web".parse::<toolhost::ChatId>().unwrap(), false, 1)
-        .0;
-    let uri = format!("toolhost://processes/{}/output", process[0].id);
-    let read = http
-        .request("resources/read", json!({ "uri": uri }), json!({}))
-        .await;
-    assert_eq!(read["error"]["data"]["code"], "missing_scope", "{read}");
+    let listed = listed["result"]["resources"].as_array().unwrap();
+    let [output] = &listed[..] else {
+        panic!("{listed:?}")
+    };
+    let uri = json!({ "uri": output["uri"] });
+    let read = http.request("resources/read", uri, json!({})).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "mine\n", "{read}");
     let uri = json!({ "uri": "test://static-text" });
     let read = http.request("resources/read", uri, json!({})).await;
     assert_eq!(read["error"]["data"]["code"], "not_found", "{read}");

@@ -6,6 +6,15 @@ use crate::host::Host;
 use crate::id::{CallId, ChatId};
 
 impl Principal {
+    /// Returns whether this is a call of a tool that it may use.
+    pub(in crate::server) fn may_see(&self, standing: &Standing) -> bool {
+        match standing {
+            Standing::Live { tool, .. } => self.may_use(tool),
+            Standing::Ended(outcome) => self.may_use(&outcome.tool),
+            Standing::Gone | Standing::Fenced => true,
+        }
+    }
+
     /// Returns whether a call, and what it did, is there for this principal. For one that may only use some tools it is if it is
     /// known to be of one of them; what no call did is not, nor what a call did of which nothing is kept any more.
     pub(in crate::server) fn may_see_call(

@@ -12,7 +12,6 @@ use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
 use crate::process::{Chunk, Info, Process, State};
-use crate::server::Scope;
 
 /// How many bytes are read unless the client says otherwise, and at most.
 const PAGE: u64 = 1 << 20;
@@ -27,10 +26,16 @@ const MAX_COMMAND: usize = 200;
 const BEFORE: &str = "toolhost://processes/";
 const BEHIND: &str = "/output";
 
-/// Lists the outputs of a chat's processes.
+/// Lists the outputs of a chat's processes that were started by tools which exist for the caller.
+///
+/// No scope is asked for: whoever may call tools, as everybody here, may read.
 pub(super) fn list(host: &Host, caller: &Caller) -> Vec<Resource> {
     let (infos, _) = host.processes().list(&caller.chat, false, MAX_LISTED);
-    infos.iter().map(resource).collect()
+    let visible = |info: &&Info| {
+        let key = info.key.as_deref();
+        caller.principal.may_see_process(host, &caller.chat, key)
+    };
+    infos.iter().filter(visible).map(resource).collect()
 }
 
 /// Says how parts of an output are named.
@@ -73,12 +78,12 @@ pub(super) async fn read(
 /// Returns the process whose output is at an address, if the caller may read it.
 pub(super) fn process(host: &Host, caller: &Caller, uri: &str) -> Result<Arc<Process>, ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    if caller.principal.require(Scope::Read).is_err() {
-        let message = "this token lacks the scope \"read\"";
-        return Err(errors::refused("missing_scope", message));
-    }
-    let process = host.processes().get(&caller.chat, part.id);
-    process.map_err(|_| errors::unknown_resource(uri))
+    let process = host.processes().get(&caller.chat, part.id).ok();
+    let process = process.filter(|process| {
+        let key = process.key();
+        caller.principal.may_see_process(host, &caller.chat, key)
+    });
+    process.ok_or_else(|| errors::unknown_resource(uri))
 }
 
 /// What of an output is asked for.

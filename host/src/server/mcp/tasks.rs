@@ -98,8 +98,10 @@ pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), Error
 
 fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, Standing), ErrorData> {
     let id: TaskId = id.parse()?;
-    let visible = caller.principal.may_name(&id.chat);
+    let principal = &caller.principal;
+    let visible = principal.may_name(&id.chat);
     let standing = visible.then(|| host.standing(&id.chat, &id.call)).flatten();
+    let standing = standing.filter(|standing| principal.may_see(standing));
     Ok((id, standing.ok_or_else(errors::unknown_task)?))
 }
 

@@ -161,7 +161,7 @@ async fn get(
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Read, &chat)?;
     let standing = host.standing(&chat, &id);
-    match standing.filter(|standing| may_see(&principal, standing)) {
+    match standing.filter(|standing| principal.may_see(standing)) {
         None => Err(unknown(&id)),
         Some(Standing::Gone) => Err(Refused::Gone.into()),
         Some(Standing::Ended(outcome)) => Ok(ended(&outcome)),
@@ -206,7 +206,7 @@ async fn delete(
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Call, &chat)?;
     let standing = host.standing(&chat, &id);
-    if standing.is_some_and(|standing| !may_see(&principal, &standing)) {
+    if standing.is_some_and(|standing| !principal.may_see(&standing)) {
         return Err(unknown(&id));
     }
     match host.cancel(&chat, &id).await? {
@@ -220,15 +220,6 @@ async fn delete(
 
 fn ended(outcome: &Outcome) -> Response {
     Json(outcome).into_response()
-}
-
-/// Returns whether this is a call of a tool that exists for whoever asks.
-fn may_see(principal: &Principal, standing: &Standing) -> bool {
-    match standing {
-        Standing::Live { tool, .. } => principal.may_use(tool),
-        Standing::Ended(outcome) => principal.may_use(&outcome.tool),
-        Standing::Gone | Standing::Fenced => true,
-    }
 }
 
 fn unknown(id: &CallId) -> Problem {
