@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,6 +22,10 @@ use held::Occupied;
 /// it has ended.
 const REQUESTS: usize = 1024;
 const REQUESTS_EACH: usize = 512;
+
+/// The most requests beyond those that end something, which frees places: of all, and of one token.
+const ENDS: usize = 64;
+const ENDS_EACH: usize = 16;
 
 /// The most bytes that bodies hold at once, from when they arrive until the request is answered; and those of one token.
 const BYTES: usize = 256 << 20;
@@ -67,19 +72,23 @@ type Callers = Arc<Mutex<HashMap<(ChatId, CallId), usize>>>;
 #[derive(Debug)]
 struct Share {
     requests: Arc<Semaphore>,
+    ends: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
 }
 
 impl Share {
-    fn new(requests: usize, bytes: usize) -> Arc<Self> {
+    fn new(requests: usize, ends: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             requests: Arc::new(Semaphore::new(requests)),
+            ends: Arc::new(Semaphore::new(ends)),
             bytes: Arc::new(Semaphore::new(bytes)),
         })
     }
 
-    fn enter(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.requests).try_acquire_owned().ok()
+    fn enter(&self, ends: bool) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.requests).try_acquire_owned().ok();
+        let end = || Arc::clone(&self.ends).try_acquire_owned().ok();
+        place.or_else(|| ends.then(end).flatten())
     }
 }
 
@@ -106,17 +115,18 @@ pub(super) struct Caller {
 impl Limits {
     pub(super) fn new() -> Self {
         Self {
-            all: Share::new(REQUESTS, BYTES),
+            all: Share::new(REQUESTS, ENDS, BYTES),
             each: Arc::default(),
             callers: Arc::default(),
         }
     }
 
-    /// Takes a place for a request of this token.
-    fn enter(&self, token: &str) -> Result<Place, NoRoom> {
+    /// Takes a place for a request of this token, which may be there only to end something.
+    fn enter(&self, token: &str, ends: bool) -> Result<Place, NoRoom> {
         let own = self.share(token);
-        let one = own.enter().ok_or(NoRoom::RequestsEach(REQUESTS_EACH))?;
-        let other = self.all.enter().ok_or(NoRoom::Requests(REQUESTS))?;
+        let one = own.enter(ends);
+        let one = one.ok_or(NoRoom::RequestsEach(REQUESTS_EACH))?;
+        let other = self.all.enter(ends).ok_or(NoRoom::Requests(REQUESTS))?;
         let inner = Inner {
             limits: self.clone(),
             own,
@@ -134,7 +144,7 @@ impl Limits {
         }
         // Tokens come and go with the configuration: what nobody uses is forgotten.
         each.retain(|_, share| share.strong_count() > 0);
-        let share = Share::new(REQUESTS_EACH, BYTES_EACH);
+        let share = Share::new(REQUESTS_EACH, ENDS_EACH, BYTES_EACH);
         each.insert(token.to_owned(), Arc::downgrade(&share));
         share
     }
@@ -176,7 +186,8 @@ pub(super) async fn admit(
     next: Next,
 ) -> Result<Response, Problem> {
     let principal = request.extensions().get::<Principal>();
-    let place = limits.enter(principal.map_or("", Principal::name))?;
+    let ends = request.method() == Method::DELETE;
+    let place = limits.enter(principal.map_or("", Principal::name), ends)?;
     request.extensions_mut().insert(place.clone());
     let response = next.run(request).await;
     Ok(response.map(|body| Occupied::body(body, place)))
@@ -190,18 +201,27 @@ mod tests {
     fn one_token_leaves_places_to_others() {
         let limits = Limits::new();
         let mut places: Vec<_> = (0..REQUESTS_EACH)
-            .map(|_| limits.enter("a").unwrap())
+            .map(|_| limits.enter("a", false).unwrap())
             .collect();
         assert_eq!(
-            limits.enter("a").unwrap_err(),
+            limits.enter("a", false).unwrap_err(),
             NoRoom::RequestsEach(REQUESTS_EACH)
         );
-        places.extend((0..REQUESTS_EACH).map(|_| limits.enter("b").unwrap()));
-        assert_eq!(limits.enter("c").unwrap_err(), NoRoom::Requests(REQUESTS));
+        // What ends others gets in.
+        let ends: Vec<_> = (0..ENDS_EACH)
+            .map(|_| limits.enter("a", true).unwrap())
+            .collect();
+        assert!(limits.enter("a", true).is_err());
+        drop(ends);
+        places.extend((0..REQUESTS_EACH).map(|_| limits.enter("b", false).unwrap()));
+        assert_eq!(
+            limits.enter("c", false).unwrap_err(),
+            NoRoom::Requests(REQUESTS)
+        );
         places.truncate(1);
-        assert!(limits.enter("a").is_ok() && limits.enter("c").is_ok());
+        assert!(limits.enter("a", false).is_ok() && limits.enter("c", false).is_ok());
         drop(places);
-        _ = limits.enter("d").unwrap();
+        _ = limits.enter("d", false).unwrap();
         let each = limits.each.lock().unwrap();
         assert_eq!(each.len(), 1, "the others are forgotten");
     }
@@ -209,7 +229,7 @@ mod tests {
     #[test]
     fn callers_of_one_call_are_counted() {
         let limits = Limits::new();
-        let place = limits.enter("a").unwrap();
+        let place = limits.enter("a", false).unwrap();
         let (chat, call) = ("a".parse().unwrap(), "1".parse().unwrap());
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| place.caller(&chat, &call).unwrap())
@@ -223,7 +243,10 @@ mod tests {
     #[test]
     fn bytes_are_counted_and_come_back() {
         let limits = Limits::new();
-        let (one, other) = (limits.enter("a").unwrap(), limits.enter("a").unwrap());
+        let (one, other) = (
+            limits.enter("a", false).unwrap(),
+            limits.enter("a", false).unwrap(),
+        );
         let mut held = Held::default();
         held.add(&one, BYTES_EACH - 1).unwrap();
         held.add(&one, 1).unwrap();
