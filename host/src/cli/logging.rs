@@ -30,9 +30,7 @@ pub(super) struct Spans {
 
 /// Starts logging for this process. Starts no thread.
 pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
-    let filter: EnvFilter = filter
-        .parse()
-        .with_context(|| format!("{filter:?} is no log filter"))?;
+    let filter = filtered(filter)?;
     let look = match format {
         LogFormat::Text => {
             let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -54,6 +52,18 @@ pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     })
 }
 
+/// Reads a filter. What `rmcp` says is in it only if it is asked for by name: lines that have what clients sent in them,
+/// however long that is.
+fn filtered(text: &str) -> anyhow::Result<EnvFilter> {
+    let filter: EnvFilter = text
+        .parse()
+        .with_context(|| format!("{text:?} is no log filter"))?;
+    match text.contains("rmcp") {
+        true => Ok(filter),
+        false => Ok(filter.add_directive("rmcp=off".parse()?)),
+    }
+}
+
 impl Spans {
     /// Starts sending them. Threads may be started from here on.
     pub(super) fn connect(&self) {
@@ -72,5 +82,23 @@ impl Drop for Spans {
         if let Some(export) = &self.export {
             export.finish();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rmcp_says_is_asked_for_by_name() {
+        for (text, has) in [
+            ("warn,toolhost=info", false),
+            ("trace", false),
+            ("warn,rmcp=debug", true),
+        ] {
+            let filter = filtered(text).unwrap().to_string();
+            assert_eq!(filter.contains("rmcp=off"), !has, "{filter}");
+        }
+        assert!(filtered("a=b=c").is_err());
     }
 }

@@ -19,6 +19,9 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::audit::rfc3339;
 use crate::cli::stderr;
 
+/// The most bytes of a value. Plugins write lines of half of that; what is longer came from a client.
+const MAX_VALUE: usize = 16 << 10;
+
 /// The field with the text of an event.
 const MESSAGE: &str = "message";
 
@@ -76,11 +79,16 @@ impl Fields {
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.set(field.name(), format!("{value:?}").into());
+        let mut text = Bounded::default();
+        // It fails when there is enough of it.
+        _ = write!(text, "{value:?}");
+        self.set(field.name(), text.end());
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.set(field.name(), value.into());
+        let mut text = Bounded::default();
+        _ = text.write_str(value);
+        self.set(field.name(), text.end());
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -101,13 +109,47 @@ impl Visit for Fields {
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
         // With its causes, which say what to do as often as it does.
-        let mut text = value.to_string();
+        let mut text = Bounded::default();
+        _ = write!(text, "{value}");
         let mut cause = value.source();
         while let Some(error) = cause {
             _ = write!(text, ": {error}");
             cause = error.source();
         }
-        self.set(field.name(), text.into());
+        self.set(field.name(), text.end());
+    }
+}
+
+/// Text that is cut where it gets too long.
+#[derive(Debug, Default)]
+struct Bounded {
+    text: String,
+    cut: bool,
+}
+
+impl Bounded {
+    fn end(mut self) -> Value {
+        if self.cut {
+            self.text.push('…');
+        }
+        self.text.into()
+    }
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.cut {
+            return Err(fmt::Error);
+        }
+        let room = MAX_VALUE - self.text.len();
+        let fits = text.get(..text.floor_char_boundary(room));
+        let fits = fits.unwrap_or_default();
+        self.text.push_str(fits);
+        self.cut = fits.len() < text.len();
+        match self.cut {
+            true => Err(fmt::Error),
+            false => Ok(()),
+        }
     }
 }
 
@@ -290,6 +332,16 @@ mod tests {
             "{\"timestamp\":\"T\",\"level\":\"WARN\",\"target\":\"toolhost\",\"message\":\"m\",\"plugin\":\"a\",\"x\":\"1\",\
              \"call\":\"c\",\"request\":\"r\"}\n"
         );
+    }
+
+    #[test]
+    fn a_value_is_cut_where_it_gets_too_long() {
+        let mut text = Bounded::default();
+        _ = write!(text, "{}{}", "x".repeat(MAX_VALUE - 1), "ä".repeat(1 << 20));
+        let Value::String(text) = text.end() else {
+            panic!("it is text")
+        };
+        assert_eq!(text, format!("{}…", "x".repeat(MAX_VALUE - 1)));
     }
 
     #[test]
