@@ -17,6 +17,7 @@ mod problem;
 mod surfaces;
 mod tls;
 mod trace;
+mod unknown;
 mod v1;
 
 use std::sync::Arc;

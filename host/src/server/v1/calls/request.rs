@@ -22,6 +22,7 @@ use crate::server::body;
 use crate::server::limits::Held;
 use crate::server::problem::Problem;
 use crate::server::trace;
+use crate::server::unknown;
 
 /// The most attributes of a call, and the most characters of their names and values.
 const ATTRIBUTES: usize = 64;
@@ -188,21 +189,7 @@ impl Read {
 
 /// A tool that does not exist, or not for whoever asks: nothing tells the two apart.
 fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
-    const SHOWN: usize = 100;
-    let tools = host.tools();
-    let known: Vec<_> = tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .filter(|tool| principal.may_use(tool))
-        .collect();
-    let shown = name
-        .get(..name.floor_char_boundary(SHOWN))
-        .unwrap_or_default();
-    let cut = if shown.len() < name.len() { "…" } else { "" };
-    let mut detail = format!("there is no tool {shown:?}{cut}");
-    if !known.is_empty() {
-        detail += &format!("; the tools are {}", known.join(", "));
-    }
+    let detail = unknown::tool(host, principal, name);
     Problem::new(StatusCode::NOT_FOUND, "unknown_tool", detail)
 }
 
