@@ -65,7 +65,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
     }
     let token = from_fn_with_state(Arc::clone(&access), access::require_token);
     // Who may ask is known before a place is taken.
-    let api = api(&surfaces, described)
+    let api = api(&surfaces, &access.tokens, described)
         .layer(limited.clone())
         .layer(token);
     let mut routes = open
@@ -87,7 +87,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
 }
 
 /// Returns the routes of a host's tools with their description, if there is a host, and what answers where there is no route.
-fn api(surfaces: &Surfaces, opened: OpenApi) -> Router {
+fn api(surfaces: &Surfaces, tokens: &Tokens, opened: OpenApi) -> Router {
     let routes = match &surfaces.host {
         Some(host) => {
             let api = v1::routes().merge(metrics::routes());
@@ -98,7 +98,7 @@ fn api(surfaces: &Surfaces, opened: OpenApi) -> Router {
         None => Router::new(),
     };
     let routes = match &surfaces.mcp {
-        Some(mcp) => routes.merge(mcp.router()),
+        Some(mcp) => routes.merge(mcp.router(tokens)),
         None => routes,
     };
     routes

@@ -4,12 +4,15 @@
 //! What a call is, `rmcp` does not decide: the ledger runs it once, knows where it stands, and answers for tasks. This is a
 //! translation, and the place that says when a lost client ends what it asked for.
 
+mod asking;
+mod begun;
 mod call;
 mod caller;
 mod errors;
 mod handler;
 mod http;
 mod lines;
+mod message;
 mod outputs;
 mod progress;
 mod reply;

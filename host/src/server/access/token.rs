@@ -84,7 +84,7 @@ impl Tokens {
     }
 
     /// Returns whether somebody who was found here would be found again, as the same.
-    pub(super) fn know(&self, principal: &Principal) -> bool {
+    pub(in crate::server) fn know(&self, principal: &Principal) -> bool {
         is_known(&self.0.borrow(), principal)
     }
 

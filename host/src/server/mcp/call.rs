@@ -16,11 +16,14 @@ use tracing::Instrument as _;
 
 use super::caller::{self, Caller};
 use super::handler::Handler;
+use super::message::Carried;
 use super::progress::Progress;
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
 use crate::call::{Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
+use crate::id::{CallId, ChatId};
+use crate::server::limits::{self, NoRoom, Place};
 use crate::server::trace;
 use crate::trace::TraceContext;
 
@@ -35,36 +38,44 @@ const MAX_CLIENT: usize = 256;
 
 pub(super) async fn call(
     handler: &Handler,
-    params: CallToolRequestParams,
+    mut params: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let caller = handler.caller(&context)?;
     let host = &handler.host;
     let tool = params.name.into_owned();
     if !caller.principal.may_use(&tool) {
-        return Err(unknown_tool(host, &caller, &tool));
+        return Err(errors::unknown_tool(host, &caller.principal, &tool));
     }
     let named = caller::call_id(&context.meta)?;
-    let arguments = Value::Object(params.arguments.unwrap_or_default()).to_string();
-    let arguments = match Arguments::parse(&arguments) {
+    // What was read of them has lost what its writer meant: duplicate keys, and the digits of large numbers.
+    let read = params.arguments.take();
+    let written = Carried::take(&context.extensions);
+    let written = written.unwrap_or_else(|| Value::Object(read.unwrap_or_default()).to_string());
+    let arguments = match Arguments::parse(&written) {
         Ok(arguments) => arguments,
         // A model wrote them, so a model should read what is wrong.
         Err(error) => return Ok(reply::refusal("invalid_arguments", None, error).into()),
     };
+    drop(written);
+    let _waiting = match waits(&context, &caller.chat, named.as_ref()) {
+        Ok(waiting) => waiting,
+        Err(error) => return Ok(reply::refusal("busy", Some(1), error).into()),
+    };
     let tasks = handler.offers_tasks(&context);
     let request = Request {
         chat: caller.chat.clone(),
-        id: named.clone().unwrap_or_else(crate::id::CallId::random),
-        tool,
+        id: named.clone().unwrap_or_else(CallId::random),
+        tool: tool.clone(),
         arguments,
         attributes: attributes(&context),
         // Whoever polls gives up on nothing.
         max_wait: (!tasks).then_some(handler.options.max_wait),
     };
-    let (id, begun) = (request.id.clone(), SystemTime::now());
+    let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());
     let mut progress = Progress::of(host, &context, &caller.chat, &id);
     let mut called = Box::pin({
-        let (host, request) = (host.clone(), request.clone());
+        let host = host.clone();
         async move { host.call(request).await }.instrument(within(&context))
     });
     let mut lost = pin!(cancelled(caller.lost.clone()));
@@ -81,23 +92,23 @@ pub(super) async fn call(
             () = &mut lost => {
                 // Named calls go on: whoever comes back asks for them by their name.
                 if named.is_none() {
-                    _ = host.cancel(&request.chat, &id).await;
+                    _ = host.cancel(&chat, &id).await;
                 }
                 return Err(errors::internal("the session has ended"));
             }
             () = context.ct.cancelled() => {
                 // Without a session, this is a connection that was lost. In one, the client asked for it.
                 if named.is_none() || caller.lost.as_ref().is_some_and(|lost| !lost.is_cancelled()) {
-                    _ = host.cancel(&request.chat, &id).await;
+                    _ = host.cancel(&chat, &id).await;
                 }
                 return Err(errors::refused("cancelled", "the request was cancelled"));
             }
             () = &mut too_long => {
-                let task = TaskId::new(begun, request.chat.clone(), id.clone());
+                let task = TaskId::new(begun, chat.clone(), id.clone());
                 if let (Some(lost), None) = (caller.lost.clone(), &named) {
-                    end_with(lost, host.clone(), request.clone(), called);
+                    end_with(lost, host.clone(), (chat, id), called);
                 }
-                return Ok(tasks::created(&task, &request.tool));
+                return Ok(tasks::created(&task, &tool));
             }
             () = report(&mut progress) => {}
         }
@@ -108,14 +119,14 @@ pub(super) async fn call(
 fn end_with(
     lost: CancellationToken,
     host: Host,
-    request: Request,
+    (chat, id): (ChatId, CallId),
     called: impl Future<Output = Result<Arc<Outcome>, CallError>> + Send + 'static,
 ) {
     tokio::spawn(async move {
         tokio::select! {
             _ = called => {}
             () = lost.cancelled() => {
-                _ = host.cancel(&request.chat, &request.id).await;
+                _ = host.cancel(&chat, &id).await;
             }
         }
     });
@@ -128,18 +139,26 @@ fn ended(
 ) -> Result<CallToolResponse, ErrorData> {
     let result: CallToolResult = match outcome {
         Ok(outcome) => reply::result(&caller.chat, &outcome),
-        Err(CallError::UnknownTool { name, .. }) => return Err(unknown_tool(host, caller, &name)),
+        Err(CallError::UnknownTool { name, .. }) => {
+            return Err(errors::unknown_tool(host, &caller.principal, &name));
+        }
         Err(CallError::Refused(refused)) => errors::of_ledger(&refused)?,
     };
     Ok(result.into())
 }
 
-/// Says which tools there are for this caller, and nothing of others.
-fn unknown_tool(host: &Host, caller: &Caller, name: &str) -> ErrorData {
-    let tools = host.tools();
-    let known: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let may_use = |name: &&str| caller.principal.may_use(name);
-    errors::unknown_tool(name, &known.into_iter().filter(may_use).collect::<Vec<_>>())
+/// Counts one more that waits for a call. Of one that nobody can name, there is no other.
+fn waits(
+    context: &RequestContext<RoleServer>,
+    chat: &ChatId,
+    named: Option<&CallId>,
+) -> Result<Option<limits::Caller>, NoRoom> {
+    let parts = context.extensions.get::<Parts>();
+    let place = parts.and_then(|parts| parts.extensions.get::<Place>());
+    let (Some(place), Some(call)) = (place, named) else {
+        return Ok(None);
+    };
+    place.caller(chat, call).map(Some)
 }
 
 async fn cancelled(token: Option<CancellationToken>) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::errors;
-use crate::id::{CallId, ChatId, InvalidId};
+use crate::id::{CallId, ChatId, InvalidId, MAX_CHAT_ID};
 use crate::server::Principal;
 
 /// The key of `_meta` that names the chat.
@@ -59,11 +59,7 @@ impl Caller {
         configured: Option<&ChatId>,
     ) -> Result<Self, ErrorData> {
         let session = session.or_else(|| extensions.get::<Session>());
-        // What a token may is looked at with each request: it can change during a session.
-        let principal = extensions
-            .get::<Parts>()
-            .and_then(|parts| parts.extensions.get::<Principal>())
-            .or(session.map(|session| &session.principal))
+        let principal = principal(session, extensions)
             .ok_or_else(|| errors::internal("the request came in without a principal"))?
             .clone();
         let chat = match (text(meta, CHAT)?, session, configured) {
@@ -84,6 +80,16 @@ impl Caller {
             lost: session.map(|session| session.lost.clone()),
         })
     }
+}
+
+/// Returns who makes a request. What a token may is looked at with each: it can change during a session.
+pub(super) fn principal<'a>(
+    session: Option<&'a Session>,
+    extensions: &'a Extensions,
+) -> Option<&'a Principal> {
+    let parts = extensions.get::<Parts>();
+    let sent = parts.and_then(|parts| parts.extensions.get::<Principal>());
+    sent.or(session.map(|session| &session.principal))
 }
 
 /// Returns the id that the client gave to a call, if it did. One without can never be told from another: ids of JSON-RPC
@@ -109,10 +115,16 @@ fn own_chat(principal: &Principal, name: &str) -> Result<ChatId, InvalidId> {
     plain.parse().or_else(|_| {
         // A name with other characters than a chat may have, or with too many of them.
         let hash = blake3::hash(name.as_bytes()).to_hex();
-        let short: String = hash.chars().take(32).collect();
+        let room = MAX_CHAT_ID.saturating_sub(prefix.len() + "mcp-".len());
+        // Of less, two could be the same.
+        let length = room.clamp(SHORTEST, 32);
+        let short: String = hash.chars().take(length).collect();
         format!("{prefix}mcp-{short}").parse()
     })
 }
+
+/// The fewest characters of a hash that tell the chats of one token from each other.
+const SHORTEST: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -157,6 +169,19 @@ mod tests {
             let error = chat(Some("a-"), true, value).unwrap_err();
             assert_eq!(error.data.unwrap()["code"], word);
         }
+    }
+
+    #[test]
+    fn a_long_prefix_leaves_a_session_less_of_a_name_or_none() {
+        let own = |length| {
+            let prefix = Some("p".repeat(length));
+            let principal = Principal::new("web", [Scope::Call], prefix, None);
+            let session = Session::new(principal, None).ok()?;
+            Some(session.chat.as_str().len())
+        };
+        assert_eq!(own(88), Some(124));
+        assert_eq!(own(100), Some(128));
+        assert_eq!((own(108), own(109)), (Some(128), None));
     }
 
     #[test]

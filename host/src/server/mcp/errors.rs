@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::reply;
 use crate::call::Refused;
+use crate::host::Host;
 use crate::id::InvalidId;
+use crate::server::{Principal, unknown};
 
 /// An error of a request that makes no sense.
 pub(super) fn broken(message: impl Into<String>) -> ErrorData {
@@ -36,11 +38,8 @@ pub(super) fn invalid_id(error: InvalidId) -> ErrorData {
 }
 
 /// A tool that there is not, or not for this token: nobody can tell the two apart.
-pub(super) fn unknown_tool(name: &str, known: &[&str]) -> ErrorData {
-    let message = format!(
-        "there is no tool {name:?}; the tools are {}",
-        known.join(", ")
-    );
+pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> ErrorData {
+    let message = unknown::tool(host, principal, name);
     error(ErrorCode::INVALID_PARAMS, "unknown_tool", message)
 }
 
@@ -56,6 +55,7 @@ pub(super) fn unknown_task() -> ErrorData {
 /// A resource that there is not, or not for this token.
 pub(super) fn unknown_resource(uri: &str) -> ErrorData {
     let data = json!({ "code": "not_found", "uri": uri });
+    tracing::debug!(code = "not_found", "a request over MCP gets an error");
     ErrorData::resource_not_found("there is no such resource", Some(data))
 }
 
@@ -94,7 +94,14 @@ fn word(refused: &Refused) -> &'static str {
 }
 
 pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
-    ErrorData::new(code, message.into(), Some(json!({ "code": word })))
+    let message = message.into();
+    // The only line there is of it: what rmcp says has the text of the client in it, however long.
+    tracing::debug!(
+        code = word,
+        problem = message,
+        "a request over MCP gets an error"
+    );
+    ErrorData::new(code, message, Some(json!({ "code": word })))
 }
 
 /// A response with an error, for a message whose id may not be known.

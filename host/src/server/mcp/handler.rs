@@ -7,21 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
-    ErrorCode, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::caller::{Caller, Session};
+use super::caller::{self, Caller, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
-use super::{McpOptions, call, errors, resources, tasks};
+use super::{McpOptions, asking, call, errors, resources, tasks};
 use crate::host::Host;
+use crate::server::unknown::cut;
 use crate::tool::{Definition, Format};
+
+/// What is said about the tools to everybody.
+const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \
+                            The whole output of a command is the resource toolhost://processes/{id}/output.";
 
 /// The methods whose parameters are known, so that a request with others is no unknown one.
 const METHODS: [&str; 10] = [
@@ -92,18 +98,25 @@ impl Handler {
         capabilities.is_some_and(|capabilities| capabilities.supports_tasks())
     }
 
-    fn instructions(&self) -> String {
+    /// Says how to use the tools that exist for whoever asks.
+    fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
+        let principal = caller::principal(self.session.as_ref(), &context.extensions);
         let tools = self.host.tools();
-        let mut text = "Commands and files of these tools are in one workspace. ".to_owned();
-        if tools.iter().any(|tool| tool.name == "process_output") {
+        let has = |name: &str| {
+            let may_use = principal.is_some_and(|principal| principal.may_use(name));
+            may_use && tools.iter().any(|tool| tool.name == name)
+        };
+        let mut text = INSTRUCTIONS.to_owned();
+        if has("process_output") {
             text.push_str(
-                "A command that takes long goes on after its call has replied that it is running: process_output \
-                 waits for it and shows what follows a cursor, process_signal ends it. ",
+                " A command that takes long goes on after its call has replied that it is running: process_output \
+                 waits for it and shows what follows a cursor",
             );
+            text.push_str(match has("process_signal") {
+                true => ", process_signal ends it.",
+                false => ".",
+            });
         }
-        text.push_str(
-            "The whole output of a command is the resource toolhost://processes/{id}/output.",
-        );
         text
     }
 }
@@ -121,7 +134,30 @@ impl ServerHandler for Handler {
             Implementation::new("toolhost", env!("CARGO_PKG_VERSION")).with_title("Toolhost");
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
-            .with_instructions(self.instructions())
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let negotiated = self.negotiate_initialize(&request)?;
+        Ok(negotiated.with_instructions(self.instructions(&context)))
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let info = self.get_info();
+        let info = info.with_instructions(self.instructions(&context));
+        let mut discovered = DiscoverResult::from_server_info(versions, info);
+        // It says which tools there are for this token.
+        discovered.cache_scope = CacheScope::Private;
+        Ok(discovered)
     }
 
     async fn list_tools(
@@ -139,7 +175,11 @@ impl ServerHandler for Handler {
         )?))
     }
 
+    /// Returns a tool by whose schema headers are checked: none that does not exist for whoever asks.
     fn get_tool(&self, name: &str) -> Option<Tool> {
+        if !asking::may_use(name) {
+            return None;
+        }
         let tools = self.host.tools();
         let tool = tools.iter().find(|tool| tool.name == name)?;
         render(std::slice::from_ref(tool)).ok()?.pop()
@@ -248,7 +288,7 @@ impl ServerHandler for Handler {
         Err(errors::error(
             ErrorCode::METHOD_NOT_FOUND,
             "unknown_method",
-            format!("there is no method {method:?}"),
+            format!("there is no method {}", cut(&method)),
         ))
     }
 

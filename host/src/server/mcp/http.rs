@@ -1,6 +1,5 @@
 //! MCP as streamable HTTP, behind the tokens and the checks of `Host` and `Origin` that all routes have.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +16,17 @@ use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::handler::Handler;
-use super::sessions::{Sessions, Shared};
-use super::{McpOptions, errors};
+use super::message::{Carried, Message};
+use super::sessions::{NoSession, Sessions, Shared};
+use super::{McpOptions, asking, begun, errors};
 use crate::host::Host;
 use crate::server::body;
 use crate::server::problem::Problem;
-use crate::server::{Principal, Scope};
+use crate::server::{Principal, Scope, Tokens};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -71,8 +70,12 @@ impl Mcp {
         }
     }
 
-    /// Returns the route.
-    pub(in crate::server) fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
+    /// Returns the route. Sessions end when their token is none of these any more.
+    pub(in crate::server) fn router<S>(&self, tokens: &Tokens) -> Router<S>
+    where
+        S: Clone + Send + Sync + 'static,
+    {
+        self.sessions.end_without(tokens);
         let config = StreamableHttpServerConfig::default()
             // Both were checked before, by what the operator allows.
             .disable_allowed_hosts()
@@ -122,27 +125,42 @@ impl Mcp {
         }
         let is_new = session.is_none();
         let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
-        let request = Request::from_parts(parts.clone(), body);
-        // Its bytes count until the reply begins.
-        let (body, _held) = match is_post {
+        let mut may_take_long = false;
+        let (mut parts, body) = match is_post {
             true => {
-                let read = body::read(request, super::lines::MAX_LINE).await?;
-                let (bytes, held) = read.into_parts();
-                (Bytes::from(bytes), Some(held))
+                let read = body::read(
+                    Request::from_parts(parts.clone(), body),
+                    super::lines::MAX_LINE,
+                );
+                let (bytes, held) = read.await?.into_parts();
+                (parts, Some((Bytes::from(bytes), held)))
             }
-            false => (Bytes::new(), None),
+            false => (parts, None),
         };
-        if is_post {
+        let mut bytes = Bytes::new();
+        if let Some((body, held)) = body {
+            bytes = body;
             // A map takes no array, as batches were.
-            match serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) {
-                Ok(message) => {
-                    let method = message.get("method").map(|method| method.get());
-                    if is_new && method == Some("\"initialize\"") && self.sessions.is_full() {
-                        return Ok(full());
+            let message = match Message::read(&bytes) {
+                Ok(message) => message,
+                Err(error) => return Ok(broken(error.is_data(), &error)),
+            };
+            let begins = is_new && message.method.as_deref() == Some("initialize");
+            may_take_long = is_new && !begins;
+            if begins {
+                match self.sessions.prepare(&principal).await {
+                    Ok(prepared) => _ = parts.extensions.insert(prepared),
+                    Err(NoSession::Full) => return Ok(full()),
+                    Err(error @ NoSession::NoChat(_)) => {
+                        let (status, detail) = (StatusCode::FORBIDDEN, error.to_string());
+                        return Err(Problem::new(status, "foreign_chat", detail));
                     }
                 }
-                Err(error) => return Ok(broken(error.is_data(), &error)),
             }
+            let arguments = message.arguments().map(|text| bytes.slice_ref(text));
+            // They count until there is a reply, whether or not anybody waits for it.
+            let carried = Carried::new(arguments, Some(held));
+            parts.extensions.insert(carried);
         }
         let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
             let kind = kind.as_bytes().to_ascii_lowercase();
@@ -150,11 +168,16 @@ impl Mcp {
         });
         // Only of requests: the stream of a session has no end of its own.
         let reply = is_post.then(|| self.replies.token());
-        let request = Request::from_parts(parts, Full::new(body));
-        let mut response = service.handle(request).await;
+        let request = Request::from_parts(parts, Full::new(bytes));
+        let handling =
+            asking::on_behalf_of(principal, async move { service.handle(request).await });
+        let mut response = match may_take_long {
+            true => begun::in_time(handling).await,
+            false => handling.await.map(Body::new),
+        };
         if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             // So it is said there that what was JSON is no message.
-            return Ok(broken(true, &"it is no message"));
+            return Ok(broken(true, &"it has other members"));
         }
         if is_delete && response.status() == StatusCode::ACCEPTED {
             // It has ended, which clients want to hear: some take "accepted" for a failure.
@@ -177,8 +200,7 @@ fn nobody() -> Problem {
 /// There is no room for another session.
 fn full() -> Response {
     const AGAIN_IN: u64 = 30;
-    let detail =
-        "there are too many sessions; end one, or use revision 2026-07-28, which needs none";
+    let detail = NoSession::Full.to_string();
     let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail);
     let mut response = problem.into_response();
     response.headers_mut().insert(RETRY_AFTER, AGAIN_IN.into());
@@ -190,7 +212,7 @@ fn broken(is_json: bool, error: &impl Display) -> Response {
     let (code, text) = match is_json {
         true => (
             ErrorCode::INVALID_REQUEST,
-            "the body is not one message of JSON-RPC 2.0".to_owned(),
+            format!("the body is not one message of JSON-RPC 2.0: {error}"),
         ),
         false => (
             ErrorCode::PARSE_ERROR,

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
@@ -19,6 +20,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::errors;
+use super::message::{Carried, Message};
 use crate::call::MAX_ARGUMENTS;
 use crate::server::ENVELOPE;
 
@@ -105,7 +107,7 @@ async fn read<R, W>(
     loop {
         let error = match next(&mut reader, &mut line).await {
             Ok(Line::Complete) => match parse(&line) {
-                Ok(Some(message)) => match ends.requests.admit(&message) {
+                Ok(Some(message)) => match note(&ends.requests, &message) {
                     Ok(()) => {
                         // Before the first request there is nobody whom a notification could tell something.
                         opened |= matches!(message, JsonRpcMessage::Request(_));
@@ -135,6 +137,26 @@ async fn read<R, W>(
         }
     }
     ends.lost.cancel();
+}
+
+/// Notes a message that comes in, or returns the reply to one that cannot.
+fn note(requests: &Requests, message: &ClientJsonRpcMessage) -> Result<(), Value> {
+    match message {
+        JsonRpcMessage::Request(request) => requests.admit(&request.id).map_err(|text| {
+            let id = request.id.clone().into_json_value();
+            errors::response(&id, ErrorCode::INVALID_REQUEST, text)
+        }),
+        JsonRpcMessage::Notification(notification) => {
+            if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                && let Some(id) = &cancelled.params.request_id
+            {
+                // It gets no reply any more.
+                requests.remove(id);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 enum Line {
@@ -179,8 +201,8 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     if line.is_empty() {
         return Ok(None);
     }
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Ok(Some(message));
+    if let Ok(message) = serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+        return unambiguous(line, message);
     }
     let value: Value = serde_json::from_slice(line).map_err(|error| {
         let text = format!("a line is not valid JSON: {error}");
@@ -196,45 +218,51 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     Err(errors::response(id, ErrorCode::INVALID_REQUEST, text))
 }
 
+/// Returns a message with the text of its arguments, or the reply to one in which a key occurs twice.
+fn unambiguous(
+    line: &[u8],
+    mut message: ClientJsonRpcMessage,
+) -> Result<Option<ClientJsonRpcMessage>, Value> {
+    match (Message::read(line), &message) {
+        (Ok(read), _) => {
+            if let Some(arguments) = read.arguments() {
+                let arguments = Bytes::copy_from_slice(arguments);
+                message.insert_extension(Carried::new(Some(arguments), None));
+            }
+            Ok(Some(message))
+        }
+        (Err(error), JsonRpcMessage::Request(request)) => {
+            let id = request.id.clone().into_json_value();
+            let text = format!("this is not a message of JSON-RPC 2.0: {error}");
+            Err(errors::response(&id, ErrorCode::INVALID_REQUEST, &text))
+        }
+        // Nobody waits for an answer.
+        (Err(_), _) => Ok(None),
+    }
+}
+
 impl Requests {
     /// Waits until each has its reply.
     pub(super) async fn answered(&self) {
         _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// Notes a message that comes in, or returns why it cannot.
-    fn admit(&self, message: &ClientJsonRpcMessage) -> Result<(), Value> {
-        let request = match message {
-            JsonRpcMessage::Request(request) => request,
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    // It gets no reply any more.
-                    self.remove(id);
-                }
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        let refuse = |text| {
-            let id = request.id.clone().into_json_value();
-            Err(errors::response(&id, ErrorCode::INVALID_REQUEST, text))
-        };
+    /// Notes a request, or returns why it cannot begin.
+    pub(super) fn admit(&self, id: &RequestId) -> Result<(), &'static str> {
         let mut open = self.open();
-        if open.contains(&request.id) {
-            return refuse("the id of this request is that of another, which has no reply yet");
+        if open.contains(id) {
+            return Err("the id of this request is that of another, which has no reply yet");
         }
         if open.len() >= MAX_REQUESTS {
-            return refuse("too many requests have no reply yet");
+            return Err("too many requests have no reply yet");
         }
-        open.insert(request.id.clone());
+        open.insert(id.clone());
         self.count.send_replace(open.len());
         Ok(())
     }
 
-    fn remove(&self, id: &RequestId) {
+    /// Notes that a request has its reply, or gets none.
+    pub(super) fn remove(&self, id: &RequestId) {
         let mut open = self.open();
         open.remove(id);
         self.count.send_replace(open.len());

@@ -1,14 +1,20 @@
 //! The sessions of streamable HTTP, which revisions before 2026-07-28 have: bounded in number, each with a chat of its own
 //! that ends with it.
 
-use std::collections::HashMap;
+mod open;
+mod replay;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::request::Parts;
-use futures_util::{Stream, StreamExt};
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use futures_util::future::Either;
+use futures_util::{Stream, StreamExt, stream};
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -17,32 +23,48 @@ use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 use tokio::time::Instant;
 
 use super::caller::Session;
+use super::lines::Requests;
 use crate::host::Host;
-use crate::server::Principal;
+use crate::id::InvalidId;
+use crate::server::{Principal, Tokens};
+use open::{Entry, Open, Place, Prepared};
+use replay::Replays;
 
-/// The most sessions at once.
+/// The most sessions at once. One token has at most half of them.
 const MAX_SESSIONS: usize = 256;
 
 /// How long a session may be without any request and any open stream.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
+/// After what part of that it makes room for another.
+const REPLACED: u32 = 30;
+
 /// How often idle sessions are looked for.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// How many messages may wait for a client that does not read; then its session waits.
+/// How many messages may wait for a client that does not read.
 const WAITING: usize = 16;
 
 /// Why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionError {
-    #[error("there are {MAX_SESSIONS} sessions, which is the most")]
-    Full,
     #[error("the session has ended")]
     Ended,
-    #[error("the request came in without a principal that can have a chat")]
-    Nobody,
+    #[error("the session was not prepared")]
+    Unprepared,
+    #[error("this stream is no longer kept")]
+    Forgotten,
     #[error(transparent)]
     Local(#[from] LocalSessionManagerError),
+}
+
+/// Why a session cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSession {
+    #[error("there are too many sessions; end one, or use revision 2026-07-28, which needs none")]
+    Full,
+    #[error("the prefix of this token's chats is too long for a chat of a session's own")]
+    NoChat(#[from] InvalidId),
 }
 
 /// All sessions of a server.
@@ -51,25 +73,11 @@ pub(super) struct Sessions {
     inner: LocalSessionManager,
     host: Host,
     open: Mutex<Open>,
+    replays: Replays,
+    /// Those who may have sessions; all, where it is not set.
+    tokens: OnceLock<Tokens>,
     max: usize,
     idle: Duration,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    sessions: HashMap<SessionId, Entry>,
-    /// How many are being made, and have no id yet.
-    places: usize,
-    /// Whether idle ones are looked for.
-    watched: bool,
-}
-
-/// A session, once its first message said whose it is.
-#[derive(Clone, Debug)]
-struct Entry {
-    session: Option<Session>,
-    streams: Arc<AtomicUsize>,
-    used: Instant,
 }
 
 impl Sessions {
@@ -86,14 +94,77 @@ impl Sessions {
             inner,
             host,
             open: Mutex::default(),
+            replays: Replays::default(),
+            tokens: OnceLock::new(),
             max,
             idle,
         }
     }
 
-    /// Returns whether there is no room for another session.
-    pub(super) fn is_full(&self) -> bool {
-        self.open().count() >= self.max
+    /// Prepares a session of this token, which has a place from here on. If there is none, one that nobody has used for a
+    /// while ends for it: of the same token, if that has its share.
+    pub(super) async fn prepare(
+        self: &Arc<Self>,
+        principal: &Principal,
+    ) -> Result<Prepared, NoSession> {
+        let session = Session::new(principal.clone(), None)?;
+        let (name, time) = (principal.name(), self.idle / REPLACED);
+        let (place, replaced) = {
+            let mut open = self.open();
+            let replaced = if open.count_of(name) >= self.max.div_ceil(2) {
+                Some(open.make_room(Some(name), time).ok_or(NoSession::Full)?)
+            } else if open.count() >= self.max {
+                Some(open.make_room(None, time).ok_or(NoSession::Full)?)
+            } else {
+                None
+            };
+            (Place::take(self, &mut open, name), replaced)
+        };
+        if let Some((id, session)) = replaced {
+            self.end(session);
+            if let Err(error) = Shared(Arc::clone(self)).close_session(&id).await {
+                tracing::debug!(%error, "an idle session ended badly");
+            }
+        }
+        Ok(Prepared::new(session, place))
+    }
+
+    /// Says whose sessions may go on: those of others end.
+    pub(super) fn end_without(&self, tokens: &Tokens) {
+        // A second server would say the same.
+        _ = self.tokens.set(tokens.clone());
+    }
+
+    /// Returns the sessions of those who are no longer known.
+    fn gone(&self, is_known: impl Fn(&Principal) -> bool) -> Vec<SessionId> {
+        let open = self.open();
+        let of = |entry: &Entry| {
+            let session = entry.session.as_ref();
+            session.is_some_and(|session| !is_known(&session.principal))
+        };
+        let gone = open.sessions.iter().filter(|(_, entry)| of(entry));
+        gone.map(|(id, _)| Arc::clone(id)).collect()
+    }
+
+    async fn close(self: &Arc<Self>, ids: Vec<SessionId>) {
+        for id in ids {
+            if let Err(error) = Shared(Arc::clone(self)).close_session(&id).await {
+                tracing::debug!(%error, "a session ended badly");
+            }
+        }
+    }
+
+    /// Ends the chat of a session, and what waits for calls in it.
+    fn end(&self, session: Session) {
+        // First, so that what goes down with the session is not taken for cancelled by the client.
+        session.lost.cancel();
+        let host = self.host.clone();
+        // Processes take their time to end, for which nobody should wait.
+        tokio::spawn(async move {
+            if let Err(error) = host.end_chat(&session.chat).await {
+                tracing::warn!(%error, "the processes of a session cannot be ended");
+            }
+        });
     }
 
     /// Returns whether a session is there, and of this principal.
@@ -110,17 +181,17 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a session is used, and puts it into a message.
+    /// Notes that a session is used, and puts it into a message. Returns the requests of the session that have no reply yet.
     fn enter(
         &self,
         id: &SessionId,
         message: &mut ClientJsonRpcMessage,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Requests, SessionError> {
         let mut open = self.open();
         let entry = open.sessions.get_mut(id).ok_or(SessionError::Ended)?;
         entry.used = Instant::now();
         message.insert_extension(entry.session.clone().ok_or(SessionError::Ended)?);
-        Ok(())
+        Ok(entry.requests.clone())
     }
 
     /// Keeps a session from being idle for as long as a stream of it is read.
@@ -137,29 +208,22 @@ impl Sessions {
     }
 
     fn forget(&self, id: &SessionId) -> Option<Session> {
+        self.replays.forget(id);
         self.open().sessions.remove(id)?.session
     }
 
     /// Returns the sessions that nobody has used for too long, and whether there are others.
     fn look(&self) -> (Vec<SessionId>, bool) {
         let mut open = self.open();
-        let is_idle = |entry: &Entry| {
-            entry.streams.load(Ordering::Relaxed) == 0 && entry.used.elapsed() >= self.idle
-        };
-        let idle = open.sessions.iter().filter(|(_, entry)| is_idle(entry));
+        let sessions = open.sessions.iter();
+        let idle = sessions.filter(|(_, entry)| entry.is_idle(self.idle));
         let idle: Vec<_> = idle.map(|(id, _)| Arc::clone(id)).collect();
-        open.watched = open.count() > idle.len();
+        open.watched = open.sessions.len() > idle.len();
         (idle, open.watched)
     }
 }
 
-impl Open {
-    fn count(&self) -> usize {
-        self.sessions.len() + self.places
-    }
-}
-
-/// A stream that is being read.
+/// A stream that is being read, or a request without a reply.
 struct Held {
     sessions: Arc<Sessions>,
     id: SessionId,
@@ -201,12 +265,12 @@ async fn watch(sessions: std::sync::Weak<Sessions>) {
         let Some(sessions) = sessions.upgrade() else {
             return;
         };
-        let (idle, more) = sessions.look();
-        for id in idle {
-            if let Err(error) = Shared(Arc::clone(&sessions)).close_session(&id).await {
-                tracing::debug!(%error, "an idle session ended badly");
-            }
+        if let Some(tokens) = sessions.tokens.get() {
+            let gone = sessions.gone(|principal| tokens.know(principal));
+            sessions.close(gone).await;
         }
+        let (idle, more) = sessions.look();
+        sessions.close(idle).await;
         if !more {
             return;
         }
@@ -221,28 +285,15 @@ impl SessionManager for Shared {
     type Error = SessionError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
+    /// Makes a session that counts once it is initialized, for which its request has a place.
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
-        {
-            let mut open = self.0.open();
-            if open.count() >= self.0.max {
-                return Err(SessionError::Full);
-            }
-            open.places += 1;
-        }
-        let place = Place(&self.0);
         let (id, transport) = self.0.inner.create_session().await?;
         let mut open = self.0.open();
-        let entry = Entry {
-            session: None,
-            streams: Arc::default(),
-            used: Instant::now(),
-        };
-        open.sessions.insert(Arc::clone(&id), entry);
+        open.sessions.insert(Arc::clone(&id), Entry::new());
         if !std::mem::replace(&mut open.watched, true) {
             tokio::spawn(watch(Arc::downgrade(&self.0)));
         }
         drop(open);
-        drop(place);
         Ok((id, transport))
     }
 
@@ -251,20 +302,26 @@ impl SessionManager for Shared {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
-        let principal = match &message {
+        let prepared = match &message {
             JsonRpcMessage::Request(request) => {
                 let parts = request.request.extensions().get::<Parts>();
-                parts.and_then(|parts| parts.extensions.get::<Principal>().cloned())
+                parts.and_then(|parts| parts.extensions.get::<Prepared>().cloned())
             }
             _ => None,
         };
-        let session = principal.and_then(|principal| Session::new(principal, None).ok());
-        let session = session.ok_or(SessionError::Nobody)?;
-        if let Some(entry) = self.0.open().sessions.get_mut(id) {
-            entry.session = Some(session);
+        let initialize = async {
+            let begun = prepared.is_some_and(|prepared| prepared.begin(&self.0, id));
+            if !begun {
+                return Err(SessionError::Unprepared);
+            }
+            self.0.enter(id, &mut message)?;
+            Ok(self.0.inner.initialize_session(id, message).await?)
+        };
+        let initialized = initialize.await;
+        if initialized.is_err() {
+            _ = self.close_session(id).await;
         }
-        self.0.enter(id, &mut message)?;
-        Ok(self.0.inner.initialize_session(id, message).await?)
+        initialized
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
@@ -274,15 +331,7 @@ impl SessionManager for Shared {
     /// Ends a session, whoever wants that, and its chat with it.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if let Some(session) = self.0.forget(id) {
-            // First, so that what goes down with the session is not taken for cancelled by the client.
-            session.lost.cancel();
-            let host = self.0.host.clone();
-            // Processes take their time to end, for which nobody should wait.
-            tokio::spawn(async move {
-                if let Err(error) = host.end_chat(&session.chat).await {
-                    tracing::warn!(%error, "the processes of a session cannot be ended");
-                }
-            });
+            self.0.end(session);
         }
         Ok(self.0.inner.close_session(id).await?)
     }
@@ -292,9 +341,42 @@ impl SessionManager for Shared {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.0.enter(id, &mut message)?;
-        let stream = self.0.inner.create_stream(id, message).await?;
-        Ok(self.0.hold(id, stream))
+        let requests = self.0.enter(id, &mut message)?;
+        let mut request = None;
+        if let JsonRpcMessage::Request(begun) = &message {
+            if let Err(text) = requests.admit(&begun.id) {
+                let error = ErrorData::invalid_request(text, None);
+                let refused = ServerJsonRpcMessage::error(error, Some(begun.id.clone()));
+                let refused = ServerSseMessage::from_message(refused);
+                return Ok(Either::Left(stream::iter([refused])));
+            }
+            request = Some(Admitted(requests, begun.id.clone()));
+        }
+        let held = Held::new(&self.0, id);
+        let mut sent = Box::pin(self.0.inner.create_stream(id, message).await?);
+        // What comes first says nothing but its own number.
+        let first = sent.next().await.ok_or(SessionError::Ended)?;
+        let place = first.event_id.as_deref().and_then(replay::position);
+        let (_, number) = place.ok_or(SessionError::Ended)?;
+        let recorded = self.0.replays.begin(id, number);
+        recorded.push(first);
+        let read = Arc::clone(&recorded).read(None);
+        let (sessions, session) = (Arc::clone(&self.0), Arc::clone(id));
+        tokio::spawn(async move {
+            while let Some(message) = sent.next().await {
+                if let Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) =
+                    message.message.as_deref()
+                {
+                    // Its id is free once the client knows.
+                    request = None;
+                }
+                recorded.push(message);
+            }
+            drop(request);
+            sessions.replays.end(&session, number);
+            drop(held);
+        });
+        Ok(Either::Right(self.0.hold(id, read)))
     }
 
     async fn accept_message(
@@ -319,17 +401,22 @@ impl SessionManager for Shared {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let stream = self.0.inner.resume(id, last_event_id).await?;
-        Ok(self.0.hold(id, stream))
+        let Some((index, number)) = replay::position(&last_event_id) else {
+            let stream = self.0.inner.resume(id, last_event_id).await?;
+            return Ok(self.0.hold(id, Either::Left(stream)));
+        };
+        let recorded = self.0.replays.find(id, number);
+        let read = recorded.ok_or(SessionError::Forgotten)?.read(Some(index));
+        Ok(self.0.hold(id, Either::Right(read)))
     }
 }
 
-/// A place for a session that is being made.
-struct Place<'a>(&'a Sessions);
+/// A request that has no reply yet.
+struct Admitted(Requests, RequestId);
 
-impl Drop for Place<'_> {
+impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.open().places -= 1;
+        self.0.remove(&self.1);
     }
 }
 
@@ -337,29 +424,67 @@ impl Drop for Place<'_> {
 mod tests {
     use super::*;
     use crate::capability::FilesGrant;
+    use crate::server::Scope;
 
-    #[tokio::test]
-    async fn sessions_are_bounded_and_found_when_nobody_uses_them() {
+    async fn shared(max: usize, idle: Duration) -> (tempfile::TempDir, Shared) {
         let workspace = tempfile::tempdir().unwrap();
         let builder = Host::builder(workspace.path()).without_shell();
         let host = builder.files(FilesGrant::None).start().await.unwrap();
-        let shared = Shared(Arc::new(Sessions::with(host, 2, Duration::ZERO)));
-        let sessions = &shared.0;
-        let (one, _transport) = shared.create_session().await.unwrap();
-        let (other, _transport) = shared.create_session().await.unwrap();
-        assert!(sessions.is_full());
-        let third = shared.create_session().await;
-        assert!(matches!(third, Err(SessionError::Full)));
+        (workspace, Shared(Arc::new(Sessions::with(host, max, idle))))
+    }
 
+    fn token(name: &str) -> Principal {
+        Principal::new(name, [Scope::Call], None, None)
+    }
+
+    /// Begins a session of a token, as its first message does.
+    async fn begin(shared: &Shared, name: &str) -> Option<SessionId> {
+        let prepared = shared.0.prepare(&token(name)).await.ok()?;
+        let (id, _transport) = shared.create_session().await.unwrap();
+        assert!(prepared.begin(&shared.0, &id) && !prepared.begin(&shared.0, &id));
+        Some(id)
+    }
+
+    #[tokio::test]
+    async fn one_token_leaves_sessions_to_others() {
+        let (_workspace, shared) = shared(4, IDLE).await;
+        let sessions = &shared.0;
+        let one = begin(&shared, "a").await.unwrap();
+        // One that is given up takes no place.
+        drop(sessions.prepare(&token("a")).await.unwrap());
+        let made = sessions.prepare(&token("a")).await.unwrap();
+        assert!(begin(&shared, "a").await.is_none());
+        for name in ["b", "c"] {
+            begin(&shared, name).await.unwrap();
+        }
+        assert!(begin(&shared, "c").await.is_none());
+        drop(made);
+        assert!(begin(&shared, "c").await.is_some());
+        let gone = sessions.gone(|principal| principal.name() != "a");
+        assert_eq!(gone, [Arc::clone(&one)]);
+        sessions.close(gone).await;
+        assert!(!sessions.is_of(&one, &token("a")));
+        assert!(begin(&shared, "a").await.is_some());
+        assert_eq!(sessions.open().count(), 4);
+    }
+
+    #[tokio::test]
+    async fn idle_sessions_end_and_make_room() {
+        let (_workspace, shared) = shared(4, Duration::ZERO).await;
+        let sessions = &shared.0;
+        let one = begin(&shared, "a").await.unwrap();
+        let other = begin(&shared, "a").await.unwrap();
         let held = Held::new(sessions, &one);
         assert_eq!(sessions.look(), (vec![Arc::clone(&other)], true));
+        let third = begin(&shared, "a").await.unwrap();
+        assert!(!sessions.is_of(&other, &token("a")));
+        assert!(sessions.is_of(&one, &token("a")), "it is in use");
         drop(held);
         let (idle, more) = sessions.look();
         assert_eq!((idle.len(), more), (2, false));
-        shared.close_session(&other).await.unwrap();
+        shared.close_session(&third).await.unwrap();
         // A second time, it is no failure: the client and the server may end it at once.
-        shared.close_session(&other).await.unwrap();
+        shared.close_session(&third).await.unwrap();
         assert_eq!(sessions.look().0, [one]);
-        shared.create_session().await.unwrap();
     }
 }

@@ -1,0 +1,81 @@
+//! Replies that begin before there is something to say, so that no proxy takes the connection for dead.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::Response;
+use futures_util::{Stream, StreamExt, stream};
+use http_body_util::BodyExt;
+use http_body_util::combinators::BoxBody;
+
+/// How long a client hears nothing at first, and later.
+const FIRST: Duration = Duration::from_secs(5);
+const BEAT: Duration = Duration::from_secs(15);
+
+/// What a client may ignore, and a proxy does not.
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+/// What `rmcp` replies with.
+type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+type Handling = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// Waits for a reply for a while, and then begins one that goes on with it. Whoever drops that gives up on the other.
+pub(super) async fn in_time(
+    handling: impl Future<Output = Reply> + Send + 'static,
+) -> Response<Body> {
+    let mut handling: Handling = Box::pin(handling);
+    if let Ok(reply) = tokio::time::timeout(FIRST, &mut handling).await {
+        return reply.map(Body::new);
+    }
+    let mut response = Response::new(Body::from_stream(events(handling)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+enum State {
+    /// Nothing was said.
+    New(Handling),
+    Waiting(Handling),
+    Streaming(BodyDataStream),
+}
+
+fn events(handling: Handling) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
+    stream::unfold(State::New(handling), async |state| match state {
+        State::New(handling) => Some((Ok(COMMENT), State::Waiting(handling))),
+        State::Waiting(mut handling) => {
+            let Ok(reply) = tokio::time::timeout(BEAT, &mut handling).await else {
+                return Some((Ok(COMMENT), State::Waiting(handling)));
+            };
+            let is_json = reply.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+                let kind = kind.as_bytes();
+                kind.starts_with(b"application/json")
+            });
+            if !is_json {
+                let body = Body::new(reply.into_body());
+                return next(body.into_data_stream()).await;
+            }
+            // An error, with a status that can no longer be said.
+            let message = match reply.into_body().collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(never) => match never {},
+            };
+            let event = [b"data: ".as_slice(), &message, b"\n\n"].concat();
+            let rest = Body::empty().into_data_stream();
+            Some((Ok(event.into()), State::Streaming(rest)))
+        }
+        State::Streaming(body) => next(body).await,
+    })
+}
+
+async fn next(mut body: BodyDataStream) -> Option<(Result<Bytes, axum::Error>, State)> {
+    let data = body.next().await?;
+    Some((data, State::Streaming(body)))
+}

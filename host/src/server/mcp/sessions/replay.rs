@@ -1,0 +1,310 @@
+//! What was sent on the streams of sessions, for clients that lose one and come back for the rest.
+//!
+//! `rmcp` forgets a stream with its reply, whether or not anybody got it. So each is read here as it comes, and clients read
+//! what was kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
+use rmcp::transport::common::server_side_http::ServerSseMessage;
+use rmcp::transport::streamable_http_server::SessionId;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long a stream is kept after its end.
+const KEPT: Duration = Duration::from_secs(5 * 60);
+
+/// The most bytes that are kept of streams that have ended: of one session, and of all.
+const BYTES_EACH: usize = 16 << 20;
+const BYTES: usize = 64 << 20;
+
+/// The most messages of a stream that go on being kept while it has no reply. Of progress, only the last says something.
+const MESSAGES: usize = 64;
+
+/// Names a stream: the session, and the number that `rmcp` gave to the request.
+type Key = (SessionId, u64);
+
+/// The streams of all sessions.
+#[derive(Debug, Default)]
+pub(super) struct Replays {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    streams: HashMap<Key, Arc<Recorded>>,
+    /// Those that have ended, in that order.
+    ended: VecDeque<Ended>,
+}
+
+#[derive(Debug)]
+struct Ended {
+    key: Key,
+    bytes: usize,
+    at: Instant,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Each with its number, by which clients say how far they got.
+    messages: VecDeque<(u64, ServerSseMessage)>,
+    next: u64,
+    ended: bool,
+}
+
+/// Where an event of a stream is: its number, and that of the stream. `None` if it is none of a request's stream.
+pub(super) fn position(event: &str) -> Option<(u64, u64)> {
+    let (index, stream) = event.split_once('/')?;
+    Some((index.parse().ok()?, stream.parse().ok()?))
+}
+
+impl Replays {
+    /// Begins to keep a stream.
+    pub(super) fn begin(&self, session: &SessionId, number: u64) -> Arc<Recorded> {
+        let recorded = Arc::new(Recorded {
+            state: Mutex::default(),
+            changed: watch::Sender::new(()),
+        });
+        let key = (Arc::clone(session), number);
+        self.inner().streams.insert(key, Arc::clone(&recorded));
+        recorded
+    }
+
+    /// Returns a stream that is kept.
+    pub(super) fn find(&self, session: &SessionId, number: u64) -> Option<Arc<Recorded>> {
+        let mut inner = self.inner();
+        inner.forget_old();
+        let key = (Arc::clone(session), number);
+        inner.streams.get(&key).cloned()
+    }
+
+    /// Notes that a stream has ended, and forgets others if together they are too many.
+    pub(super) fn end(&self, session: &SessionId, number: u64) {
+        let mut inner = self.inner();
+        let key = (Arc::clone(session), number);
+        // The session may have ended before.
+        let Some(recorded) = inner.streams.get(&key) else {
+            return;
+        };
+        let bytes = recorded.end();
+        let at = Instant::now();
+        inner.ended.push_back(Ended { key, bytes, at });
+        inner.forget_old();
+        while inner.bytes(|other| other == session) > BYTES_EACH {
+            inner.forget_oldest(|other| other == session);
+        }
+        while inner.bytes(|_| true) > BYTES {
+            inner.forget_oldest(|_| true);
+        }
+    }
+
+    /// Forgets the streams of a session.
+    pub(super) fn forget(&self, session: &SessionId) {
+        let mut inner = self.inner();
+        inner.streams.retain(|(other, _), recorded| {
+            let other = other == session;
+            if other {
+                // Whoever reads it hears nothing more.
+                recorded.end();
+            }
+            !other
+        });
+        inner.ended.retain(|ended| ended.key.0 != *session);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn bytes(&self, which: impl Fn(&SessionId) -> bool) -> usize {
+        let ended = self.ended.iter().filter(|ended| which(&ended.key.0));
+        ended.map(|ended| ended.bytes).sum()
+    }
+
+    fn forget_oldest(&mut self, which: impl Fn(&SessionId) -> bool) {
+        let oldest = self.ended.iter().position(|ended| which(&ended.key.0));
+        if let Some(ended) = oldest.and_then(|oldest| self.ended.remove(oldest)) {
+            self.streams.remove(&ended.key);
+        }
+    }
+
+    fn forget_old(&mut self) {
+        let is_old = |ended: &Ended| ended.at.elapsed() >= KEPT;
+        while self.ended.front().is_some_and(is_old) {
+            self.forget_oldest(|_| true);
+        }
+    }
+}
+
+impl Recorded {
+    /// Adds what came on the stream.
+    pub(super) fn push(&self, message: ServerSseMessage) {
+        let mut state = self.state();
+        let said = message.event_id.as_deref().and_then(position);
+        let index = said.map_or(state.next, |(index, _)| index);
+        state.next = index + 1;
+        state.messages.push_back((index, message));
+        if state.messages.len() > MESSAGES {
+            state.messages.pop_front();
+        }
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    /// Reads what came after this event, and what comes; with `None`, from the beginning.
+    pub(super) fn read(
+        self: Arc<Self>,
+        after: Option<u64>,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        let reader = Reader {
+            changes: self.changed.subscribe(),
+            recorded: self,
+            next: after.map_or(0, |after| after.saturating_add(1)),
+        };
+        stream::unfold(reader, Reader::next)
+    }
+
+    /// Ends it, and returns how many bytes it holds.
+    fn end(&self) -> usize {
+        let mut state = self.state();
+        state.ended = true;
+        let bytes = state.messages.iter().map(|(_, message)| size(message));
+        let bytes = bytes.sum();
+        drop(state);
+        self.changed.send_replace(());
+        bytes
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the first message from this number on; or whether none will come.
+    fn from(&self, next: u64) -> Result<(u64, ServerSseMessage), bool> {
+        let state = self.state();
+        let found = state.messages.iter().find(|(index, _)| *index >= next);
+        found.cloned().ok_or(state.ended)
+    }
+}
+
+struct Reader {
+    recorded: Arc<Recorded>,
+    changes: watch::Receiver<()>,
+    next: u64,
+}
+
+impl Reader {
+    async fn next(mut self) -> Option<(ServerSseMessage, Self)> {
+        loop {
+            // Before looking, so that what comes meanwhile is not missed.
+            self.changes.mark_unchanged();
+            match self.recorded.from(self.next) {
+                Ok((index, message)) => {
+                    self.next = index + 1;
+                    return Some((message, self));
+                }
+                Err(true) => return None,
+                Err(false) => self.changes.changed().await.ok()?,
+            }
+        }
+    }
+}
+
+/// Returns about how many bytes a message holds.
+fn size(message: &ServerSseMessage) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(size_of::<ServerSseMessage>());
+    if let Some(message) = &message.message {
+        // What counts cannot fail, and what was counted until then would count.
+        _ = serde_json::to_writer(&mut count, message.as_ref());
+    }
+    count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+    use rmcp::ErrorData;
+    use rmcp::model::ServerJsonRpcMessage;
+
+    use super::*;
+
+    fn message(index: u64, bytes: usize) -> ServerSseMessage {
+        let error = ErrorData::internal_error("x".repeat(bytes), None);
+        ServerSseMessage::new(
+            format!("{index}/7"),
+            ServerJsonRpcMessage::error(error, None),
+        )
+    }
+
+    async fn ids(recorded: Arc<Recorded>, after: Option<u64>) -> Vec<String> {
+        let read = recorded.read(after);
+        read.map(|message| message.event_id.unwrap())
+            .collect()
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_from_anywhere_also_after_its_end() {
+        let (replays, session) = (Replays::default(), SessionId::from("a"));
+        let recorded = replays.begin(&session, 7);
+        recorded.push(message(0, 1));
+        let early = tokio::spawn(ids(Arc::clone(&recorded), None));
+        recorded.push(message(1, 1));
+        replays.end(&session, 7);
+        assert_eq!(early.await.unwrap(), ["0/7", "1/7"]);
+        let found = || replays.find(&session, 7).unwrap();
+        assert_eq!(ids(found(), Some(0)).await, ["1/7"]);
+        assert_eq!(ids(found(), Some(u64::MAX)).await, [""; 0]);
+        assert!(replays.find(&SessionId::from("b"), 7).is_none());
+        replays.forget(&session);
+        assert!(replays.find(&session, 7).is_none());
+        assert_eq!(position("1/7"), Some((1, 7)));
+        assert_eq!((position("0"), position("x/1")), (None, None));
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded() {
+        let replays = Replays::default();
+        let session = |name: usize| SessionId::from(name.to_string());
+        for name in 0..5 {
+            for number in 0..3 {
+                let recorded = replays.begin(&session(name), number);
+                recorded.push(message(0, 7 << 20));
+                replays.end(&session(name), number);
+            }
+        }
+        let found = |name, number| replays.find(&session(name), number).is_some();
+        assert!(!found(4, 0) && found(4, 1) && found(4, 2));
+        assert!(!found(0, 1) && found(0, 2), "63 MiB fit, and 70 do not");
+        let recorded = replays.begin(&session(9), 0);
+        for index in 0..1000 {
+            recorded.push(message(index, 1));
+        }
+        assert_eq!(recorded.state().messages.len(), MESSAGES);
+    }
+}
