@@ -1,8 +1,10 @@
 //! MCP as clients speak it: the real program over pipes, and the server over real HTTP, both in raw JSON-RPC.
 
+mod bounds;
 mod cancelling;
 mod changes;
 mod content;
+mod narrow;
 mod outputs;
 mod pipes;
 mod resources;

@@ -1,7 +1,7 @@
 //! Sessions of streamable HTTP, in revision 2025-11-25.
 
 use super::*;
-use crate::harness::{TOKEN, until_dead};
+use crate::harness::{TOKEN, until, until_dead};
 
 #[tokio::test]
 async fn a_session_is_a_chat_and_ends_with_it() {
@@ -48,7 +48,8 @@ async fn a_session_is_a_chat_and_ends_with_it() {
 async fn there_are_only_so_many_sessions() {
     let http = Http::start().await;
     let mut last = String::new();
-    for _ in 0..256 {
+    // One token leaves half of them to others.
+    for _ in 0..128 {
         last = http.try_session().await.1.unwrap();
     }
     let (status, _, problem) = http.try_session().await;
@@ -61,7 +62,16 @@ async fn there_are_only_so_many_sessions() {
     assert!(listed.get("result").is_some(), "{listed}");
     let delete = http.server.request(reqwest::Method::DELETE, "/mcp");
     delete.header("mcp-session-id", &last).send().await.unwrap();
-    assert_eq!(http.try_session().await.0, 200);
+    // Of many at once, one finds a place, and the others hear that there is none.
+    let tries = (0..40).map(|_| http.try_session());
+    let tries = futures_util::future::join_all(tries).await;
+    let count = |wanted| {
+        tries
+            .iter()
+            .filter(|(status, ..)| *status == wanted)
+            .count()
+    };
+    assert_eq!((count(200), count(429)), (1, 39));
 }
 
 #[tokio::test]
@@ -122,4 +132,75 @@ async fn a_lost_stream_is_resumed() {
         reply["result"]["structuredContent"]["output"], "done\n",
         "{reply}"
     );
+}
+
+/// Calls a tool in a session, and loses the stream as soon as it is there; returns from where to go on.
+async fn lose(http: &Http, session: &str, command: &str) -> String {
+    let message =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": execute(command) });
+    let mut stream = http.within(session, &message).await.response;
+    let first = stream.chunk().await.unwrap().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let id = first.lines().find_map(|line| line.strip_prefix("id:"));
+    id.unwrap_or_else(|| panic!("{first}")).trim().to_owned()
+}
+
+async fn resume(http: &Http, session: &str, id: &str) -> Events {
+    let resumed = http
+        .server
+        .request(reqwest::Method::GET, "/mcp")
+        .header("mcp-session-id", session)
+        .header("accept", "text/event-stream")
+        .header("last-event-id", id)
+        .send();
+    Events::of(resumed.await.unwrap())
+}
+
+#[tokio::test]
+async fn a_reply_that_was_ready_while_nobody_listened_is_there_for_who_comes_back() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    let command = "echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo done";
+    let id = lose(&http, &session, command).await;
+    pid(http.setup.root().join("pid")).await;
+    std::fs::write(http.setup.root().join("go"), "").unwrap();
+    until("no call runs", || {
+        (http.host().running_calls() == 0).then_some(())
+    })
+    .await;
+    // As often as it is asked for.
+    for _ in 0..2 {
+        let mut resumed = resume(&http, &session, &id).await;
+        let reply = resumed.reply(1).await;
+        assert_eq!(
+            reply["result"]["structuredContent"]["output"], "done\n",
+            "{reply}"
+        );
+        assert_eq!(resumed.next().await, None);
+    }
+    // Not by others, and not of others.
+    let other = http.session().await;
+    assert_eq!(resume(&http, &other, &id).await.next().await, None);
+    assert_eq!(resume(&http, &session, "0/77").await.next().await, None);
+}
+
+#[tokio::test]
+async fn an_id_in_use_is_refused_and_is_free_again_with_the_reply() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    let command = "echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo done";
+    let message =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": execute(command) });
+    let mut first = http.within(&session, &message).await;
+    pid(http.setup.root().join("pid")).await;
+    let mut second = http.within(&session, &message).await;
+    let refused = second.reply(1).await;
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert_eq!(second.next().await, None);
+    std::fs::write(http.setup.root().join("go"), "").unwrap();
+    assert_eq!(first.reply(1).await["result"]["isError"], false);
+    for _ in 0..3 {
+        let pong = http.ask(&session, "ping", json!({})).await;
+        assert_eq!(pong["result"], json!({}), "{pong}");
+    }
 }

@@ -69,3 +69,19 @@ async fn a_hundred_clients_are_served_at_once() {
     let counted = std::fs::read_to_string(http.setup.root().join("counter")).unwrap();
     assert_eq!(counted, "x\nx\n", "once in each chat");
 }
+
+#[tokio::test]
+async fn a_reply_begins_before_a_long_call_ends() {
+    let http = Http::start().await;
+    let command = "until [ -e go ]; do sleep 0.01; done; echo done";
+    // Its headers are there, although it asked for no progress.
+    let mut begun = http.send("tools/call", execute(command), json!({})).await;
+    assert_eq!(begun.status(), 200);
+    std::fs::write(http.setup.root().join("go"), "").unwrap();
+    let reply = begun.reply(1).await;
+    assert_eq!(
+        reply["result"]["structuredContent"]["output"], "done\n",
+        "{reply}"
+    );
+    assert_eq!(begun.next().await, None);
+}
