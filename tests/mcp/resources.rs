@@ -18,7 +18,9 @@ async fn client(workspace: &TempDir) -> Pipes {
         if listed["result"]["resources"] != json!([]) {
             return client;
         }
-        client.notification("notifications/tools/list_changed").await;
+        client
+            .notification("notifications/tools/list_changed")
+            .await;
     }
 }
 
