@@ -50,7 +50,9 @@ async fn uses_the_tools(client: impl Fn() -> Command, name: &str) {
     let toolhost = || {
         let mut command = clean(program());
         command.arg("--workspace").arg(workspace.path());
-        command.arg("--state-dir").arg(state_dir().join("clients"));
+        // One host at a time can use it, and tests run beside each other.
+        let state = state_dir().join(format!("clients-{name}"));
+        command.arg("--state-dir").arg(state);
         command
     };
     // `mcp` begins after 5 s at the latest, also if a plugin is still being compiled: here it was before.

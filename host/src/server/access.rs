@@ -93,12 +93,6 @@ impl Access {
         Ok(streams::while_known(response, &self.tokens, principal))
     }
 
-    /// Returns whether who was let in would be let in again, as the same: the token is still there, and good for the same.
-    #[allow(dead_code, reason = "for what outlives its request, such as sessions")]
-    pub(super) fn knows(&self, principal: &Principal) -> bool {
-        self.tokens.know(principal)
-    }
-
     /// Returns who asks, by the token of a request, or by the socket that it came in on.
     pub(super) fn principal(
         &self,

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 use super::caller::{self, Caller};
 use super::handler::Handler;
 use super::message::Carried;
-use super::progress::Progress;
+use super::progress::{Progress, Report};
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
 use crate::call::{Arguments, Outcome, Request};
@@ -88,7 +88,14 @@ pub(super) async fn call(
     loop {
         tokio::select! {
             biased;
-            outcome = &mut called => return ended(host, &caller, outcome),
+            outcome = &mut called => {
+                if let Some(progress) = &mut progress {
+                    // It comes before the reply, or not at all.
+                    let told = progress.finish();
+                    _ = context.ct.run_until_cancelled(told).await;
+                }
+                return ended(host, &caller, outcome);
+            }
             () = &mut lost => {
                 // Named calls go on: whoever comes back asks for them by their name.
                 if named.is_none() {
@@ -110,7 +117,11 @@ pub(super) async fn call(
                 }
                 return Ok(tasks::created(&task, &tool));
             }
-            () = report(&mut progress) => {}
+            report = report(&mut progress) => {
+                if let Some(progress) = &progress {
+                    _ = context.ct.run_until_cancelled(progress.tell(report)).await;
+                }
+            }
         }
     }
 }
@@ -168,7 +179,7 @@ async fn cancelled(token: Option<CancellationToken>) {
     }
 }
 
-async fn report(progress: &mut Option<Progress>) {
+async fn report(progress: &mut Option<Progress>) -> Report {
     match progress {
         Some(progress) => progress.report().await,
         None => pending().await,

@@ -6,6 +6,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
@@ -33,6 +34,13 @@ pub(super) struct Progress {
     begun: Instant,
     beat: Interval,
     count: Count,
+}
+
+/// What is told of a call.
+#[derive(Debug)]
+pub(super) struct Report {
+    done: f64,
+    message: Option<String>,
 }
 
 /// How far a call is. What is sent grows with each notification, as the protocol wants it.
@@ -64,24 +72,51 @@ impl Progress {
         })
     }
 
-    /// Waits for something to tell, and tells it.
-    pub(super) async fn report(&mut self) {
-        let notification = tokio::select! {
-            biased;
-            event = next(&mut self.events) => {
-                let Event::Progress { call, done, total, message } = event else { return };
-                if call != self.call || !self.count.reach(done, total) {
-                    return;
+    /// Waits for something to tell. Cancel safe.
+    pub(super) async fn report(&mut self) -> Report {
+        loop {
+            tokio::select! {
+                biased;
+                event = next(&mut self.events) => {
+                    if let Some(report) = self.of_event(event) {
+                        self.beat.reset();
+                        return report;
+                    }
                 }
-                self.beat.reset();
-                (done, message)
+                _ = self.beat.tick() => {
+                    let message = format!("running for {} s", self.begun.elapsed().as_secs());
+                    return Report { done: self.count.step(), message: Some(message) };
+                }
             }
-            _ = self.beat.tick() => {
-                let message = format!("running for {} s", self.begun.elapsed().as_secs());
-                (self.count.step(), Some(message))
+        }
+    }
+
+    /// Tells what there still is, now that the call has ended.
+    pub(super) async fn finish(&mut self) {
+        while let Some(event) = next(&mut self.events).now_or_never() {
+            if let Some(report) = self.of_event(event) {
+                self.tell(report).await;
             }
-        };
-        let (done, message) = notification;
+        }
+    }
+
+    /// Returns what is to be told because of an event, if it is progress of this call.
+    fn of_event(&mut self, event: Event) -> Option<Report> {
+        match event {
+            Event::Progress {
+                call,
+                done,
+                total,
+                message,
+            } if call == self.call && self.count.reach(done, total) => {
+                Some(Report { done, message })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) async fn tell(&self, report: Report) {
+        let Report { done, message } = report;
         let mut params = ProgressNotificationParam::new(self.token.clone(), done);
         params.total = self.count.total;
         params.message = message.map(|message| message.chars().take(MAX_MESSAGE).collect());

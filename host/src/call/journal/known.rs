@@ -1,0 +1,306 @@
+//! The lines of the journal of calls, and what they say together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::call::ledger::retention::{Fate, Past, fates};
+use crate::call::{Limits, Outcome};
+use crate::id::{CallId, ChatId};
+use crate::state_dir::journal::Known;
+
+/// One fact about a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::call) enum Entry {
+    /// The call is about to run.
+    Started(Started),
+    /// It has ended.
+    Ended(Ended),
+    /// Somebody cancelled it. If that is all that there is, it has not arrived.
+    Cancelled(Cancelled),
+    /// It did not run after all, because the disk refused the line of its start.
+    Withdrawn(Withdrawn),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::call) struct Started {
+    pub(super) chat: String,
+    pub(super) call: String,
+    pub(super) tool: String,
+    pub(super) digest: String,
+    /// In milliseconds since the Unix epoch, as everywhere here.
+    pub(super) at: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::call) struct Ended {
+    pub(super) chat: String,
+    pub(super) call: String,
+    pub(super) digest: String,
+    /// When it ended, or when its outcome went.
+    pub(super) at: u64,
+    /// Whether it was cancelled before its end.
+    #[serde(default)]
+    pub(super) fenced: bool,
+    /// `None` if it is no longer kept.
+    pub(super) outcome: Option<Box<RawValue>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::call) struct Cancelled {
+    pub(super) chat: String,
+    pub(super) call: String,
+    pub(super) at: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::call) struct Withdrawn {
+    pub(super) chat: String,
+    pub(super) call: String,
+}
+
+/// What is known of one call.
+#[derive(Clone, Debug)]
+struct Fact {
+    chat: ChatId,
+    call: CallId,
+    started: Option<Started>,
+    ended: Option<Ended>,
+    cancelled: Option<u64>,
+}
+
+/// What is known of all calls, in the order in which they were first heard of.
+#[derive(Clone, Debug, Default)]
+pub(in crate::call) struct Knowledge {
+    limits: Limits,
+    facts: BTreeMap<u64, Fact>,
+    ids: HashMap<(String, String), u64>,
+    next: u64,
+}
+
+impl Knowledge {
+    /// Knows nothing, and will keep what these limits say.
+    pub(super) fn nothing(limits: &Limits) -> Self {
+        Self {
+            limits: limits.clone(),
+            ..Self::default()
+        }
+    }
+
+    fn fact(&mut self, chat: &str, call: &str) -> Option<&mut Fact> {
+        let key = (chat.to_owned(), call.to_owned());
+        let next = self.next;
+        let at = match self.ids.get(&key) {
+            Some(at) => *at,
+            None => {
+                // A line with another id is none of ours.
+                let fact = Fact {
+                    chat: chat.parse().ok()?,
+                    call: call.parse().ok()?,
+                    started: None,
+                    ended: None,
+                    cancelled: None,
+                };
+                self.facts.insert(next, fact);
+                self.ids.insert(key, next);
+                self.next += 1;
+                next
+            }
+        };
+        self.facts.get_mut(&at)
+    }
+
+    /// Returns what is to become of each call that has ended, or never arrived; the others are missing.
+    fn fates(&self) -> HashMap<u64, Fate> {
+        let now = SystemTime::now();
+        let over = self.facts.iter().filter_map(|(number, fact)| {
+            let (at, size) = match (&fact.ended, fact.cancelled) {
+                (Some(ended), _) => (
+                    ended.at,
+                    ended.outcome.as_ref().map(|json| json.get().len()),
+                ),
+                (None, Some(at)) if fact.started.is_none() => (at, None),
+                _ => return None,
+            };
+            let age = now.duration_since(time(at)).unwrap_or_default();
+            Some((
+                *number,
+                Past {
+                    chat: &fact.chat,
+                    call: &fact.call,
+                    age,
+                    size,
+                },
+            ))
+        });
+        let fates = fates(over.collect(), &self.limits, self.limits.bytes);
+        fates.into_iter().collect()
+    }
+}
+
+impl Known for Knowledge {
+    type Entry = Entry;
+    const FILE: &'static str = "calls.jsonl";
+    const SUBJECT: &'static str = "calls";
+    /// The largest reply by default is 1 MiB, which has at most six times as many bytes where every character is escaped.
+    const LONGEST: usize = 16 << 20;
+
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Started(started) => {
+                if let Some(fact) = self.fact(&started.chat, &started.call) {
+                    // What was known of an id that runs was forgotten: this is another call, and what came of it is not known yet.
+                    fact.ended = None;
+                    fact.cancelled = None;
+                    fact.started = Some(started);
+                }
+            }
+            Entry::Ended(ended) => {
+                // Of a call that was forgotten and ran again, the last end counts.
+                if let Some(fact) = self.fact(&ended.chat, &ended.call) {
+                    fact.ended = Some(ended);
+                }
+            }
+            Entry::Cancelled(cancelled) => {
+                if let Some(fact) = self.fact(&cancelled.chat, &cancelled.call) {
+                    fact.cancelled = Some(cancelled.at);
+                }
+            }
+            Entry::Withdrawn(Withdrawn { chat, call }) => {
+                if let Some(fact) = self.fact(&chat, &call) {
+                    fact.started = None;
+                }
+            }
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        let fates = self.fates();
+        self.facts.iter().flat_map(move |(number, fact)| {
+            let fate = fates.get(number).copied();
+            let ended = fact.ended.clone().map(|ended| {
+                let goes = fate != Some(Fate::Kept) && ended.outcome.is_some();
+                Entry::Ended(match goes {
+                    // For how long it is remembered counts from here.
+                    true => Ended {
+                        outcome: None,
+                        at: now(),
+                        ..ended
+                    },
+                    false => ended,
+                })
+            });
+            let started = match ended {
+                Some(_) => None,
+                None => fact.started.clone().map(Entry::Started),
+            };
+            let cancelled = fact.cancelled.map(|at| {
+                Entry::Cancelled(Cancelled {
+                    chat: fact.chat.to_string(),
+                    call: fact.call.to_string(),
+                    at,
+                })
+            });
+            let all = started.into_iter().chain(ended).chain(cancelled);
+            all.filter(move |_| fate != Some(Fate::Forgotten))
+        })
+    }
+}
+
+/// A call of an earlier host, as the ledger takes it over.
+#[derive(Debug)]
+pub(in crate::call) struct Recovered {
+    pub(in crate::call) chat: ChatId,
+    pub(in crate::call) call: CallId,
+    pub(in crate::call) what: Remains,
+    /// Whether somebody cancelled it.
+    pub(in crate::call) fenced: bool,
+    /// How long ago the last thing happened to it.
+    pub(in crate::call) age: Duration,
+}
+
+/// What is left of it.
+#[derive(Debug)]
+pub(in crate::call) enum Remains {
+    /// It had begun, and not ended.
+    Interrupted { digest: [u8; 32], tool: String },
+    /// It had ended.
+    Ended {
+        digest: [u8; 32],
+        outcome: Option<Arc<Outcome>>,
+    },
+    /// It had not arrived.
+    Fence,
+}
+
+impl Knowledge {
+    /// Returns all calls, in the order in which they were first heard of, but for what makes no sense.
+    pub(super) fn into_recovered(self) -> Vec<Recovered> {
+        let now = SystemTime::now();
+        let facts = self.facts.into_values();
+        facts.filter_map(|fact| fact.recovered(now)).collect()
+    }
+}
+
+impl Fact {
+    /// Returns `None` for what makes no sense.
+    fn recovered(self, now: SystemTime) -> Option<Recovered> {
+        // One moment for all of them, because their ages say which of two was first. A clock that was set back makes it now.
+        let age = |at| now.duration_since(time(at)).unwrap_or_default();
+        let (what, at) = match (self.ended, self.started) {
+            (Some(ended), _) => {
+                let outcome = ended.outcome.as_ref();
+                let outcome = outcome.and_then(|json| serde_json::from_str(json.get()).ok());
+                let remains = Remains::Ended {
+                    digest: digest(&ended.digest)?,
+                    outcome: outcome.map(Arc::new),
+                };
+                let fenced = ended.fenced || self.cancelled.is_some();
+                return Some(Recovered {
+                    chat: self.chat,
+                    call: self.call,
+                    what: remains,
+                    fenced,
+                    age: age(ended.at),
+                });
+            }
+            (None, Some(started)) => (
+                Remains::Interrupted {
+                    digest: digest(&started.digest)?,
+                    tool: started.tool,
+                },
+                started.at,
+            ),
+            (None, None) => (Remains::Fence, self.cancelled?),
+        };
+        Some(Recovered {
+            chat: self.chat,
+            call: self.call,
+            what,
+            fenced: self.cancelled.is_some(),
+            age: age(at),
+        })
+    }
+}
+
+pub(super) fn hex(digest: &[u8; 32]) -> String {
+    blake3::Hash::from_bytes(*digest).to_hex().to_string()
+}
+
+fn digest(hex: &str) -> Option<[u8; 32]> {
+    Some(*blake3::Hash::from_hex(hex).ok()?.as_bytes())
+}
+
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn time(at: u64) -> SystemTime {
+    let time = UNIX_EPOCH.checked_add(Duration::from_millis(at));
+    time.unwrap_or_else(SystemTime::now)
+}
