@@ -17,6 +17,32 @@ async fn scrape(server: &Server) -> Exposition {
 }
 
 #[tokio::test]
+async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
+    let program = super::Program::start(|_| {});
+    let ask = async |path: &str| {
+        let url = format!("{}{path}", program.serving.url);
+        let asked = program.client.get(url).bearer_auth(crate::harness::TOKEN);
+        asked.send().await.unwrap()
+    };
+    let scrape = async || Exposition::read(&ask("/metrics").await.text().await.unwrap());
+    let mut stream = ask("/v1/chats/a/events").await;
+    // It follows from its first line on.
+    stream.chunk().await.unwrap().unwrap();
+    let metrics = scrape().await;
+    assert_eq!(metrics.value("toolhost_event_readers"), 1.0);
+    assert_eq!(metrics.value("toolhost_journals"), 1.0);
+    drop(stream);
+    while scrape().await.value("toolhost_event_readers") != 0.0 {
+        tokio::task::yield_now().await;
+    }
+
+    let setup = Setup::new().await;
+    let server = Server::start(setup.host.clone()).await;
+    let metrics = self::scrape(&server).await;
+    assert_eq!(metrics.value("toolhost_journals"), 0.0);
+}
+
+#[tokio::test]
 async fn they_count_what_happened() {
     let setup = Setup::new().await;
     let server = Server::start(setup.host.clone()).await;

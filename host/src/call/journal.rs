@@ -97,6 +97,11 @@ impl Journal {
         self.lines.counts()
     }
 
+    /// Returns whether anything is written down.
+    pub(super) fn is_kept(&self) -> bool {
+        self.lines.is_kept()
+    }
+
     /// Returns whether callers are told only of what the disk has.
     pub(super) fn is_synced(&self) -> bool {
         self.durability == Durability::Power

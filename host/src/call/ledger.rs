@@ -170,6 +170,8 @@ pub struct Stats {
     pub journal_writes: u64,
     /// How many of these failed.
     pub journal_failures: u64,
+    /// Whether there is one: else what ran is forgotten with the host.
+    pub is_journalled: bool,
 }
 
 /// Remembers the calls of all chats and runs each of them once.
@@ -319,6 +321,7 @@ impl Ledger {
             journal_bytes,
             journal_writes,
             journal_failures,
+            is_journalled: self.shared.journal.is_kept(),
             ..self.shared.calls().stats()
         }
     }

@@ -13,6 +13,14 @@ pub(super) fn look(inner: &Inner, levels: &mut Levels) {
     levels.journal_bytes += ledger.journal_bytes;
     levels.journal_writes += ledger.journal_writes;
     levels.journal_failures += ledger.journal_failures;
+    levels.journals += u64::from(ledger.is_journalled);
+    let events = inner.events.stats();
+    levels.event_readers += events.readers as u64;
+    levels.events_published += events.published;
+    levels.events_dropped += events.dropped;
+    levels.event_resets += events.resets;
+    levels.event_gap_bytes += events.gap_bytes;
+    levels.event_readers_refused += events.refused;
     let processes = inner.processes.totals();
     levels.processes_live += processes.live;
     levels.processes_started += processes.started;

@@ -40,6 +40,8 @@ pub struct Levels {
     pub journal_writes: u64,
     /// Counter: writes that failed.
     pub journal_failures: u64,
+    /// Hosts that write calls down, so that they run once also after a crash.
+    pub journals: u64,
     /// Processes that run or linger.
     pub processes_live: u64,
     /// Counter: processes that were started, by whomever.
@@ -50,10 +52,18 @@ pub struct Levels {
     pub output_bytes: u64,
     /// Bytes of saved outputs.
     pub saved_bytes: u64,
-    /// Those who listen to events.
-    pub event_listeners: u64,
-    /// Counter: events that some listener did not get.
+    /// Readers that follow the events of a chat.
+    pub event_readers: u64,
+    /// Counter: events that were published.
+    pub events_published: u64,
+    /// Counter: events that were dropped because a buffer was full, heard of or not.
     pub events_dropped: u64,
+    /// Counter: times that a reader learnt that it had missed events.
+    pub event_resets: u64,
+    /// Counter: bytes of output that a reader was told of and could not get any more.
+    pub event_gap_bytes: u64,
+    /// Counter: readers that were refused because there were too many.
+    pub event_readers_refused: u64,
     /// Connections that are open.
     pub connections: u64,
 }
@@ -127,6 +137,11 @@ const ROWS: &[Row] = &[
         "Writes to the journal of calls that failed",
         |levels| levels.journal_failures,
     ),
+    gauge(
+        "journals",
+        "Journals of calls that are written: with none, a repeat after a crash runs again",
+        |levels| levels.journals,
+    ),
     gauge("processes_live", "Processes that run or linger", |levels| {
         levels.processes_live
     }),
@@ -141,13 +156,33 @@ const ROWS: &[Row] = &[
     gauge("saved_bytes", "Bytes of saved outputs", |levels| {
         levels.saved_bytes
     }),
-    gauge("event_listeners", "Those who listen to events", |levels| {
-        levels.event_listeners
+    gauge(
+        "event_readers",
+        "Readers that follow the events of a chat",
+        |levels| levels.event_readers,
+    ),
+    counter("events_published", "Events that were published", |levels| {
+        levels.events_published
     }),
     counter(
         "events_dropped",
-        "Events that some listener did not get",
+        "Events that were dropped because a buffer was full, heard of or not",
         |levels| levels.events_dropped,
+    ),
+    counter(
+        "event_resets",
+        "Times that a reader learnt that it had missed events",
+        |levels| levels.event_resets,
+    ),
+    counter(
+        "event_gap_bytes",
+        "Bytes of output that a reader was told of and could not get",
+        |levels| levels.event_gap_bytes,
+    ),
+    counter(
+        "event_readers_refused",
+        "Readers that were refused because there were too many",
+        |levels| levels.event_readers_refused,
     ),
     gauge("connections", "Connections that are open", |levels| {
         levels.connections

@@ -154,6 +154,11 @@ impl<K: Known> Journal<K> {
         Ok((journal, knowledge))
     }
 
+    /// Returns whether there is a file.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shared.is_some()
+    }
+
     /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack facts.
     pub(crate) fn was_intact(&self) -> bool {
         self.intact
