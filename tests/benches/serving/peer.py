@@ -1,0 +1,14 @@
+"""A server with one trivial tool, as the official SDK for Python makes it: what `toolhost mcp` is compared with."""
+
+from mcp.server import MCPServer
+
+server = MCPServer("peer")
+
+
+@server.tool()
+def t() -> str:
+    """Says hello."""
+    return "hello"
+
+
+server.run("stdio")
