@@ -99,7 +99,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    const NAMES: [(Self, &'static str); 7] = [
+    pub(crate) const NAMES: [(Self, &'static str); 7] = [
         (Self::Interrupt, "interrupt"),
         (Self::Terminate, "terminate"),
         (Self::Kill, "kill"),

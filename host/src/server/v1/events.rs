@@ -57,6 +57,12 @@ struct Parameters {
     /// Whether output is among the events; it is unless this is `false`.
     output: Option<bool>,
     /// Leaves out what is not about this call or the processes that it started.
+    #[param(
+        min_length = 1,
+        max_length = 256,
+        pattern = r"^(?!\.{1,2}$)[!-.0-~]+$",
+        example = "call_7Qx"
+    )]
     call: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -122,12 +123,20 @@ struct Output {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SignalRequest {
-    /// `interrupt`, `terminate`, `kill`, `hangup`, `quit`, `user1` or `user2`.
-    #[schema(example = "terminate")]
+    /// The signal.
+    #[schema(schema_with = signals)]
     signal: String,
     /// With `terminate`: after how many milliseconds what is left is killed, at most an hour; 5,000 if this is absent.
     #[schema(minimum = 0, maximum = 3_600_000)]
     grace_ms: Option<u64>,
+}
+
+fn signals() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(Signal::NAMES.map(|(_, name)| name)))
+        .examples(["terminate"])
+        .build()
 }
 
 /// How a process stood when a signal met it.
