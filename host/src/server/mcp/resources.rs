@@ -57,11 +57,6 @@ pub(super) async fn read(
     }
 }
 
-/// Returns whether there is something at an address for this caller.
-pub(super) fn is_known(host: &Host, caller: &Caller, uri: &str) -> bool {
-    owner(host, caller, uri).is_some() || outputs::process(host, caller, uri).is_ok()
-}
-
 /// What there is of the tools that the caller may use, each with its tool.
 fn all<'a>(
     tools: &'a [Definition],
@@ -74,7 +69,7 @@ fn all<'a>(
 }
 
 /// Returns the tool that returns what is at an address. One that names it comes before those with a pattern.
-fn owner(host: &Host, caller: &Caller, uri: &str) -> Option<String> {
+pub(super) fn owner(host: &Host, caller: &Caller, uri: &str) -> Option<String> {
     let tools = host.tools();
     let found = |fixed: bool| {
         let mut fitting = all(&tools, caller).filter(|(_, resource)| resource.uri.matches(uri));

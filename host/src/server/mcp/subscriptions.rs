@@ -74,12 +74,11 @@ pub(super) enum Watch {
 impl Watch {
     /// Begins to wait, for a caller who can read what is there.
     pub(super) fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
-        if !resources::is_known(host, caller, uri) {
-            return Err(errors::unknown_resource(uri));
-        }
-        let Ok(process) = outputs::process(host, caller, uri) else {
+        if resources::owner(host, caller, uri).is_some() {
             return Ok(Self::Tools(host.tools_changed()));
-        };
+        }
+        let process = outputs::process(host, caller, uri);
+        let process = process.map_err(|_| errors::unknown_resource(uri))?;
         let events = host.events().listen(&caller.chat, None);
         let over = !process.state().is_live();
         Ok(Self::Output {
