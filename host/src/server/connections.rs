@@ -21,8 +21,9 @@ use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
 use super::router;
 use super::surfaces::Surfaces;
+use crate::server::holding::Holding;
 use places::{Place, Places};
-use stream::{Reply, Sent, Watched};
+use stream::{Sent, Watched};
 
 pub(super) use places::Client;
 pub(super) use stream::{Raw, Stopping, Stream};
@@ -193,7 +194,7 @@ impl Connection {
                 async move {
                     let begun = begun?;
                     let Ok(response) = router.oneshot(request).await;
-                    Ok::<_, &'static str>(response.map(|body| Reply::new(body, begun)))
+                    Ok::<_, &'static str>(response.map(|body| Holding::new(body, begun)))
                 }
             },
         );

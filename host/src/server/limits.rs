@@ -6,6 +6,7 @@ mod held;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
@@ -15,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::access::Principal;
 use super::problem::Problem;
 use crate::id::{CallId, ChatId};
+use crate::server::holding::Holding;
 pub(super) use held::Held;
-use held::Occupied;
 
 /// The most requests at once, and those of one token: none can take all places. A response that streams is under way until
 /// it has ended.
@@ -190,7 +191,7 @@ pub(super) async fn admit(
     let place = limits.enter(principal.map_or("", Principal::name), ends)?;
     request.extensions_mut().insert(place.clone());
     let response = next.run(request).await;
-    Ok(response.map(|body| Occupied::body(body, place)))
+    Ok(response.map(|body| Body::new(Holding::new(body, place))))
 }
 
 #[cfg(test)]

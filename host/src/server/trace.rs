@@ -14,6 +14,7 @@ use tracing::{Instrument as _, Span};
 
 use super::access::Principal;
 use crate::metrics::Metrics;
+use crate::server::time::milliseconds;
 use crate::trace::{self, TRACEPARENT, TRACESTATE, TraceContext};
 
 /// The header by which a client names its request, and in which each response names it.
@@ -91,10 +92,6 @@ fn ended(span: &Span, status: StatusCode, took: Duration) {
             tracing::debug!("answered a request");
         }
     });
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Says in the span of the current request who sent it.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,6 +15,7 @@ use super::query::Parameters;
 use super::reply;
 use super::standing::Standing;
 use crate::process::{Info, Registry};
+use crate::server::time::unix;
 
 /// How many processes are listed unless the client says otherwise.
 const DEFAULT_LIMIT: usize = 10;
@@ -79,10 +79,4 @@ pub(super) async fn list(
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Whole seconds since 1970; 0 before.
-fn unix(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::places::{Busy, Client};
+use super::places::Client;
 
 /// What can be read and written.
 pub(in crate::server) trait Stream:
@@ -119,39 +119,6 @@ impl hyper::body::Body for Sent {
             return Poll::Ready(Some(Err(Stopping.into())));
         }
         read.map_err(Into::into)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// The body of a response, with which the request ends.
-pub(super) struct Reply {
-    body: Body,
-    _request: Busy,
-}
-
-impl Reply {
-    pub(super) fn new(body: Body, request: Busy) -> Self {
-        let _request = request;
-        Self { body, _request }
-    }
-}
-
-impl hyper::body::Body for Reply {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -11,7 +11,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -25,6 +25,7 @@ use super::sessions::{NoSession, Sessions, Shared};
 use super::{McpOptions, asking, begun, errors};
 use crate::host::Host;
 use crate::server::body;
+use crate::server::holding::Holding;
 use crate::server::problem::Problem;
 use crate::server::{Principal, Scope, Tokens};
 
@@ -183,12 +184,7 @@ impl Mcp {
             // It has ended, which clients want to hear: some take "accepted" for a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        Ok(response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                let _reply = &reply;
-                frame
-            }))
-        }))
+        Ok(response.map(|body| Body::new(Holding::new(Body::new(body), reply))))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Outcomes of calls as results of `tools/call`.
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::call::Outcome;
 use crate::id::ChatId;
+use crate::server::time::milliseconds;
 use crate::tool::Content;
 
 /// Renders how a call ended. The parts are those of the reply, in their order; the first that is JSON is the structured content
@@ -124,12 +124,10 @@ pub(super) fn object(value: Value) -> MetaObject {
     }
 }
 
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::tool::{Blob, ErrorKind, Reply, ToolError};
 

@@ -18,6 +18,7 @@ use super::{errors, reply};
 use crate::call::{Limits, Outcome, Standing};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
+use crate::server::time::milliseconds;
 
 /// How often a client should ask for a task.
 const POLL: Duration = Duration::from_secs(1);
@@ -156,10 +157,6 @@ fn object(value: serde_json::Result<Value>) -> JsonObject {
         Ok(Value::Object(fields)) => fields,
         _ => JsonObject::new(),
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

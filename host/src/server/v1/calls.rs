@@ -21,6 +21,7 @@ use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::Place;
 use crate::server::problem::Problem;
+use crate::server::time::milliseconds;
 use request::CallRequest;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
@@ -85,7 +86,7 @@ enum Call {
 /// A tool that fails is no problem but a reply, with `is_error`.
 #[utoipa::path(
     put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls",
-    params(CallPath),
+    params(ChatPath, CallPath),
     request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
         "tool": "execute", "arguments": { "command": "echo hello" }
     })),
@@ -149,7 +150,7 @@ async fn post(
 /// What has ended is answered as it was to its caller, with the same bytes.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
-    params(CallPath),
+    params(ChatPath, CallPath),
     responses((status = 200, description = "The call is known.", body = Call)),
     extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone"]))),
 )]
@@ -171,7 +172,7 @@ async fn get(
                 id: id.to_string(),
                 tool,
                 state: LiveState::Running,
-                running_ms: u64::try_from(running.as_millis()).unwrap_or(u64::MAX),
+                running_ms: milliseconds(running),
             })
             .into_response())
         }
@@ -191,7 +192,7 @@ async fn get(
 /// refused. What had ended already is answered as it was.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
-    params(CallPath),
+    params(ChatPath, CallPath),
     responses(
         (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = wire::Outcome),
         (status = 204, description = "No such call has arrived. When it does, it will not run."),

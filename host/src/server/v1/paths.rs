@@ -19,18 +19,10 @@ pub(super) struct ChatPath {
     chat: String,
 }
 
-/// The address of a call.
+/// What follows that of a chat in the address of a call.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct CallPath {
-    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
-    #[param(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
-        example = "support-42"
-    )]
-    chat: String,
     /// The call: the id that the model's provider gave it, or any other that is used once in its chat.
     #[param(
         min_length = 1,
@@ -41,18 +33,10 @@ pub(super) struct CallPath {
     call: String,
 }
 
-/// The address of a process.
+/// What follows it in the address of a process.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ProcessPath {
-    /// The chat: any name of the client's choice. Its calls and processes are seen by no other.
-    #[param(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
-        example = "support-42"
-    )]
-    chat: String,
     /// The process, as replies and events name it.
     #[param(min_length = 1, example = "0b0c5e3a-2f0e-4f43-8a55-5d2f5e1f9f10")]
     process: String,

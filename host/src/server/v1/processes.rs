@@ -185,7 +185,7 @@ async fn list(
 /// Tells how a process stands
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
-    params(ProcessPath),
+    params(ChatPath, ProcessPath),
     responses((status = 200, description = "The process.", body = ProcessDetails)),
     extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
 )]
@@ -216,7 +216,7 @@ async fn get(
 /// base64; or, with `Accept: application/octet-stream`, as they are, with the counts in headers.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/processes/{process}/output", operation_id = "getOutput", tag = "processes",
-    params(ProcessPath, OutputParameters),
+    params(ChatPath, ProcessPath, OutputParameters),
     responses((status = 200, description = "The output.", content(
         (Output = "application/json"), (Vec<u8> = "application/octet-stream"),
     ), headers(
@@ -263,7 +263,7 @@ async fn output(
 /// error.
 #[utoipa::path(
     post, path = "/v1/chats/{chat}/processes/{process}/signal", operation_id = "signalProcess", tag = "processes",
-    params(ProcessPath),
+    params(ChatPath, ProcessPath),
     request_body = SignalRequest,
     responses((status = 200, description = "How the process stood.", body = Signalled)),
     extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),

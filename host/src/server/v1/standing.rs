@@ -1,12 +1,11 @@
 //! How processes stand, as replies and events say it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::id::CallId;
 use crate::process::{Info, Saved, State, Survivor};
+use crate::server::time::unix;
 
 /// The exit code that stands for none: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;
@@ -107,12 +106,6 @@ impl From<Info> for Process {
             total_bytes: info.total,
         }
     }
-}
-
-/// Whole seconds since 1970; 0 before.
-fn unix(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 /// How far the full copy of an output goes: `none`, `complete`, `partial` up to a limit, or `failed`.
