@@ -2,6 +2,7 @@
 
 mod schemathesis;
 
+use super::events::stream::Stream;
 use super::*;
 
 /// The description of the API, and what checks answers against it.
@@ -260,6 +261,55 @@ async fn answers_are_as_described() {
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json"] {
         ask(Method::GET, path, None, 200).await;
     }
+}
+
+#[tokio::test]
+async fn events_are_as_described() {
+    let (_setup, server) = server().await;
+    let description = Description::of(&server).await;
+    let operation = &description.0["paths"]["/v1/chats/{chat}/events"]["get"];
+    let item = &operation["responses"]["200"]["content"]["text/event-stream"]["schema"];
+    let kinds = description.0["components"]["schemas"]["Event"]["oneOf"].clone();
+    let mut stream = Stream::resume(&server, "c", "", "nope").await;
+    let path = "/v1/chats/c/calls/1";
+    let command = execute(r"echo x; printf '\377'; kill -9 $$");
+    server
+        .request(Method::PUT, path)
+        .json(&command)
+        .send()
+        .await
+        .unwrap();
+    let mut events = stream
+        .until(|event| event.is("call", "state", "finished"))
+        .await;
+    let end = server.request(Method::DELETE, "/v1/chats/c");
+    end.send().await.unwrap();
+    events.extend(stream.rest().await);
+    let mut names = std::collections::BTreeSet::new();
+    for event in &events {
+        let sent = json!({ "event": event.name, "id": event.id, "data": event.data.to_string() });
+        description.check(item, &sent, &event.name);
+        // That the data fit, a validator of JSON does not look at.
+        let of_name = |kind: &&Value| kind["properties"]["event"]["enum"] == json!([event.name]);
+        let kind = kinds.as_array().unwrap().iter().find(of_name).unwrap();
+        let data = &kind["properties"]["data"]["contentSchema"];
+        let mut unknown = event.data.clone();
+        description.check(data, &event.data, &event.name);
+        unknown.as_object_mut().unwrap().clear();
+        let mut schema = data.clone();
+        schema["components"] = description.0["components"].clone();
+        assert!(!jsonschema::is_valid(&schema, &unknown), "{}", event.name);
+        names.insert(event.name.as_str());
+    }
+    let expected = [
+        "call",
+        "chat_ended",
+        "output",
+        "process",
+        "process_started",
+        "reset",
+    ];
+    assert_eq!(names, expected.into());
 }
 
 #[tokio::test]

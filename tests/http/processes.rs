@@ -152,6 +152,10 @@ async fn a_signal_reaches_a_process() {
         json!({ "signal": "kill", "grace": 1 }),
         json!({ "signal": "terminate", "grace_ms": 3_600_001 }),
         json!({ "signal": "terminate", "grace_ms": -1 }),
+        json!({ "signal": "terminate", "grace_ms": 1.5 }),
+        json!({ "signal": "terminate", "grace_ms": 3_600_001.0 }),
+        json!({ "signal": "terminate", "grace_ms": 1e300 }),
+        json!({ "signal": "terminate", "grace_ms": "1" }),
     ] {
         assert_eq!(send("a", bad).await.0, 400);
     }
@@ -159,7 +163,7 @@ async fn a_signal_reaches_a_process() {
     let long = json!({ "signal": "x".repeat(5000) });
     assert_eq!(send("a", long).await.0, 413);
     assert!(is_alive(pid));
-    let (status, reply) = send("a", json!({ "signal": "terminate", "grace_ms": 60_000 })).await;
+    let (status, reply) = send("a", json!({ "signal": "terminate", "grace_ms": 60_000.0 })).await;
     assert_eq!(
         (status, reply),
         (200, json!({ "id": id, "status": "running" }))

@@ -26,9 +26,15 @@ const WITH_BODY: [&str; 3] = ["slow_body", "too_large", "unsupported_media_type"
 /// The schema that describes lists of tools in all formats: an empty one is of several.
 const LIST: &str = "/components/schemas/ToolList";
 
+/// The schema that describes events, each with the JSON that its data are.
+const EVENT: &str = "/components/schemas/Event";
+
 /// Completes a description.
 pub(super) fn complete(description: OpenApi) -> Value {
     let mut document = serde_json::to_value(description).unwrap_or_default();
+    let events = document.pointer_mut(EVENT);
+    let events = events.and_then(|schema| schema.get_mut("oneOf")?.as_array_mut());
+    events.into_iter().flatten().for_each(describe_event);
     if let Some(Value::Object(list)) = document.pointer_mut(LIST)
         && let Some(formats) = list.remove("oneOf")
     {
@@ -45,6 +51,23 @@ pub(super) fn complete(description: OpenApi) -> Value {
         }
     }
     document
+}
+
+/// Describes an event as a client of server-sent events gets it: its data are text, and they have ids.
+fn describe_event(schema: &mut Value) {
+    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let data = fields.remove("data");
+    let data = json!({
+        "type": "string", "contentMediaType": "application/json", "contentSchema": data,
+    });
+    let id = json!({ "type": "string", "description": "What `Last-Event-ID` is to be to go on after this event." });
+    fields.insert("data".into(), data);
+    fields.insert("id".into(), id);
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.push("id".into());
+    }
 }
 
 fn describe(operation: &mut Map<String, Value>) {

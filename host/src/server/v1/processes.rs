@@ -22,6 +22,7 @@ use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
 use crate::server::problem::Problem;
+use crate::server::time;
 
 /// How many processes a list has unless the client says otherwise, and at most.
 const LIST: usize = 100;
@@ -32,8 +33,8 @@ const PAGE: usize = 64 << 10;
 const MAX_PAGE: usize = 4 << 20;
 const MIN_PAGE: usize = 4;
 
-/// The longest time that a client may give a process to end, in milliseconds: an hour.
-const MAX_GRACE: u64 = 60 * 60 * 1000;
+/// The longest time that a client may give a process to end.
+const MAX_GRACE: Duration = Duration::from_hours(1);
 
 /// The largest body, in bytes.
 const MAX_BODY: usize = 4 << 10;
@@ -127,8 +128,9 @@ struct SignalRequest {
     #[schema(schema_with = signals)]
     signal: String,
     /// With `terminate`: after how many milliseconds what is left is killed, at most an hour; 5,000 if this is absent.
-    #[schema(minimum = 0, maximum = 3_600_000)]
-    grace_ms: Option<u64>,
+    #[serde(default, deserialize_with = "time::read")]
+    #[schema(minimum = 0, maximum = 3_600_000, value_type = Option<u64>)]
+    grace_ms: Option<Duration>,
 }
 
 fn signals() -> Object {
@@ -282,14 +284,13 @@ async fn signal(
     })?;
     let signal: Signal = asked.signal.parse().map_err(Problem::broken_request)?;
     if asked.grace_ms.is_some_and(|grace| grace > MAX_GRACE) {
-        let detail = format!("grace_ms is at most {MAX_GRACE}");
+        let detail = format!("grace_ms is at most {}", MAX_GRACE.as_millis());
         return Err(Problem::broken_request(detail));
     }
-    let grace = asked.grace_ms.map(Duration::from_millis);
     check(&host, &principal, &chat, &id).await?;
     let state = host
         .tools_workspace()
-        .signal(&chat, &id, signal, grace)
+        .signal(&chat, &id, signal, asked.grace_ms)
         .await;
     let standing = Standing::from(&state.map_err(problem)?);
     Ok(Json(Signalled { id, standing }).into_response())

@@ -281,9 +281,8 @@ impl Reader {
     fn event(&self, number: u64, part: Option<u64>, data: &Data) -> Sent {
         let events = self.host.events();
         let position = events.position(&self.chat, number, part);
-        Sent::default()
-            .event(data.name())
-            .id(position.to_string())
-            .data(serde_json::to_string(data).unwrap_or_default())
+        let (name, data) = data.encode();
+        let id = position.to_string();
+        Sent::default().event(name).id(id).data(data)
     }
 }

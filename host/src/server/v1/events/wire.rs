@@ -1,6 +1,7 @@
-//! The data of events.
+//! Events on the wire.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::call::State;
@@ -8,11 +9,12 @@ use crate::events::{Event, Reset, Subject};
 use crate::server::v1::standing::Standing;
 use crate::server::v1::stretch::Bytes;
 
-/// The data of one event, whose name says which of these it is.
+/// One event.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
+#[schema(as = Event)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub(super) enum Data {
-    /// `call`: a call began, or ended.
+    /// A call began, or ended.
     Call {
         /// The id of the call.
         call: String,
@@ -24,7 +26,7 @@ pub(super) enum Data {
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
     },
-    /// `progress`: a call has come so far.
+    /// A call has come so far.
     Progress {
         /// The id of the call.
         call: String,
@@ -37,7 +39,7 @@ pub(super) enum Data {
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// `process_started`: a process was started.
+    /// A process was started.
     ProcessStarted {
         /// The id of the process.
         process: String,
@@ -51,7 +53,7 @@ pub(super) enum Data {
         /// Whether it was started as a background process.
         background: bool,
     },
-    /// `process`: a process stands differently now.
+    /// A process stands differently now.
     Process {
         /// The id of the process.
         process: String,
@@ -63,7 +65,7 @@ pub(super) enum Data {
         /// How many bytes it has written so far.
         total_bytes: u64,
     },
-    /// `output`: a process wrote this.
+    /// A process wrote this.
     Output {
         /// The id of the process.
         process: String,
@@ -74,7 +76,7 @@ pub(super) enum Data {
         #[serde(flatten)]
         bytes: Bytes,
     },
-    /// `gap`: a process wrote this, and it is no longer kept.
+    /// A process wrote this, and it is no longer kept.
     Gap {
         /// The id of the process.
         process: String,
@@ -83,13 +85,13 @@ pub(super) enum Data {
         /// How many bytes these are.
         length: u64,
     },
-    /// `reset`: what happened before the next event is not known to this reader.
+    /// What happened before the next event is not known to this reader.
     Reset {
         /// `unknown_id`: the id is none of an event of this chat and this start of the server; `expired`: what followed it is
         /// no longer kept; `behind`: the reader was too slow.
         reason: &'static str,
     },
-    /// `chat_ended`: the chat was ended, with all that ran in it.
+    /// The chat was ended, with all that ran in it.
     ChatEnded {
         /// The id of the chat.
         chat: String,
@@ -97,18 +99,12 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// Returns the name of the event.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Call { .. } => "call",
-            Self::Progress { .. } => "progress",
-            Self::ProcessStarted { .. } => "process_started",
-            Self::Process { .. } => "process",
-            Self::Output { .. } => "output",
-            Self::Gap { .. } => "gap",
-            Self::Reset { .. } => "reset",
-            Self::ChatEnded { .. } => "chat_ended",
-        }
+    /// Returns the name of the event, and its data as they are sent.
+    pub(super) fn encode(&self) -> (String, String) {
+        let mut parts = serde_json::to_value(self).unwrap_or_default();
+        let mut part = |name: &str| parts.get_mut(name).map(Value::take).unwrap_or_default();
+        let name = part("event").as_str().unwrap_or_default().to_owned();
+        (name, part("data").to_string())
     }
 
     /// Returns the data of an event that needs no more than itself; `None` for output.
