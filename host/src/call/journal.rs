@@ -18,8 +18,8 @@ pub(super) use known::{Recovered, Remains};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the host, however it ends. What is written down is in the kernel's hands, and not synced. Should it not be
-    /// possible to write, as on a full disk, calls run all the same, and a host that is killed before it is possible again has
-    /// not recorded them.
+    /// possible to write, as on a full disk, calls run all the same, and what happens to them is written down as soon as it is
+    /// possible again: a host that is killed before has not recorded it.
     #[default]
     Host,
     /// That of the machine as well: what is written down is synced before a call begins, and before its caller is told of its
@@ -49,21 +49,31 @@ impl std::str::FromStr for Durability {
 pub(super) struct Journal {
     lines: Arc<journal::Journal<Knowledge>>,
     durability: Durability,
-    /// Ends that could not be written down, oldest first: they are written as soon as something can be.
+    /// What could not be written down, oldest first: it is written as soon as something can be.
     unwritten: Mutex<VecDeque<Unwritten>>,
 }
 
-/// An end that could not be written down.
+/// What could not be written down.
 #[derive(Debug)]
-struct Unwritten {
+enum Unwritten {
+    Line(Entry),
+    End(End),
+}
+
+/// An end, of which a line is made when it is written.
+#[derive(Debug)]
+struct End {
     chat: ChatId,
     digest: [u8; 32],
     fenced: bool,
     outcome: Arc<Outcome>,
 }
 
-/// The most ends that wait to be written. Those of calls beyond are unknown to the next start.
-const MAX_UNWRITTEN: usize = 4096;
+/// The most lines that wait to be written. The oldest beyond are unknown to the next start.
+const MAX_UNWRITTEN: usize = 8192;
+
+/// The largest outcome that waits to be written, in bytes. Of a larger one, the next start knows only that the call has ended.
+const MAX_WAITING: usize = 64 << 10;
 
 impl Journal {
     /// Returns the journal of a ledger that forgets with its host.
@@ -109,14 +119,14 @@ impl Journal {
 
     /// Writes down that a call is about to run. If this fails, it must not.
     pub(super) async fn started(&self, request: &Request, digest: &[u8; 32]) -> io::Result<()> {
-        let started = Entry::Started(Started {
+        let started = Started {
             chat: request.chat.to_string(),
             call: request.id.to_string(),
             tool: request.tool.clone(),
             digest: hex(digest),
             at: now(),
-        });
-        let written = self.write(&started).await;
+        };
+        let written = self.write(Entry::Started(started)).await;
         if written.is_err() {
             // The line may be there all the same, where only the disk refused it.
             let (chat, call) = (request.chat.to_string(), request.id.to_string());
@@ -135,23 +145,27 @@ impl Journal {
         fenced: bool,
         outcome: &Arc<Outcome>,
     ) {
-        let end = Unwritten {
+        let end = End {
             chat: chat.clone(),
             digest: *digest,
             fenced,
             outcome: Arc::clone(outcome),
         };
-        if self.lines.try_append(&end.entry()).is_err() {
-            self.keep(end);
+        let line = end.entry(usize::MAX);
+        if self.append(&line).is_ok() {
+            _ = self.synced().await;
             return;
         }
-        _ = self.synced().await;
-        self.catch_up();
+        let small = outcome.size() <= MAX_WAITING;
+        self.keep(match small {
+            true => Unwritten::End(end),
+            false => Unwritten::Line(end.entry(MAX_WAITING)),
+        });
     }
 
     /// Writes down that a call was cancelled, arrived or not.
     pub(super) async fn cancelled(&self, chat: &ChatId, call: &CallId) -> io::Result<()> {
-        self.write(&Entry::Cancelled(Cancelled {
+        self.write(Entry::Cancelled(Cancelled {
             chat: chat.to_string(),
             call: call.to_string(),
             at: now(),
@@ -159,23 +173,39 @@ impl Journal {
         .await
     }
 
-    /// Writes the ends that could not be written before, as far as that is possible now.
+    /// Writes what could not be written before, as far as that is possible now.
     pub(super) fn catch_up(&self) {
-        loop {
-            let next = self.unwritten().pop_front();
-            let Some(end) = next else { return };
-            if self.lines.try_append(&end.entry()).is_err() {
-                return self.unwritten().push_front(end);
-            }
-        }
+        _ = self.caught_up(&mut self.unwritten());
     }
 
-    fn keep(&self, end: Unwritten) {
+    fn caught_up(&self, unwritten: &mut VecDeque<Unwritten>) -> io::Result<()> {
+        while let Some(next) = unwritten.front() {
+            match next {
+                Unwritten::Line(line) => self.lines.try_append(line)?,
+                Unwritten::End(end) => self.lines.try_append(&end.entry(usize::MAX))?,
+            }
+            unwritten.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Writes a line behind those that could not be written before.
+    fn append(&self, line: &Entry) -> io::Result<()> {
+        {
+            let mut unwritten = self.unwritten();
+            if !unwritten.is_empty() {
+                self.caught_up(&mut unwritten)?;
+            }
+        }
+        self.lines.try_append(line)
+    }
+
+    fn keep(&self, line: Unwritten) {
         let mut unwritten = self.unwritten();
         if unwritten.len() >= MAX_UNWRITTEN {
             unwritten.pop_front();
         }
-        unwritten.push_back(end);
+        unwritten.push_back(line);
     }
 
     fn unwritten(&self) -> MutexGuard<'_, VecDeque<Unwritten>> {
@@ -184,13 +214,17 @@ impl Journal {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn write(&self, entry: &Entry) -> io::Result<()> {
-        let written = self.lines.try_append(entry);
-        if !self.is_synced() {
-            return Ok(());
+    /// Writes a line down. Unless callers are to be told only of what the disk has, it may also be written later.
+    async fn write(&self, line: Entry) -> io::Result<()> {
+        let written = self.append(&line);
+        if self.is_synced() {
+            written?;
+            return self.synced().await;
         }
-        written?;
-        self.synced().await
+        if written.is_err() {
+            self.keep(Unwritten::Line(line));
+        }
+        Ok(())
     }
 
     /// Waits until the disk has what was written, if callers are to be told only then.
@@ -206,8 +240,9 @@ impl Journal {
     }
 }
 
-impl Unwritten {
-    fn entry(&self) -> Entry {
+impl End {
+    /// Returns its line, with the outcome if that is no longer than this.
+    fn entry(&self, most: usize) -> Entry {
         let json = match serde_json::value::to_raw_value(&*self.outcome) {
             Ok(json) => Some(json),
             Err(error) => {
@@ -216,7 +251,7 @@ impl Unwritten {
             }
         };
         // One that is too long for a line still must not run again.
-        let most = Knowledge::LONGEST / 2;
+        let most = most.min(Knowledge::LONGEST / 2);
         Entry::Ended(Ended {
             chat: self.chat.to_string(),
             call: self.outcome.id.to_string(),

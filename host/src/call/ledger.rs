@@ -4,12 +4,13 @@ mod execution;
 mod records;
 mod recovery;
 pub(super) mod retention;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
 use std::collections::hash_map::Entry;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -34,10 +35,11 @@ pub struct Limits {
     pub keep_per_chat: usize,
     /// How long the id of a call is remembered after its outcome is gone; 24 h by default.
     pub fence: Duration,
-    /// How many such ids of a chat are remembered at most; 4,096 by default.
+    /// How many calls of a chat that were cancelled before they arrived are remembered at once; 4,096 by default. Cancelling
+    /// another one is refused until one of them is forgotten.
     pub fences_per_chat: usize,
     /// The most bytes that all outcomes together may hold, beyond which the oldest go first; 256 MiB by default. Ids whose
-    /// outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten.
+    /// outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten of the chats with the most.
     pub bytes: usize,
 }
 
@@ -368,19 +370,6 @@ impl Ledger {
             None => tokio::spawn(running),
         };
         Ok(Begun::Running(told))
-    }
-}
-
-impl Shared {
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns what is remembered at this moment.
-    fn swept(&self) -> MutexGuard<'_, Calls> {
-        let mut calls = self.calls();
-        calls.sweep(&self.limits);
-        calls
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::call::ledger::retention::{Fate, Past, fates};
+use crate::call::ledger::retention::{Fate, Past, Room, fates};
 use crate::call::{Limits, Outcome};
 use crate::id::{CallId, ChatId};
 use crate::state_dir::journal::Known;
@@ -137,7 +137,7 @@ impl Knowledge {
                 },
             ))
         });
-        let fates = fates(over.collect(), &self.limits, self.limits.bytes);
+        let fates = fates(over.collect(), &self.limits, Room::of(&self.limits));
         fates.into_iter().collect()
     }
 }

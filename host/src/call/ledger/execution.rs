@@ -95,18 +95,17 @@ impl Execution {
     fn finish(&self, outcome: &Arc<Outcome>) {
         let mut calls = self.shared.calls();
         let fenced = self.is_fenced(&calls);
-        calls.bytes += outcome.size();
-        calls.entries.insert(
-            self.key(),
-            Record::Ended {
-                digest: self.digest,
-                fenced,
-                outcome: Arc::clone(outcome),
-                at: Instant::now(),
-            },
-        );
-        if calls.bytes > self.shared.limits.bytes {
-            calls.sweep(&self.shared.limits);
+        let ended = Record::Ended {
+            digest: self.digest,
+            fenced,
+            outcome: Arc::clone(outcome),
+            at: Instant::now(),
+        };
+        calls.put(self.key(), ended);
+        let crowded = calls.bytes > self.shared.limits.bytes;
+        drop(calls);
+        if crowded {
+            drop(self.shared.swept());
         }
     }
 
@@ -116,7 +115,7 @@ impl Execution {
         let mut calls = self.shared.calls();
         let fenced = self.is_fenced(&calls);
         match fenced {
-            true => calls.fence(self.key()),
+            true => calls.put(self.key(), Record::Fenced { at: Instant::now() }),
             false => _ = calls.entries.remove(&self.key()),
         }
     }

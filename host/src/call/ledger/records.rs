@@ -1,28 +1,31 @@
-//! What the ledger knows of each call, and when it forgets.
+//! What the ledger knows of each call.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::retention::{Fate, Past, fates};
+use super::retention::cost;
 use super::{Begun, Cancelled, Limits, Refused, Standing, Stats};
 use crate::call::Outcome;
 use crate::id::{CallId, ChatId};
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
+    /// Those that run are put here as they are, all others by [`Calls::put`].
     pub(super) entries: HashMap<Key, Record>,
+    /// The bytes of outcomes.
     pub(super) bytes: usize,
+    /// The bytes of ids whose outcome is gone.
+    pub(super) ids: usize,
     /// The chats that are being ended, each with how often: nothing begins in them.
     pub(super) closing: HashMap<ChatId, usize>,
     /// How many calls of each chat were cancelled before they arrived, and are remembered for that.
-    fences: HashMap<ChatId, usize>,
-    swept: Option<Instant>,
+    pub(super) fences: HashMap<ChatId, usize>,
+    pub(super) swept: Option<Instant>,
 }
 
 pub(super) type Key = (ChatId, CallId);
@@ -91,7 +94,8 @@ impl Record {
         }
     }
 
-    fn ended(&self) -> Option<Instant> {
+    /// Returns when it ended, or its outcome went.
+    pub(super) fn ended(&self) -> Option<Instant> {
         match self {
             Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Fenced { at } => Some(*at),
             Self::Running { .. } => None,
@@ -99,7 +103,7 @@ impl Record {
     }
 
     /// Returns how many bytes the outcome holds, if there still is one.
-    fn size(&self) -> Option<usize> {
+    pub(super) fn size(&self) -> Option<usize> {
         match self {
             Self::Ended { outcome, .. } => Some(outcome.size()),
             Self::Running { .. } | Self::Gone { .. } | Self::Fenced { .. } => None,
@@ -115,23 +119,18 @@ impl Calls {
         key: Key,
         limits: &Limits,
     ) -> Result<(Result<watch::Receiver<Told>, Cancelled>, bool), Refused> {
-        let mut known = match self.entries.entry(key) {
-            Entry::Vacant(vacant) => {
-                let chat = &vacant.key().0;
-                let fences = self.fences.entry(chat.clone()).or_default();
-                if *fences >= limits.fences_per_chat {
-                    // Another one would have to be forgotten, and its call could run.
-                    return Err(Refused::Busy(format!(
-                        "{fences} calls of this chat were cancelled before they arrived, which is the most that are remembered"
-                    )));
-                }
-                *fences += 1;
-                vacant.insert(Record::Fenced { at: Instant::now() });
-                return Ok((Err(Cancelled::Fenced), true));
+        let Some(known) = self.entries.get_mut(&key) else {
+            let fences = self.fences.get(&key.0).copied().unwrap_or(0);
+            if fences >= limits.fences_per_chat {
+                // Another one would have to be forgotten, and its call could run.
+                return Err(Refused::Busy(format!(
+                    "{fences} calls of this chat were cancelled before they arrived, which is the most that are remembered"
+                )));
             }
-            Entry::Occupied(known) => known,
+            self.put(key, Record::Fenced { at: Instant::now() });
+            return Ok((Err(Cancelled::Fenced), true));
         };
-        Ok(match known.get_mut() {
+        Ok(match known {
             Record::Running {
                 cancelled,
                 fenced,
@@ -153,11 +152,37 @@ impl Calls {
         })
     }
 
-    /// Puts a call that will not run in the place of one that did not come to run.
-    pub(super) fn fence(&mut self, key: Key) {
-        *self.fences.entry(key.0.clone()).or_default() += 1;
-        let record = Record::Fenced { at: Instant::now() };
+    /// Puts what is known of a call that does not run, in the place of what was.
+    pub(super) fn put(&mut self, key: Key, record: Record) {
+        self.forget(&key);
+        match &record {
+            Record::Running { .. } => {}
+            Record::Ended { outcome, .. } => self.bytes += outcome.size(),
+            Record::Gone { .. } => self.ids += cost(&key.0, &key.1),
+            Record::Fenced { .. } => {
+                self.ids += cost(&key.0, &key.1);
+                *self.fences.entry(key.0.clone()).or_default() += 1;
+            }
+        }
         self.entries.insert(key, record);
+    }
+
+    /// Forgets a call.
+    pub(super) fn forget(&mut self, key: &Key) {
+        match self.entries.remove(key) {
+            None | Some(Record::Running { .. }) => {}
+            Some(Record::Ended { outcome, .. }) => self.bytes -= outcome.size(),
+            Some(Record::Gone { .. }) => self.ids -= cost(&key.0, &key.1),
+            Some(Record::Fenced { .. }) => {
+                self.ids -= cost(&key.0, &key.1);
+                if let Entry::Occupied(mut fences) = self.fences.entry(key.0.clone()) {
+                    *fences.get_mut() -= 1;
+                    if *fences.get() == 0 {
+                        fences.remove();
+                    }
+                }
+            }
+        }
     }
 
     /// Cancels every call of a chat that runs. Returns each with what there is to wait for, and whether this is news.
@@ -188,61 +213,6 @@ impl Calls {
             running: self.entries.values().filter(running).count(),
             bytes: self.bytes,
             ..Stats::default()
-        }
-    }
-
-    /// Forgets outcomes that are too old or too many, and ids that are older still. Looks at most once a minute, unless
-    /// there are too many bytes.
-    pub(super) fn sweep(&mut self, limits: &Limits) {
-        const EVERY: Duration = Duration::from_secs(60);
-        let crowded = self.bytes > limits.bytes;
-        if !crowded && self.swept.is_some_and(|at| at.elapsed() < EVERY) {
-            return;
-        }
-        self.swept = Some(Instant::now());
-        // With room to spare, so that not every call from here on sweeps.
-        let most_bytes = if crowded {
-            limits.bytes / 4 * 3
-        } else {
-            limits.bytes
-        };
-        let past = self.entries.iter().filter_map(|(key, record)| {
-            let past = Past {
-                chat: &key.0,
-                call: &key.1,
-                age: record.ended()?.elapsed(),
-                size: record.size(),
-            };
-            Some((key, past))
-        });
-        let fates: Vec<_> = fates(past.collect(), limits, most_bytes)
-            .into_iter()
-            .filter(|(_, fate)| *fate != Fate::Kept)
-            .map(|(key, fate)| (key.clone(), fate))
-            .collect();
-        for (key, fate) in fates {
-            let Entry::Occupied(mut known) = self.entries.entry(key) else {
-                continue;
-            };
-            self.bytes -= known.get().size().unwrap_or(0);
-            match (fate, known.get()) {
-                (Fate::Forgotten, _) => {
-                    known.remove();
-                }
-                (_, Record::Ended { digest, fenced, .. }) => {
-                    let (digest, fenced) = (*digest, *fenced);
-                    // For how long it is remembered counts from here.
-                    let at = Instant::now();
-                    known.insert(Record::Gone { digest, fenced, at });
-                }
-                _ => {}
-            }
-        }
-        self.fences.clear();
-        for ((chat, _), record) in &self.entries {
-            if matches!(record, Record::Fenced { .. }) {
-                *self.fences.entry(chat.clone()).or_default() += 1;
-            }
         }
     }
 }

@@ -82,25 +82,22 @@ impl Ledger {
                 Remains::Ended {
                     digest,
                     outcome: Some(outcome),
-                } => {
-                    calls.bytes += outcome.size();
-                    Record::Ended {
-                        digest,
-                        fenced,
-                        outcome,
-                        at,
-                    }
-                }
+                } => Record::Ended {
+                    digest,
+                    fenced,
+                    outcome,
+                    at,
+                },
                 Remains::Ended {
                     digest,
                     outcome: None,
                 } => Record::Gone { digest, fenced, at },
                 Remains::Fence => Record::Fenced { at },
             };
-            calls.entries.insert((chat, call), record);
+            calls.put((chat, call), record);
         }
-        calls.sweep(&ledger.shared.limits);
         drop(calls);
+        drop(ledger.shared.swept());
         Ok((ledger, interrupted))
     }
 
@@ -115,14 +112,13 @@ impl Ledger {
             .ended(chat, digest, interrupted.fenced, &outcome)
             .await;
         let mut calls = self.shared.calls();
-        calls.bytes += outcome.size();
         let record = Record::Ended {
             digest: *digest,
             fenced: interrupted.fenced,
             outcome,
             at: Instant::now(),
         };
-        calls.entries.insert((chat.clone(), call.clone()), record);
+        calls.put((chat.clone(), call.clone()), record);
     }
 }
 

@@ -31,39 +31,72 @@ pub(in crate::call) struct Past<'a> {
     pub(in crate::call) size: Option<usize>,
 }
 
-/// Decides about all of them at once, by a name of the caller's choice. Outcomes may hold `most_bytes` together. The time for which
-/// an id is remembered begins when its outcome goes.
+/// Returns how many bytes the id of a call is counted as whose outcome is gone.
+pub(in crate::call) fn cost(chat: &ChatId, call: &CallId) -> usize {
+    FENCE + chat.as_str().len() + call.as_str().len()
+}
+
+/// How much there may be of all of them together, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::call) struct Room {
+    /// Of outcomes.
+    pub(in crate::call) outcomes: usize,
+    /// Of ids whose outcome is gone.
+    pub(in crate::call) ids: usize,
+}
+
+impl Room {
+    /// Returns what these limits allow.
+    pub(in crate::call) fn of(limits: &Limits) -> Self {
+        Self {
+            outcomes: limits.bytes,
+            ids: limits.bytes / 4,
+        }
+    }
+}
+
+/// Decides about all of them at once, by a name of the caller's choice. The time for which an id is remembered begins when its
+/// outcome goes. Where there is no room for all ids, those go first that have the most newer
+/// ones in their chat: a chat that calls without end makes no other one forget.
 pub(in crate::call) fn fates<K: Ord>(
     mut past: Vec<(K, Past<'_>)>,
     limits: &Limits,
-    most_bytes: usize,
+    room: Room,
 ) -> Vec<(K, Fate)> {
     // Newest first, so that the position within a chat says whether a call is among the last, of those with an outcome and of all.
     past.sort_by(|(a, one), (b, other)| one.age.cmp(&other.age).then_with(|| b.cmp(a)));
     let mut positions = HashMap::<&ChatId, (usize, usize)>::new();
-    let (mut bytes, mut fence_bytes) = (0_usize, 0_usize);
-    past.into_iter()
-        .map(|(key, call)| {
-            let (outcomes, ids) = positions.entry(call.chat).or_default();
-            *outcomes += usize::from(call.size.is_some());
+    let mut bytes = 0_usize;
+    let mut fences = Vec::new();
+    let mut fates = Vec::with_capacity(past.len());
+    for (key, call) in past {
+        let (outcomes, ids) = positions.entry(call.chat).or_default();
+        *outcomes += usize::from(call.size.is_some());
+        let is_kept = call.age <= limits.keep || *outcomes <= limits.keep_per_chat;
+        let fate = match call.size {
+            Some(size) if is_kept && bytes.saturating_add(size) <= room.outcomes => {
+                bytes += size;
+                Fate::Kept
+            }
+            _ => Fate::Forgotten,
+        };
+        let is_recent = call.size.is_some() || call.age <= limits.fence;
+        if fate == Fate::Forgotten && is_recent {
+            fences.push((*ids, fates.len(), cost(call.chat, call.call)));
             *ids += 1;
-            let remembered = limits.keep_per_chat.saturating_add(limits.fences_per_chat);
-            let is_kept = call.age <= limits.keep || *outcomes <= limits.keep_per_chat;
-            let is_recent = call.size.is_some() || call.age <= limits.fence;
-            let is_fenced = is_recent && *ids <= remembered;
-            let fence = FENCE + call.chat.as_str().len() + call.call.as_str().len();
-            let fate = match call.size {
-                Some(size) if is_kept && bytes.saturating_add(size) <= most_bytes => {
-                    bytes += size;
-                    Fate::Kept
-                }
-                _ if is_fenced && fence_bytes + fence <= limits.bytes / 4 => {
-                    fence_bytes += fence;
-                    Fate::Fenced
-                }
-                _ => Fate::Forgotten,
-            };
-            (key, fate)
-        })
-        .collect()
+        }
+        fates.push((key, fate));
+    }
+    fences.sort_unstable();
+    let mut left = room.ids;
+    for (_, at, size) in fences {
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        if let Some((_, fate)) = fates.get_mut(at) {
+            *fate = Fate::Fenced;
+        }
+    }
+    fates
 }

@@ -208,6 +208,60 @@ async fn a_reply_that_was_kept_for_long_is_remembered_for_a_day_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_remembered_does_not_depend_on_how_much_follows() {
+    let limits = Limits {
+        keep_per_chat: 1,
+        fences_per_chat: 1,
+        ..Limits::default()
+    };
+    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let fenced = request("a", "fenced", "{}");
+    ledger.cancel(&fenced.chat, &fenced.id).await.unwrap();
+    run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
+    for id in 2..20 {
+        tokio::time::advance(Duration::from_secs(60)).await;
+        run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
+            .await
+            .unwrap();
+    }
+    tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+    let of = async |id: &str| run(&ledger, &request("a", id, "{}"), &runs).await;
+    assert_eq!(of("fenced").await, Err(Refused::Cancelled));
+    assert_eq!(of("1").await, Err(Refused::Gone));
+    tokio::time::advance(Duration::from_secs(23 * 3600)).await;
+    assert_eq!(of("1").await, Err(Refused::Gone));
+    assert_eq!(of("fenced").await.unwrap(), "19");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
+    let limits = Limits {
+        bytes: 80_000,
+        ..Limits::default()
+    };
+    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let fence = async |chat: &str, id: String| {
+        let request = request(chat, &id, "{}");
+        tokio::time::advance(Duration::from_micros(1)).await;
+        ledger.cancel(&request.chat, &request.id).await.unwrap();
+    };
+    fence("quiet", "1".into()).await;
+    // No minute passes meanwhile.
+    for id in 0..1000 {
+        fence("busy", id.to_string()).await;
+        assert!(ledger.shared.calls().ids <= 80_000 / 4 + 1000);
+    }
+    let of = async |chat: &str, id: &str| run(&ledger, &request(chat, id, "{}"), &runs).await;
+    assert_eq!(of("quiet", "1").await, Err(Refused::Cancelled));
+    assert_eq!(of("busy", "999").await, Err(Refused::Cancelled));
+    assert_eq!(of("busy", "0").await.unwrap(), "0");
+    let calls = ledger.shared.calls();
+    let fences = calls.fences.values().sum::<usize>();
+    let is_fence = |record: &&Record| matches!(record, Record::Fenced { .. });
+    assert_eq!(calls.entries.values().filter(is_fence).count(), fences);
+}
+
+#[tokio::test(start_paused = true)]
 async fn bytes_are_bounded() {
     let (ledger, runs) = (
         Ledger::new(Limits {

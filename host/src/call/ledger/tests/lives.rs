@@ -87,6 +87,35 @@ async fn an_end_that_could_not_be_written_is_written_later() {
 }
 
 #[tokio::test]
+async fn a_start_and_a_fence_that_could_not_be_written_are_written_later() {
+    let (_base, state) = directory();
+    let (ledger, _) = open(&state, Limits::default(), Durability::Host);
+    let of = |id: &str| Arc::new(request("a", id, "{}"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    ledger.shared.journal.replace_file(full.ok());
+    hang(&ledger, &of("runs")).await;
+    let fenced = of("fenced");
+    let cancelled = ledger.cancel(&fenced.chat, &fenced.id).await.unwrap();
+    assert!(matches!(cancelled, Cancelled::Fenced), "{cancelled:?}");
+    call(&ledger, &of("ends"), false, "ended").await.unwrap();
+    ledger.shared.journal.replace_file(None);
+    call(&ledger, &of("later"), false, "later").await.unwrap();
+    // The host is killed.
+    std::mem::forget(ledger);
+    let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host);
+    let ids: Vec<_> = interrupted.iter().map(|call| call.call.as_str()).collect();
+    assert_eq!(ids, ["runs"]);
+    let refused = call(&ledger, &fenced, false, "ran").await.unwrap_err();
+    assert_eq!(refused, Refused::Cancelled);
+    for id in ["ends", "later"] {
+        let again = call(&ledger, &of(id), false, "again").await.unwrap();
+        assert_eq!(again.state(), State::Finished, "{id}");
+        let json = serde_json::to_string(&*again).unwrap();
+        assert!(!json.contains("again"), "{json}");
+    }
+}
+
+#[tokio::test]
 async fn a_fence_is_promised_only_when_it_is_written() {
     let (_base, state) = directory();
     let (ledger, _) = open(&state, Limits::default(), Durability::Power);

@@ -1,0 +1,119 @@
+//! When the ledger forgets. What is to go is decided on a copy of what there is, so that no call waits for it.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::records::{Calls, Key, Record};
+use super::retention::{Fate, Past, Room, fates};
+use super::{Limits, Shared};
+
+/// How often the ledger is looked through, and how much more seldom for each call that it knows.
+const EVERY: Duration = Duration::from_secs(60);
+const EVERY_CALL: Duration = Duration::from_millis(1);
+
+/// A call that has ended, or will never run, as it was found.
+struct Found {
+    key: Key,
+    at: Instant,
+    size: Option<usize>,
+}
+
+impl Shared {
+    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+        let locked = self.calls.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is remembered at this moment. Forgets outcomes that are too old or too many before, and ids that are older
+    /// still, if the last look was a while ago or there are too many bytes.
+    pub(super) fn swept(&self) -> MutexGuard<'_, Calls> {
+        let mut calls = self.calls();
+        let Some(room) = calls.due(&self.limits) else {
+            return calls;
+        };
+        let found = calls.found();
+        drop(calls);
+        let gone = gone(&found, &self.limits, room);
+        let mut calls = self.calls();
+        for (found, fate) in gone {
+            calls.let_go(&found.key, found.at, fate);
+        }
+        calls
+    }
+}
+
+impl Calls {
+    /// Returns how much may stay, if it is time to look.
+    fn due(&mut self, limits: &Limits) -> Option<Room> {
+        let mut room = Room::of(limits);
+        let crowded = self.bytes > room.outcomes || self.ids > room.ids;
+        let known = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let every = EVERY + EVERY_CALL * known;
+        if !crowded && self.swept.is_some_and(|at| at.elapsed() < every) {
+            return None;
+        }
+        self.swept = Some(Instant::now());
+        // With room to spare, so that not every call from here on looks again.
+        for (used, room) in [(self.bytes, &mut room.outcomes), (self.ids, &mut room.ids)] {
+            if used > *room {
+                *room = *room / 4 * 3;
+            }
+        }
+        Some(room)
+    }
+
+    fn found(&self) -> Vec<Found> {
+        let past = self.entries.iter().filter_map(|(key, record)| {
+            Some(Found {
+                at: record.ended()?,
+                size: record.size(),
+                key: key.clone(),
+            })
+        });
+        past.collect()
+    }
+
+    /// Forgets a call, or its outcome, unless something happened to it since it was found.
+    fn let_go(&mut self, key: &Key, at: Instant, fate: Fate) {
+        let record = self.entries.get(key);
+        let Some(record) = record.filter(|record| record.ended() == Some(at)) else {
+            return;
+        };
+        match (fate, record) {
+            (Fate::Forgotten, _) => self.forget(key),
+            (_, Record::Ended { digest, fenced, .. }) => {
+                let (digest, fenced) = (*digest, *fenced);
+                // For how long it is remembered counts from here.
+                let at = Instant::now();
+                self.put(key.clone(), Record::Gone { digest, fenced, at });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns those of which something goes.
+fn gone<'a>(
+    found: &'a [Found],
+    limits: &Limits,
+    room: Room,
+) -> impl Iterator<Item = (&'a Found, Fate)> {
+    let now = Instant::now();
+    let past = found.iter().enumerate().map(|(number, found)| {
+        let past = Past {
+            chat: &found.key.0,
+            call: &found.key.1,
+            age: now.saturating_duration_since(found.at),
+            size: found.size,
+        };
+        // Those of one moment are told apart by their names.
+        ((&found.key, number), past)
+    });
+    let fates = fates(past.collect(), limits, room);
+    fates
+        .into_iter()
+        .filter(|(_, fate)| *fate != Fate::Kept)
+        .filter_map(|((_, number), fate)| Some((found.get(number)?, fate)))
+}
