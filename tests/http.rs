@@ -3,6 +3,8 @@
 mod access;
 mod calls;
 mod crash;
+mod elsewhere;
+mod ends;
 mod events;
 mod hostile;
 mod once;

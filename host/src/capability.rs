@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -182,12 +182,21 @@ impl Call {
 /// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Started {
-    processes: Arc<Mutex<Vec<StartedProcess>>>,
+    processes: Arc<Mutex<Processes>>,
     starting: TaskTracker,
     /// How many starts were asked for.
     asked: Arc<AtomicU64>,
     /// Whether the guest was told that the call is cancelled.
     heard: Arc<AtomicBool>,
+    /// Whether the workspace does not know what came of something.
+    uncertain: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct Processes {
+    known: Vec<StartedProcess>,
+    /// Whether the call has ended without a reply, so that nobody hears of another one.
+    abandoned: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -207,17 +216,36 @@ impl Started {
         self.heard.load(Ordering::Relaxed)
     }
 
-    fn push(&self, process: StartedProcess) {
+    /// Returns whether the workspace does not know what came of something that the guest asked for.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.uncertain.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the workspace does not know what came of something.
+    fn note_uncertain(&self) {
+        self.uncertain.store(true, Ordering::Relaxed);
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Processes> {
         self.processes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(process);
+    }
+
+    /// Notes a process, and returns whether somebody will hear of it. If not, it must be ended.
+    fn push(&self, process: StartedProcess) -> bool {
+        let mut processes = self.processes();
+        if !processes.abandoned {
+            processes.known.push(process);
+        }
+        !processes.abandoned
     }
 
     /// Waits until every start under way is known, and returns all of them in order.
     ///
-    /// A start can hang for as long as a file system does. The call is not held up for longer than a few seconds.
-    pub(crate) async fn all(&self) -> Vec<StartedProcess> {
+    /// A start can hang for as long as a file system does. The call is not held up for longer than a few seconds: what is
+    /// started later, for a call that did not reply, is ended at once.
+    pub(crate) async fn all(&self, replied: bool) -> Vec<StartedProcess> {
         const PATIENCE: Duration = Duration::from_secs(5);
         self.starting.close();
         if tokio::time::timeout(PATIENCE, self.starting.wait())
@@ -226,10 +254,9 @@ impl Started {
         {
             tracing::warn!("a process is still being started while its call ends");
         }
-        self.processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let mut processes = self.processes();
+        processes.abandoned = !replied;
+        processes.known.clone()
     }
 }
 

@@ -295,22 +295,28 @@ impl Host {
         self.inner.calls.len()
     }
 
-    /// Cancels every call of a chat, ends every process of it, and returns those that were live.
+    /// Cancels every call of a chat, ends every process of it, and returns those that were live. What has begun goes on to its
+    /// end, whether somebody waits for it or not.
     ///
     /// # Errors
     ///
     /// If the workspace cannot be reached.
     pub async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, process::Error> {
-        let closing = self.inner.ledger.close(chat);
-        // At the same time: a call replies sooner if what it waits for ends.
-        let calls = self.inner.ledger.cancel_all(chat);
-        let (_, ended) = tokio::join!(calls, self.inner.workspace.end_chat(chat));
-        let mut ended = ended?;
-        // What a call started while it was cancelled. Nothing calls any more.
-        ended.extend(self.inner.workspace.end_chat(chat).await?);
-        drop(closing);
-        self.inner.events.publish(chat, Event::ChatEnded);
-        Ok(ended)
+        let (inner, chat) = (Arc::clone(&self.inner), chat.clone());
+        let ending = tokio::spawn(async move {
+            let closing = inner.ledger.close(&chat);
+            // At the same time: a call replies sooner if what it waits for ends.
+            let calls = inner.ledger.cancel_all(&chat);
+            let (_, ended) = tokio::join!(calls, inner.workspace.end_chat(&chat));
+            let mut ended = ended?;
+            // What a call started while it was cancelled. Nothing calls any more.
+            ended.extend(inner.workspace.end_chat(&chat).await?);
+            drop(closing);
+            inner.events.publish(&chat, Event::ChatEnded);
+            Ok(ended)
+        });
+        let ended = ending.await;
+        ended.unwrap_or_else(|error| Err(process::Error::Failed(error.to_string())))
     }
 
     /// Cancels every call, waits for their replies, and ends every process. Returns the processes that were live.

@@ -20,6 +20,9 @@ pub struct Outcome {
     pub result: Result<Reply, ToolError>,
     /// Whether somebody cancelled the call; the result is then what it had by that time.
     pub cancelled: bool,
+    /// Whether nobody knows if something that the tool started or wrote came to be, because the workspace stopped answering. The
+    /// result is then what the tool says of it.
+    pub uncertain: bool,
     /// The ids of the processes that the call started, in order.
     pub processes: Vec<String>,
     /// How long the call ran.
@@ -62,6 +65,7 @@ impl Outcome {
                 State::Failed
             }
             Err(error) if error.kind == ErrorKind::UnknownOutcome => State::Unknown,
+            _ if self.uncertain => State::Unknown,
             _ => State::Finished,
         }
     }
@@ -138,7 +142,10 @@ impl<'de> Deserialize<'de> for Outcome {
         }
         let fields = Fields::deserialize(deserializer)?;
         let (content, is_error) = (fields.content, fields.is_error);
+        let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
+        let is_known = fields.state != State::Unknown;
         Ok(Self {
+            uncertain: !is_known && !fields.error.as_ref().is_some_and(says_so),
             id: fields.id.parse().map_err(D::Error::custom)?,
             tool: fields.tool,
             result: fields.error.map_or(Ok(Reply { content, is_error }), Err),
@@ -162,6 +169,7 @@ mod tests {
             tool: "execute".into(),
             result,
             cancelled: false,
+            uncertain: false,
             processes: vec!["p".into()],
             duration: Duration::from_micros(812_900),
             queued: Duration::ZERO,

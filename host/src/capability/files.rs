@@ -127,6 +127,9 @@ impl wit::Host for View<'_> {
                 Err((index, error)) => {
                     if matches!(error, Error::UnknownOutcome(_)) {
                         asked.iter().for_each(|used| self.scope.trail.record(used));
+                        if let Ok(call) = call(self.scope) {
+                            call.started.note_uncertain();
+                        }
                     }
                     let index = u32::try_from(index).unwrap_or(u32::MAX);
                     Err((index, failed(self.scope, error)))

@@ -12,7 +12,7 @@ use wasmtime::component::Resource;
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
 use crate::audit::Use;
-use crate::process::{self, Command};
+use crate::process::{self, Command, Signal};
 use crate::trace::{self, TraceContext};
 
 /// The most bytes of one `read`.
@@ -96,17 +96,31 @@ impl wit::Host for View<'_> {
                     process: Some(id.clone()),
                     command: digest,
                 });
-            } else if matches!(began, Err(process::Error::UnknownOutcome(_))) {
+            } else if matches!(
+                began,
+                Err(process::Error::UnknownOutcome(_) | process::Error::Interrupted)
+            ) {
+                started.note_uncertain();
                 trail.record(&Use::ProcessStart {
                     process: None,
                     command: digest,
                 });
             }
             let id = began?;
-            started.push(StartedProcess {
+            let process = StartedProcess {
                 id: id.clone(),
                 background,
-            });
+            };
+            if !started.push(process) {
+                tracing::warn!(
+                    process = id,
+                    "the call of a process ended before its start did: it is ended"
+                );
+                let ended = workspace.signal(&request.chat, &id, Signal::Terminate, None);
+                if let Err(error) = ended.await {
+                    tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");
+                }
+            }
             Ok::<_, process::Error>(id)
         };
         let start = started_by.spawn(start.in_current_span());

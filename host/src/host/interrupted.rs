@@ -42,6 +42,7 @@ pub(super) async fn settle(ledger: &Ledger, interrupted: Vec<Interrupted>, regis
             tool: call.tool.clone(),
             result: Err(ToolError::new(ErrorKind::UnknownOutcome, text)),
             cancelled: false,
+            uncertain: false,
             processes: infos.into_iter().map(|info| info.id).collect(),
             duration: ran.unwrap_or_default(),
             queued: Duration::ZERO,

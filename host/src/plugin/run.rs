@@ -145,7 +145,7 @@ impl Plugin {
         let heard = result.is_err() || started.heard_of_cancellation();
         let cancelled = heard && context.cancelled.is_cancelled();
         let replied = result.is_ok() && !cancelled;
-        let processes = started.all().await;
+        let processes = started.all(replied).await;
         aftermath::settle(
             &context.workspace,
             &request.chat,
@@ -161,6 +161,7 @@ impl Plugin {
             tool: request.tool.clone(),
             result,
             cancelled,
+            uncertain: started.is_uncertain(),
             processes,
             duration: began.elapsed(),
             queued: began.saturating_duration_since(admitted.at),

@@ -80,6 +80,7 @@ impl Execution {
             tool: self.request.tool.clone(),
             result: Err(ToolError::new(kind, message)),
             cancelled: false,
+            uncertain: false,
             processes: Vec::new(),
             duration: Duration::ZERO,
             queued: Duration::ZERO,

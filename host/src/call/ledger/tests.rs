@@ -31,6 +31,7 @@ fn outcome(text: &str) -> Outcome {
             is_error: false,
         }),
         cancelled: false,
+        uncertain: false,
         processes: Vec::new(),
         duration: Duration::ZERO,
         queued: Duration::ZERO,

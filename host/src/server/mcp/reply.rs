@@ -137,6 +137,7 @@ mod tests {
             tool: "t".into(),
             result,
             cancelled: false,
+            uncertain: false,
             processes: vec!["p1".into()],
             duration: Duration::from_millis(5),
             queued: Duration::ZERO,

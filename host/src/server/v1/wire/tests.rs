@@ -49,6 +49,7 @@ fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
         tool: "t".into(),
         result,
         cancelled: false,
+        uncertain: false,
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
         queued: Duration::ZERO,

@@ -1,0 +1,188 @@
+//! Calls whose workspace answers late, or stops answering.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, Semaphore};
+use toolhost::ChatId;
+use toolhost::process::{
+    Chunk, Command, Config, Error, Info, Signal, Snapshot, State, WaitOptions, Waited,
+};
+use toolhost::workspace::{Local, Workspace};
+
+use super::*;
+use crate::harness::{spawner, until};
+
+/// A workspace that stands for one on another machine.
+#[derive(Debug)]
+struct Elsewhere {
+    inner: Local,
+    /// A start takes one of these.
+    starts: Semaphore,
+    asked: Notify,
+    /// Whether nobody hears how a start ended.
+    silent: bool,
+}
+
+impl Elsewhere {
+    fn new(directory: &Path, starts: usize, silent: bool) -> Arc<Self> {
+        let config = Config {
+            spawner: Some(spawner()),
+            ..Config::new(directory.to_owned())
+        };
+        let files = toolhost::files::Config::new(directory.to_owned());
+        Arc::new(Self {
+            inner: Local::open(config, files).unwrap(),
+            starts: Semaphore::new(starts),
+            asked: Notify::new(),
+            silent,
+        })
+    }
+
+    fn processes(&self) -> Vec<Info> {
+        let chat: ChatId = "a".parse().unwrap();
+        self.inner.processes().list(Some(&chat), false, 100).0
+    }
+}
+
+impl Workspace for Elsewhere {
+    fn root(&self) -> &Path {
+        self.inner.root()
+    }
+
+    fn start<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        command: Command,
+    ) -> BoxFuture<'a, Result<String, Error>> {
+        async move {
+            self.asked.notify_one();
+            self.starts.acquire().await.unwrap().forget();
+            let started = self.inner.start(chat, command).await;
+            match self.silent {
+                true => Err(Error::UnknownOutcome("the agent stopped answering".into())),
+                false => started,
+            }
+        }
+        .boxed()
+    }
+
+    fn open<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.open(chat, id)
+    }
+
+    fn wait<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        id: &'a str,
+        options: WaitOptions,
+    ) -> BoxFuture<'a, Result<Waited, Error>> {
+        self.inner.wait(chat, id, options)
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+        self.inner.snapshot(chat, id)
+    }
+
+    fn read<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        id: &'a str,
+        since: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+        self.inner.read(chat, id, since, max)
+    }
+
+    fn signal<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        self.inner.signal(chat, id, signal, grace)
+    }
+
+    fn list<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
+        self.inner.list(chat, running_only, max)
+    }
+
+    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
+        self.inner.end_chat(chat)
+    }
+
+    fn shutdown(&self) -> BoxFuture<'_, Vec<Info>> {
+        self.inner.shutdown()
+    }
+
+    fn hurry(&self) {
+        self.inner.hurry();
+    }
+}
+
+async fn served(workspace: &Arc<Elsewhere>) -> (Setup, Server) {
+    let setup = Setup::with(|builder| builder.workspace(workspace.clone())).await;
+    let server = Server::start(setup.host.clone()).await;
+    (setup, server)
+}
+
+#[tokio::test]
+async fn what_is_started_after_its_call_was_cancelled_is_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Elsewhere::new(directory.path(), 0, false);
+    let (_setup, server) = served(&workspace).await;
+    let call = server.put("a", "1", execute("exec sleep 98765"));
+    let cancelling = async {
+        workspace.asked.notified().await;
+        let path = "/v1/chats/a/calls/1";
+        server.request(Method::DELETE, path).send().await.unwrap()
+    };
+    // The start hangs for longer than anybody waits for it.
+    let ((status, reply), cancelled) = tokio::join!(call, cancelling);
+    assert_eq!((status, &reply["state"]), (200, &json!("cancelled")));
+    assert_eq!(cancelled.json::<Value>().await.unwrap(), reply);
+    assert_eq!(reply["processes"], json!([]));
+    workspace.starts.add_permits(1);
+    let ended = until("it was started, and ended", || {
+        let mut infos = workspace.processes();
+        infos.retain(|info| !info.state.is_live());
+        infos.pop()
+    });
+    let ended = ended.await;
+    let exit = ended.state.exit_status().unwrap();
+    assert_eq!(exit.signal.as_deref(), Some("SIGTERM"));
+}
+
+#[tokio::test]
+async fn a_call_of_which_nobody_knows_whether_it_ran_is_unknown() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Elsewhere::new(directory.path(), 100, true);
+    let (setup, server) = served(&workspace).await;
+    let body = execute("echo ran >> counter");
+    let first = server.put("a", "1", body.clone()).await;
+    let (status, reply) = &first;
+    assert_eq!((*status, &reply["state"]), (200, &json!("unknown")));
+    let text = reply["content"].to_string();
+    assert!(text.contains("the agent stopped answering"), "{text}");
+    // It is not run again, and says the same to everybody.
+    assert_eq!(server.put("a", "1", body).await, first);
+    assert_eq!(workspace.processes().len(), 1);
+    let metrics = setup.host.metrics().text();
+    assert!(
+        metrics.contains("toolhost_calls_total{state=\"unknown\"} 1"),
+        "{metrics}"
+    );
+}
