@@ -1,8 +1,9 @@
 //! What hostile clients do to everybody else: `cargo bench --bench network`, with names of attackers behind `--`, and `--quick`
 //! for a tenth of the time.
 //!
-//! Each attacker is there while another client asks for the tools, on a connection that it keeps and on new ones. Its times are
-//! compared with those that it has alone, in the same run. Attackers have a runtime of their own, and share the machine.
+//! Each attacker is there while another client asks for the tools, on a connection that it keeps and on new ones, and calls one that
+//! replies at once. Its times are compared with those that it has alone, in the same run; a request that fails is a failure of the
+//! server, however fast. Attackers have a runtime of their own, and share the machine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -29,6 +30,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -149,10 +151,9 @@ async fn attack(attack: Attack, count: usize, address: SocketAddr) {
     futures_util::future::join_all(each).await;
 }
 
-/// The times of one client, on a connection that it keeps and on new ones.
+/// The times of one client: of lists on a connection that it keeps, of lists on new ones, and of calls on the former.
 struct Times {
-    kept: Vec<Duration>,
-    fresh: Vec<Duration>,
+    of: [Vec<Duration>; 3],
     failed: usize,
 }
 
@@ -165,26 +166,30 @@ async fn work(url: &str, time: Duration) -> Times {
             .expect("a client")
     };
     let (keeping, renewing) = (client(1), client(0));
-    let (mut kept, mut fresh, mut failed) = (Vec::new(), Vec::new(), 0);
+    let (mut of, mut failed) = ([const { Vec::new() }; 3], 0);
     let begun = Instant::now();
     while begun.elapsed() < time {
-        for (client, times) in [(&keeping, &mut kept), (&renewing, &mut fresh)] {
+        let requests = [
+            keeping.get(format!("{url}/v1/tools")),
+            renewing.get(format!("{url}/v1/tools")),
+            keeping
+                .post(format!("{url}/v1/chats/a/calls"))
+                .json(&json!({ "tool": "t", "arguments": {} })),
+        ];
+        for (request, times) in requests.into_iter().zip(&mut of) {
             let begun = Instant::now();
-            let request = client.get(format!("{url}/v1/tools")).bearer_auth(TOKEN);
-            let answered = match request.send().await {
+            let answered = match request.bearer_auth(TOKEN).send().await {
                 Ok(answer) if answer.status() == 200 => answer.bytes().await.is_ok(),
                 _ => false,
             };
-            failed += usize::from(!answered);
-            times.push(begun.elapsed());
+            match answered {
+                true => times.push(begun.elapsed()),
+                false => failed += 1,
+            }
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Times {
-        kept,
-        fresh,
-        failed,
-    }
+    Times { of, failed }
 }
 
 fn tls(directory: &std::path::Path) -> Tls {
@@ -216,7 +221,10 @@ fn main() {
     let runtime = Runtime::new().expect("there are threads");
     let directory = tempfile::tempdir().expect("a directory");
     let (plain, encrypted, _setup) = runtime.block_on(async {
-        let setup = Setup::new().await;
+        let component = guest::guest("well_behaved");
+        let trivial =
+            |builder: toolhost::Builder| builder.plugin(component, guest::options("trivial"));
+        let setup = Setup::with(trivial).await;
         let any = "127.0.0.1:0".parse().expect("an address");
         let plain = Listener::tcp(any, None).await.expect("a port");
         let encrypted = Listener::tcp(any, Some(tls(directory.path())));
@@ -236,30 +244,29 @@ fn main() {
         (one, other, setup)
     });
     let url = format!("http://{plain}");
-    let row = |name: &str, alone: Option<&(Duration, Duration)>, mut times: Times| {
-        let p99 = (
-            percentile(&mut times.kept, 99),
-            percentile(&mut times.fresh, 99),
-        );
+    let mut bad = 0;
+    let mut row = |name: &str, alone: Option<&[Duration; 3]>, mut times: Times| {
+        let p99 = times.of.each_mut().map(|times| percentile(times, 99));
         let against = alone.unwrap_or(&p99);
-        let cell = |time: Duration, alone: Duration| {
+        let mut cells = Vec::new();
+        for (time, alone) in p99.iter().zip(against) {
             let ratio = time.as_secs_f64() / alone.as_secs_f64();
-            let good = ratio <= 2.0 || time <= alone + Duration::from_millis(25);
+            let good = ratio <= 2.0 || *time <= *alone + Duration::from_millis(25);
+            bad += usize::from(!good);
             let mark = if good { "" } else { " !" };
-            format!("{} | {ratio:.2}{mark}", milliseconds(time))
-        };
-        println!(
-            "| {name} | {} | {} | {} | {} |",
-            times.kept.len() + times.fresh.len(),
-            times.failed,
-            cell(p99.0, against.0),
-            cell(p99.1, against.1),
-        );
+            cells.push(format!("{} | {ratio:.2}{mark}", milliseconds(*time)));
+        }
+        bad += times.failed;
+        let count: usize = times.of.iter().map(Vec::len).sum();
+        let failed = times.failed;
+        println!("| {name} | {count} | {failed} | {} |", cells.join(" | "));
         p99
     };
-    println!("GET /v1/tools of another client; `!`: more than twice as long, and 25 ms longer.\n");
-    println!("| beside | requests | failed | kept: p99, ms | ratio | new: p99, ms | ratio |");
-    println!("|---|---|---|---|---|---|---|");
+    println!("Another client; `!`: more than twice as long, and more than 25 ms longer.\n");
+    println!(
+        "| beside | requests | failed | list, kept: p99, ms | ratio | list, new: p99, ms | ratio | call: p99, ms | ratio |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
     // A first round that nobody sees, so that everything is warm.
     runtime.block_on(work(&url, time / 5));
     let alone = row("nobody", None, runtime.block_on(work(&url, time)));
@@ -286,4 +293,11 @@ fn main() {
     }
     attackers.shutdown_background();
     runtime.shutdown_background();
+    println!(
+        "\n{}",
+        match bad {
+            0 => "The goal is met.",
+            _ => "The goal is not met.",
+        }
+    );
 }

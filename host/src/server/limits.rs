@@ -28,9 +28,13 @@ const REQUESTS_EACH: usize = 512;
 const ENDS: usize = 64;
 const ENDS_EACH: usize = 16;
 
-/// The most bytes that bodies hold at once, from when they arrive until the request is answered; and those of one token.
+/// The most bytes that bodies hold at once, from when they arrive until the request is answered, and that are read of outputs for
+/// replies until those are sent; and those of one token.
 const BYTES: usize = 256 << 20;
 const BYTES_EACH: usize = 128 << 20;
+
+/// The most readers of events of one token, which is half of what there are (see [`crate::events`]).
+const READERS_EACH: usize = 128;
 
 /// The most callers that wait for one call.
 const CALLERS: usize = 256;
@@ -44,8 +48,11 @@ pub(super) enum NoRoom {
     /// Too many requests of one token.
     #[error("{0} requests of this token are under way, and no more are taken")]
     RequestsEach(usize),
+    /// Too many readers of events.
+    #[error("{0} readers of this token follow chats, and no more can: close one first")]
+    ReadersEach(usize),
     /// Too many bytes.
-    #[error("the bodies of requests under way hold {0} bytes, and no more are taken")]
+    #[error("requests under way hold {0} bytes, and no more are taken")]
     Bytes(usize),
     /// Too many callers of one call.
     #[error("{0} callers wait for this call, and no more can")]
@@ -75,6 +82,7 @@ struct Share {
     requests: Arc<Semaphore>,
     ends: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
 }
 
 impl Share {
@@ -83,6 +91,7 @@ impl Share {
             requests: Arc::new(Semaphore::new(requests)),
             ends: Arc::new(Semaphore::new(ends)),
             bytes: Arc::new(Semaphore::new(bytes)),
+            readers: Arc::new(Semaphore::new(READERS_EACH)),
         })
     }
 
@@ -152,6 +161,12 @@ impl Limits {
 }
 
 impl Place {
+    /// Counts one more reader of events, for as long as what this returns is there.
+    pub(super) fn reader(&self) -> Result<OwnedSemaphorePermit, NoRoom> {
+        let readers = Arc::clone(&self.inner.own.readers).try_acquire_owned();
+        readers.map_err(|_| NoRoom::ReadersEach(READERS_EACH))
+    }
+
     /// Counts one more caller that waits for a call.
     pub(super) fn caller(&self, chat: &ChatId, call: &CallId) -> Result<Caller, NoRoom> {
         let callers = Arc::clone(&self.inner.limits.callers);
@@ -225,6 +240,20 @@ mod tests {
         _ = limits.enter("d", false).unwrap();
         let each = limits.each.lock().unwrap();
         assert_eq!(each.len(), 1, "the others are forgotten");
+    }
+
+    #[test]
+    fn readers_of_one_token_leave_places_to_others() {
+        let limits = Limits::new();
+        let (one, other) = (
+            limits.enter("a", false).unwrap(),
+            limits.enter("b", false).unwrap(),
+        );
+        let readers: Vec<_> = (0..READERS_EACH).map(|_| one.reader().unwrap()).collect();
+        assert_eq!(one.reader().unwrap_err(), NoRoom::ReadersEach(READERS_EACH));
+        assert!(other.reader().is_ok());
+        drop(readers);
+        assert!(one.reader().is_ok());
     }
 
     #[test]

@@ -54,7 +54,7 @@ async fn other(Path(name): Path<String>) -> Result<Response, Problem> {
         utoipa_swagger_ui::serve(&name, unused).ok().flatten()
     });
     match found.flatten() {
-        Some(found) => Ok(file(&found.content_type, found.bytes.into_owned())),
+        Some(found) => Ok(file(&found.content_type, found.bytes)),
         None => Err(Problem::new(
             StatusCode::NOT_FOUND,
             "not_found",

@@ -28,6 +28,7 @@ use crate::events::{InvalidPosition, Position};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
+use crate::server::limits::Place;
 use crate::server::problem::Problem;
 use reader::{Reader, Wanted};
 
@@ -80,6 +81,7 @@ struct Parameters {
 async fn get(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
+    Extension(place): Extension<Place>,
     Path(chat): Path<String>,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
@@ -92,6 +94,7 @@ async fn get(
         output: parameters.output.unwrap_or(true),
         call: call.transpose()?,
     };
+    let place = place.reader()?;
     let after = last_event(&headers, parameters.after.as_deref());
     let listener = match host.events().read(&chat, after) {
         Ok(listener) => listener,
@@ -103,9 +106,9 @@ async fn get(
     };
     let resumed = after.and_then(Result::ok);
     let reader = Reader::new(host, chat, listener, wanted, resumed);
-    let events = stream::unfold(reader, async |mut reader| {
+    let events = stream::unfold((reader, place), async |(mut reader, place)| {
         let event = reader.next().await?;
-        Some((Ok::<_, Infallible>(event), reader))
+        Some((Ok::<_, Infallible>(event), (reader, place)))
     });
     let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     // That nothing is to keep it is said by the stream.

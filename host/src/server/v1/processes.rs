@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -21,6 +22,8 @@ use crate::id::ChatId;
 use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
+use crate::server::holding::Holding;
+use crate::server::limits::{Held, Place};
 use crate::server::problem::Problem;
 use crate::server::time;
 
@@ -231,6 +234,7 @@ async fn get(
 async fn output(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
+    Extension(place): Extension<Place>,
     Path((chat, id)): Path<(String, String)>,
     Query(parameters): Query<OutputParameters>,
     headers: HeaderMap,
@@ -239,16 +243,25 @@ async fn output(
     let since = parameters.since.unwrap_or(0);
     let max = parameters.max.unwrap_or(PAGE).clamp(MIN_PAGE, MAX_PAGE);
     check(&host, &principal, &chat, &id).await?;
+    let mut held = Held::default();
+    held.add(&place, max)?;
     let read = host.tools_workspace().read(&chat, &id, since, max).await;
-    let mut chunk = read.map_err(problem)?;
-    if wants_raw(&headers) {
-        return Ok(raw(chunk));
-    }
+    let chunk = read.map_err(problem)?;
+    let reply = if wants_raw(&headers) {
+        raw(chunk)
+    } else {
+        described(id, chunk)
+    };
+    Ok(reply.map(|body| Body::new(Holding::new(body, held))))
+}
+
+/// Returns output as JSON.
+fn described(id: String, mut chunk: Chunk) -> Response {
     let unfinished = unfinished(&chunk.data);
     if !chunk.end && unfinished < chunk.data.len() {
         chunk.data.truncate(chunk.data.len() - unfinished);
     }
-    Ok(Json(Output {
+    Json(Output {
         process: id,
         offset: chunk.offset,
         length: chunk.data.len() as u64,
@@ -256,7 +269,7 @@ async fn output(
         total_bytes: chunk.total,
         end: chunk.end,
     })
-    .into_response())
+    .into_response()
 }
 
 /// Sends a signal to a process

@@ -7,6 +7,7 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::capability::FilesGrant;
+use crate::server::limits::{self, Limits};
 use crate::server::v1::processes;
 
 /// Asks as someone with these scopes, for chats that begin with `a`, and returns the status.
@@ -16,7 +17,9 @@ async fn ask(host: &Host, scopes: &[Scope], method: &str, path: &str) -> u16 {
         .merge(super::routes())
         .merge(processes::routes());
     let (routes, _) = routes.split_for_parts();
-    let routes: Router = routes.layer(Extension(principal)).with_state(host.clone());
+    let limited = axum::middleware::from_fn_with_state(Limits::new(), limits::admit);
+    let routes = routes.layer(limited).layer(Extension(principal));
+    let routes: Router = routes.with_state(host.clone());
     let request = Request::builder().method(method).uri(path);
     let body = Body::from(r#"{"signal":"kill"}"#);
     let response = routes.oneshot(request.body(body).unwrap()).await.unwrap();
