@@ -45,7 +45,8 @@ pub enum State {
     Failed,
     /// Somebody cancelled the call.
     Cancelled,
-    /// The host, or the workspace, stopped while the call ran: nobody knows what came of it.
+    /// The host, or the workspace, stopped while the call ran: nobody knows what came of it, or of something that it started or
+    /// wrote.
     Unknown,
 }
 

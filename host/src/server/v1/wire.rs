@@ -38,7 +38,8 @@ pub(super) struct Outcome {
 }
 
 /// How a call ended: `finished`, the tool replied, or refused its arguments; `failed`, the host ended it; `cancelled`,
-/// somebody did; `unknown`, the host or the workspace stopped while it ran, and nobody knows what came of it.
+/// somebody did; `unknown`, the host or the workspace stopped while it ran, and nobody knows what came of it, or of something
+/// that it started or wrote.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub(super) enum EndedState {
