@@ -27,7 +27,7 @@ fn root() -> PathBuf {
 }
 
 /// What `tests/clients/prepare` installs below this name. `None`: it is not there, which is said.
-fn prepared(name: &str) -> Option<PathBuf> {
+pub(crate) fn prepared(name: &str) -> Option<PathBuf> {
     let directory = std::env::var_os("TOOLHOST_CLIENTS")
         .map_or_else(|| root().join("target/clients"), PathBuf::from);
     let path = directory.join(name);
