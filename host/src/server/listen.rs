@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::access::{Channel, LocalAddress, Principal};
@@ -18,6 +19,9 @@ use super::tls::Tls;
 use socket::SocketFile;
 
 pub use socket::SocketError;
+
+/// How many bytes the kernel takes of a connection that it does not send yet.
+const UNSENT: u32 = 128 << 10;
 
 /// What the name of a socket begins with.
 const UNIX: &str = "unix:";
@@ -161,6 +165,8 @@ impl Incoming {
     fn tcp(stream: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
         // Replies are written at once; waiting for more to fill a packet only costs time.
         stream.set_nodelay(true)?;
+        // Else the kernel would take megabytes of replies from a client that asks on and on and reads nothing.
+        SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
         Ok(Self {
             local: Some(LocalAddress(stream.local_addr()?)),
             channel: tls.map(|_| Channel::Tls),
