@@ -267,6 +267,8 @@ impl Http {
 struct Events {
     response: reqwest::Response,
     buffer: Vec<u8>,
+    /// The id of the last event, from where to go on.
+    last: Option<String>,
 }
 
 impl Events {
@@ -274,6 +276,7 @@ impl Events {
         Self {
             response,
             buffer: Vec::new(),
+            last: None,
         }
     }
 
@@ -301,7 +304,11 @@ impl Events {
             if let Some(end) = end.filter(|_| is_events) {
                 let event: Vec<_> = self.buffer.drain(..end + 2).collect();
                 let event = String::from_utf8(event).unwrap();
-                let data = event.lines().find_map(|line| line.strip_prefix("data:"));
+                let field = |name| event.lines().find_map(|line| line.strip_prefix(name));
+                self.last = field("id:")
+                    .map(|id| id.trim().to_owned())
+                    .or(self.last.take());
+                let data = field("data:");
                 match data.map(str::trim).filter(|data| !data.is_empty()) {
                     Some(data) => return Some(serde_json::from_str(data).unwrap()),
                     // Where to go on if the connection is lost, or a sign of life.

@@ -180,8 +180,9 @@ async fn a_reply_that_was_ready_while_nobody_listened_is_there_for_who_comes_bac
     }
     // Not by others, and not of others.
     let other = http.session().await;
-    assert_eq!(resume(&http, &other, &id).await.next().await, None);
-    assert_eq!(resume(&http, &session, "0/77").await.next().await, None);
+    for (session, id) in [(&other, id.as_str()), (&session, "0/77"), (&session, "x")] {
+        assert_eq!(resume(&http, session, id).await.status(), 204, "{id}");
+    }
 }
 
 #[tokio::test]
@@ -203,4 +204,59 @@ async fn an_id_in_use_is_refused_and_is_free_again_with_the_reply() {
         let pong = http.ask(&session, "ping", json!({})).await;
         assert_eq!(pong["result"], json!({}), "{pong}");
     }
+}
+
+#[tokio::test]
+async fn who_has_heard_everything_need_not_come_back() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    // Some clients take an error for no end of their request.
+    let unknown = json!({ "name": "excute", "arguments": {} });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": unknown });
+    let mut stream = http.within(&session, &message).await;
+    let reply = stream.reply(1).await;
+    assert_eq!(reply["error"]["data"]["code"], "unknown_tool", "{reply}");
+    assert_eq!(stream.next().await, None);
+    let last = stream.last.unwrap();
+    let resumed = resume(&http, &session, &last).await;
+    assert_eq!(
+        (resumed.status(), resumed.response.text().await.unwrap()),
+        (204, String::new())
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_request_of_a_session_ends_with_its_process_and_its_streams() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    let command = "echo $$ > pid; sleep 1000 & exec sleep 1000";
+    let message =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": execute(command) });
+    let mut stream = http.within(&session, &message).await;
+    let pid = pid(http.setup.root().join("pid")).await;
+    // Who comes back to a stream on which nothing was said hears first where to go on.
+    let first = stream.response.chunk().await.unwrap().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let first = first
+        .lines()
+        .find_map(|line| line.strip_prefix("id:"))
+        .unwrap()
+        .trim()
+        .to_owned();
+    let mut resumed = resume(&http, &session, &first).await;
+    let params = json!({ "requestId": 1, "reason": "the user pressed a key" });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    assert_eq!(http.within(&session, &cancel).await.status(), 202);
+    until_dead(pid).await;
+    until("no call runs", || {
+        (http.host().running_calls() == 0).then_some(())
+    })
+    .await;
+    assert_eq!(stream.next().await, None);
+    assert_eq!(resumed.next().await, None);
+    assert_eq!(resumed.last.as_ref(), Some(&first));
+    assert_eq!(resume(&http, &session, &first).await.status(), 204);
+    // Its id is free.
+    let pong = http.ask(&session, "ping", json!({})).await;
+    assert_eq!(pong["result"], json!({}), "{pong}");
 }

@@ -32,6 +32,9 @@ use crate::server::{Principal, Scope, Tokens};
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
+/// The header that says how far a client got on a stream that it lost.
+const LAST_EVENT: &str = "last-event-id";
+
 /// How long replies may take to reach their clients at the end.
 const LAST_REPLIES: Duration = Duration::from_secs(3);
 
@@ -122,6 +125,13 @@ impl Mcp {
             if !self.sessions.is_of(&id, &principal) {
                 let detail = "there is no such session; begin a new one";
                 return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
+            }
+            let last = parts.headers.get(LAST_EVENT).map(HeaderValue::as_bytes);
+            let last = last.filter(|_| parts.method == Method::GET);
+            let last = last.map(String::from_utf8_lossy);
+            if last.is_some_and(|last| !self.sessions.goes_on(&id, &last)) {
+                // A stream that is empty would bring the client back for ever, as it has not heard the end of its request.
+                return Ok(StatusCode::NO_CONTENT.into_response());
             }
         }
         let is_new = session.is_none();

@@ -88,6 +88,17 @@ impl Replays {
         inner.streams.get(&key).cloned()
     }
 
+    /// Returns whether anything comes after this event on its stream, now or later.
+    pub(super) fn goes_on(&self, session: &SessionId, event: &str) -> bool {
+        let Some((index, number)) = position(event) else {
+            // The stream of a session has plain numbers, and no end of its own.
+            return event.parse::<u64>().is_ok();
+        };
+        let recorded = self.find(session, number);
+        recorded
+            .is_some_and(|recorded| !matches!(recorded.from(index.saturating_add(1)), Err(true)))
+    }
+
     /// Notes that a stream has ended, and forgets others if together they are too many.
     pub(super) fn end(&self, session: &SessionId, number: u64) {
         let mut inner = self.inner();
