@@ -75,6 +75,35 @@ async fn the_newest_revision_has_no_handshake() {
 }
 
 #[tokio::test]
+async fn what_comes_before_the_handshake_and_is_no_request_changes_nothing() {
+    let mut client = Pipes::start(&[]);
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    let unknown = json!({ "io.modelcontextprotocol/protocolVersion": "2099-01-01" });
+    for (method, params, code) in [
+        ("ping", json!({}), json!(null)),
+        (
+            "server/discover",
+            with_meta(json!({}), json!({})),
+            json!(null),
+        ),
+        ("tools/list", json!({}), json!(-32602)),
+        ("tools/list", with_meta(json!({}), unknown), json!(-32022)),
+    ] {
+        let reply = client.request(method, params).await;
+        assert_eq!(reply["error"]["code"], code, "{method}: {reply}");
+        client.send(&note).await;
+        client
+            .send(&json!({ "jsonrpc": "2.0", "id": 99, "result": {} }))
+            .await;
+    }
+    let reply = client.request("initialize", initialize()).await;
+    assert_eq!(reply["result"]["protocolVersion"], OLD, "{reply}");
+    client.send(&note).await;
+    assert_eq!(client.request("ping", json!({})).await["result"], json!({}));
+    assert_eq!(client.end().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
 async fn what_is_no_message_gets_an_error_and_the_rest_goes_on() {
     let mut client = Pipes::start(&[]);
     // Too early, and of no use: nobody waits for an answer.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Bytes;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -109,9 +109,11 @@ async fn read<R, W>(
             Ok(Line::Complete) => match parse(&line) {
                 Ok(Some(message)) => match note(&ends.requests, &message) {
                     Ok(()) => {
-                        // Before the first request there is nobody whom a notification could tell something.
-                        opened |= matches!(message, JsonRpcMessage::Request(_));
-                        if opened && sender.send(message).await.is_err() {
+                        opened |= opens(&message);
+                        // Until then requests are answered one by one, and there is nobody whom anything else could tell
+                        // something: `rmcp` would give up at it.
+                        let is_taken = opened || matches!(message, JsonRpcMessage::Request(_));
+                        if is_taken && sender.send(message).await.is_err() {
                             break;
                         }
                         continue;
@@ -156,6 +158,25 @@ fn note(requests: &Requests, message: &ClientJsonRpcMessage) -> Result<(), Value
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// Returns whether `rmcp` takes any message from this one on: a handshake, or a request that says all that one would have said.
+fn opens(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let version = meta.protocol_version();
+            let is_known =
+                version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version));
+            let missing = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            is_known && missing.is_empty()
+        }
     }
 }
 

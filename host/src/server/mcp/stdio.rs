@@ -77,9 +77,11 @@ where
     _ = tokio::time::timeout(LAST_REPLIES, ends.requests.answered()).await;
     session.lost.cancel();
     ends.closed.cancel();
-    if tokio::time::timeout(LAST_REPLIES, &mut served)
-        .await
-        .is_err()
+    // It can have ended by itself, and then has nothing more to say.
+    if !served.is_finished()
+        && tokio::time::timeout(LAST_REPLIES, &mut served)
+            .await
+            .is_err()
     {
         serving.cancel();
     }
