@@ -3,7 +3,8 @@
 use toolhost::server::{Principal, Scope, Token, Tokens};
 
 use super::*;
-use crate::harness::TOKEN;
+use crate::guest::{component, options};
+use crate::harness::{TOKEN, logged};
 
 const UPDATED: &str = "notifications/resources/updated";
 
@@ -150,4 +151,45 @@ async fn a_subscription_without_a_session_is_told_as_well() {
         id
     );
     client.end().await;
+}
+
+/// A guest with two addresses: at one it replies that it has failed, at the other it fails.
+const UNREADABLE: &str = r#"
+(data (i32.const 112) "\01")
+(data (i32.const 144) "\00\02\00\00\01\00\00\00")
+(data (i32.const 512) "\20\02\00\00\09\00\00\00\40\02\00\00\40\00\00\00")
+(data (i32.const 544) "resources")
+(data (i32.const 576) "[{\22uri\22:\22test://a\22,\22name\22:\22a\22},{\22uri\22:\22test://bb\22,\22name\22:\22b\22}]  ")
+(data (i32.const 704) "what a file says")
+(data (i32.const 736) "\01\00\00\00\04\00\00\00\c0\02\00\00\10\00\00\00")
+(func $attack (result i32)
+  (local $reply i32)
+  (if (i32.eq (global.get $length) (i32.const 18))
+    (then
+      (local.set $reply (call $reply (i32.const 0) (i32.const 704) (i32.const 16)))
+      (i32.store8 offset=12 (local.get $reply) (i32.const 1))
+      (return (local.get $reply))))
+  (i32.const 736))
+"#;
+
+#[tokio::test]
+async fn what_a_tool_says_of_an_address_is_for_the_client_alone() {
+    let guest = component("unreadable", UNREADABLE.to_owned());
+    let setup = Setup::with(|builder| builder.plugin(guest, options("unreadable"))).await;
+    let http = Http::of(setup).await;
+    let log = logged(async {
+        for uri in ["test://a", "test://bb"] {
+            let uri = json!({ "uri": uri });
+            let read = http.request("resources/read", uri, json!({})).await;
+            assert_eq!(read["error"]["data"]["code"], "internal", "{read}");
+            assert_eq!(read["error"]["message"], "what a file says", "{read}");
+        }
+    })
+    .await;
+    // What the library says is in no log unless somebody asks for it.
+    let lines = log.lines().filter(|line| !line.contains("rmcp"));
+    let lines: Vec<_> = lines.collect();
+    let said = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert!(said("a request over MCP gets an error") >= 2, "{log}");
+    assert_eq!(said("what a file says"), 0, "{log}");
 }

@@ -94,14 +94,10 @@ fn word(refused: &Refused) -> &'static str {
 }
 
 pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
-    let message = message.into();
-    // The only line there is of it: what rmcp says has the text of the client in it, however long.
-    tracing::debug!(
-        code = word,
-        problem = message,
-        "a request over MCP gets an error"
-    );
-    ErrorData::new(code, message, Some(json!({ "code": word })))
+    // The only line there is of it: the message may have what a tool or a client wrote, and what rmcp says has it, however
+    // long.
+    tracing::debug!(code = word, "a request over MCP gets an error");
+    ErrorData::new(code, message.into(), Some(json!({ "code": word })))
 }
 
 /// A response with an error, for a message whose id may not be known.
