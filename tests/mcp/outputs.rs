@@ -1,6 +1,12 @@
 //! Outputs of processes as resources.
 
+use std::sync::Arc;
+
+use toolhost::workspace::Local;
+use toolhost::{files, process};
+
 use super::*;
+use crate::harness::spawner;
 
 #[tokio::test]
 async fn the_output_of_a_process_is_a_resource() {
@@ -81,4 +87,42 @@ async fn bytes_that_are_no_text_are_a_blob() {
         (&contents["blob"], &contents["mimeType"]),
         (&json!("/wA="), &json!("application/octet-stream"))
     );
+}
+
+#[tokio::test]
+async fn outputs_in_another_workspace_are_resources_as_well() {
+    let other = tempfile::tempdir().unwrap();
+    let config = process::Config {
+        spawner: Some(spawner()),
+        ..process::Config::new(other.path())
+    };
+    let other_workspace = Local::open(config, files::Config::new(other.path())).unwrap();
+    let setup = Setup::with(|builder| builder.workspace(Arc::new(other_workspace))).await;
+    let http = Http::of(setup).await;
+    let go = other.path().join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let start = json!({ "command": "cat go", "run_in_background": true });
+    let start = json!({ "name": "execute", "arguments": start });
+    http.request("tools/call", start, json!({})).await;
+    let listed = http.request("resources/list", json!({}), json!({})).await;
+    let uri = &listed["result"]["resources"][0]["uri"];
+    assert!(uri.is_string(), "{listed}");
+
+    let filter = json!({ "notifications": { "resourceSubscriptions": [uri] } });
+    let mut told = http.send("subscriptions/listen", filter, json!({})).await;
+    let taken = told.next().await.unwrap();
+    assert_eq!(taken["method"], "notifications/subscriptions/acknowledged");
+    tokio::task::spawn_blocking(move || std::fs::write(go, "done\n").unwrap())
+        .await
+        .unwrap();
+    let changed = told.next().await.unwrap();
+    assert_eq!(changed["method"], "notifications/resources/updated");
+    assert_eq!(&changed["params"]["uri"], uri);
+    let read = http
+        .request("resources/read", json!({ "uri": uri }), json!({}))
+        .await;
+    assert_eq!(read["result"]["contents"][0]["text"], "done\n", "{read}");
+    let unknown = json!({ "uri": "toolhost://processes/unknown/output" });
+    let refused = http.request("resources/read", unknown, json!({})).await;
+    assert_eq!(refused["error"]["data"]["code"], "not_found", "{refused}");
 }

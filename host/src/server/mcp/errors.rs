@@ -11,6 +11,7 @@ use super::reply;
 use crate::call::Refused;
 use crate::host::Host;
 use crate::id::InvalidId;
+use crate::process;
 use crate::server::{Principal, unknown};
 
 /// An error of a request that makes no sense.
@@ -57,6 +58,16 @@ pub(super) fn unknown_resource(uri: &str) -> ErrorData {
     let data = json!({ "code": "not_found", "uri": uri });
     tracing::debug!(code = "not_found", "a request over MCP gets an error");
     ErrorData::resource_not_found("there is no such resource", Some(data))
+}
+
+/// What it is that the workspace of the tools does not do what was asked.
+pub(super) fn of_workspace(problem: &process::Error) -> ErrorData {
+    let word = match problem {
+        process::Error::Failed(_) => "internal",
+        process::Error::Closed => "shutting_down",
+        _ => "workspace_unavailable",
+    };
+    error(ErrorCode::INTERNAL_ERROR, word, problem.to_string())
 }
 
 /// What a refusal of the ledger is for a request that is no call.

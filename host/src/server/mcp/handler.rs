@@ -199,7 +199,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let listed = resources::list(&self.host, &caller);
+        let listed = resources::list(&self.host, &caller).await?;
         Ok(ListResourcesResult::with_all_items(listed))
     }
 
@@ -228,7 +228,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = request.uri;
-        let watch = Watch::of(&self.host, &self.caller(&context)?, &uri)?;
+        let watch = Watch::of(&self.host, &self.caller(&context)?, &uri).await?;
         let Some(removed) = self.subscriptions.add(&uri)? else {
             return Ok(());
         };
@@ -337,11 +337,12 @@ impl ServerHandler for Handler {
         };
         // Of what there is not, there is nothing to tell.
         let uris = accepted.resource_subscriptions.iter().flatten();
-        let watches = uris.filter_map(|uri| Some((uri, Watch::of(&self.host, &caller, uri).ok()?)));
-        let resources = watches.map(|(uri, watch)| {
-            watch.tell(move || async move { sink.notify_resource_updated(uri).await.is_ok() })
-        });
-        let resources = join_all(resources);
+        let resources = join_all(uris.map(async |uri| {
+            if let Ok(watch) = Watch::of(&self.host, &caller, uri).await {
+                let tell = || async move { sink.notify_resource_updated(uri).await.is_ok() };
+                watch.tell(tell).await;
+            }
+        }));
         tokio::select! {
             () = context.cancelled() => {}
             () = self.stopping.cancelled() => {}

@@ -1,7 +1,5 @@
 //! The output of a chat's processes as resources: all that was saved, or any part of it.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::ErrorData;
@@ -11,7 +9,7 @@ use serde_json::json;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
-use crate::process::{Chunk, Info, Process, State};
+use crate::process::{Chunk, Error, Info, State};
 
 /// How many bytes are read unless the client says otherwise, and at most.
 const PAGE: u64 = 1 << 20;
@@ -29,13 +27,15 @@ const BEHIND: &str = "/output";
 /// Lists the outputs of a chat's processes that were started by tools which exist for the caller.
 ///
 /// No scope is asked for: whoever may call tools, as everybody here, may read.
-pub(super) fn list(host: &Host, caller: &Caller) -> Vec<Resource> {
-    let (infos, _) = host.processes().list(&caller.chat, false, MAX_LISTED);
+pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
+    let workspace = host.tools_workspace();
+    let listed = workspace.list(&caller.chat, false, MAX_LISTED).await;
+    let (infos, _) = listed.map_err(|error| errors::of_workspace(&error))?;
     let visible = |info: &&Info| {
         let key = info.key.as_deref();
         caller.principal.may_see_process(host, &caller.chat, key)
     };
-    infos.iter().filter(visible).map(resource).collect()
+    Ok(infos.iter().filter(visible).map(resource).collect())
 }
 
 /// Says how parts of an output are named.
@@ -66,24 +66,34 @@ pub(super) async fn read(
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    let process = process(host, caller, uri)?;
-    let chunk = process.read(part.since, part.max).await;
-    // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
-    if process.is_expired() {
-        return Err(errors::refused("gone", "this output is no longer kept"));
-    }
+    process(host, caller, uri).await?;
+    let (workspace, chat) = (host.tools_workspace(), &caller.chat);
+    let read = async {
+        let chunk = workspace.read(chat, part.id, part.since, part.max).await?;
+        // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
+        workspace.open(chat, part.id).await?;
+        Ok(chunk)
+    };
+    let chunk = read.await.map_err(|error| match error {
+        Error::NotFound(_) => errors::refused("gone", "this output is no longer kept"),
+        error => errors::of_workspace(&error),
+    })?;
     Ok(ReadResourceResult::new(vec![contents(uri, &part, chunk)]))
 }
 
 /// Returns the process whose output is at an address, if the caller may read it.
-pub(super) fn process(host: &Host, caller: &Caller, uri: &str) -> Result<Arc<Process>, ErrorData> {
+pub(super) async fn process(host: &Host, caller: &Caller, uri: &str) -> Result<Info, ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    let process = host.processes().get(&caller.chat, part.id).ok();
-    let process = process.filter(|process| {
-        let key = process.key();
+    let info = host.tools_workspace().info(&caller.chat, part.id).await;
+    let info = match info {
+        Err(Error::NotFound(_)) => None,
+        info => Some(info.map_err(|error| errors::of_workspace(&error))?),
+    };
+    let visible = info.filter(|info| {
+        let key = info.key.as_deref();
         caller.principal.may_see_process(host, &caller.chat, key)
     });
-    process.ok_or_else(|| errors::unknown_resource(uri))
+    visible.ok_or_else(|| errors::unknown_resource(uri))
 }
 
 /// What of an output is asked for.

@@ -15,8 +15,8 @@ use crate::id::CallId;
 use crate::tool::{self, Content, Definition, ErrorKind};
 
 /// Lists what has one address.
-pub(super) fn list(host: &Host, caller: &Caller) -> Vec<Resource> {
-    let mut listed = outputs::list(host, caller);
+pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
+    let mut listed = outputs::list(host, caller).await?;
     let tools = host.tools();
     let fixed = all(&tools, caller).filter(|(_, resource)| resource.uri.is_fixed());
     listed.extend(fixed.map(|(_, resource)| {
@@ -26,7 +26,7 @@ pub(super) fn list(host: &Host, caller: &Caller) -> Vec<Resource> {
         listed.mime_type.clone_from(&resource.media_type);
         listed
     }));
-    listed
+    Ok(listed)
 }
 
 /// Lists the patterns of addresses.

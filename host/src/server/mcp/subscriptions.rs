@@ -3,23 +3,28 @@
 //! What a process writes changes its output, and its end does. What a tool returns can have changed when its plugin was exchanged.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use rmcp::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::Caller;
 use super::{errors, outputs, resources};
-use crate::events::{Event, Listener};
 use crate::host::Host;
+use crate::id::ChatId;
+use crate::process::{Error, WaitOptions, Wake};
+use crate::workspace::Workspace;
 
 /// The most addresses that one client is told of.
 pub(super) const MAX_WATCHED: usize = 64;
 
 /// The shortest time between two notifications about one address.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a workspace is asked to wait at once, and after what time it is asked again if it cannot be reached.
+const LOOK: Duration = Duration::from_mins(10);
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What one client is told of.
 #[derive(Debug, Default)]
@@ -56,12 +61,14 @@ impl Subscriptions {
 /// Waits for changes of what is at an address.
 #[derive(Debug)]
 pub(super) enum Watch {
-    /// Of the output of a process of a chat.
+    /// Of the output of a process.
     Output {
-        /// The process.
+        /// Where it runs.
+        workspace: Arc<dyn Workspace>,
+        chat: ChatId,
         process: String,
-        /// The events of its chat.
-        events: Listener,
+        /// How much of it was there at the last look.
+        seen: u64,
         /// Whether nothing more can change.
         over: bool,
         /// Whether it was over before this began: who saw it running does not know that yet.
@@ -73,17 +80,17 @@ pub(super) enum Watch {
 
 impl Watch {
     /// Begins to wait, for a caller who can read what is there.
-    pub(super) fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
+    pub(super) async fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
         if resources::owner(host, caller, uri).is_some() {
             return Ok(Self::Tools(host.tools_changed()));
         }
-        let process = outputs::process(host, caller, uri);
-        let process = process.map_err(|_| errors::unknown_resource(uri))?;
-        let events = host.events().listen(&caller.chat, None);
-        let over = !process.state().is_live();
+        let process = outputs::process(host, caller, uri).await?;
+        let over = !process.state.is_live();
         Ok(Self::Output {
-            process: process.id().to_owned(),
-            events,
+            workspace: Arc::clone(host.tools_workspace()),
+            chat: caller.chat.clone(),
+            process: process.id,
+            seen: process.total,
             over,
             untold: over,
         })
@@ -98,8 +105,10 @@ impl Watch {
                 }
             }
             Self::Output {
+                workspace,
+                chat,
                 process,
-                events,
+                seen,
                 over,
                 untold,
             } => {
@@ -109,17 +118,30 @@ impl Watch {
                 if *over {
                     std::future::pending().await
                 }
-                while let Some(heard) = events.next().await {
-                    if !concerns(&heard.event, process, over) {
-                        continue;
+                loop {
+                    let options = WaitOptions {
+                        timeout: LOOK,
+                        since: *seen,
+                        until: None,
+                        output: true,
+                    };
+                    match workspace.wait(chat, process, options).await {
+                        Ok(waited) if waited.wake == Wake::TimedOut => {}
+                        Ok(waited) => {
+                            *seen = waited.total;
+                            *over = waited.wake == Wake::Ended;
+                            return;
+                        }
+                        Err(Error::Unavailable(_) | Error::UnknownOutcome(_)) => {
+                            tokio::time::sleep(AGAIN).await;
+                        }
+                        // It is no longer kept.
+                        Err(_) => {
+                            *over = true;
+                            return;
+                        }
                     }
-                    // What was written meanwhile is the same change.
-                    while let Some(Some(heard)) = events.next().now_or_never() {
-                        concerns(&heard.event, process, over);
-                    }
-                    return;
                 }
-                std::future::pending().await
             }
         }
     }
@@ -133,25 +155,5 @@ impl Watch {
             }
             tokio::time::sleep(PAUSE).await;
         }
-    }
-}
-
-/// Returns whether an event changes the output of a process, and notes when it is the last that does.
-fn concerns(event: &Event, process: &str, over: &mut bool) -> bool {
-    match event {
-        Event::Output { process: of, .. } => of.id == process,
-        Event::Process {
-            process: of, state, ..
-        } if of.id == process => {
-            *over = !state.is_live();
-            true
-        }
-        Event::ChatEnded => {
-            *over = true;
-            true
-        }
-        // What was missed may have been about it.
-        Event::Reset(_) => true,
-        _ => false,
     }
 }
