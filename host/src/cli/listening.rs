@@ -144,8 +144,8 @@ pub(super) async fn run(
     for url in &urls {
         stderr::line(format_args!("listening on {url}"));
     }
-    if let (Some(made), Some(url)) = (&made, urls.first()) {
-        stderr::line(made.hint(url));
+    if let (Some(made), Some(listener)) = (&made, listeners.first()) {
+        stderr::line(made.hint(&listener.local_url()?));
     }
     let hurried = surfaces.clone();
     let stop = async move {

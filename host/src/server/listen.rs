@@ -4,7 +4,7 @@ mod socket;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -121,10 +121,28 @@ impl Listener {
     ///
     /// If it has no address.
     pub fn url(&self) -> io::Result<String> {
+        self.url_with(|address| address)
+    }
+
+    /// Returns how clients on this machine name it. If it is at all addresses, they are let in under that of the machine
+    /// itself: all zeros are the name of none.
+    ///
+    /// # Errors
+    ///
+    /// If it has no address.
+    pub fn local_url(&self) -> io::Result<String> {
+        self.url_with(|address| match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+            _ => address,
+        })
+    }
+
+    fn url_with(&self, named: impl FnOnce(SocketAddr) -> SocketAddr) -> io::Result<String> {
         Ok(match &self.0 {
             Kind::Tcp { listener, tls } => {
                 let scheme = if tls.is_some() { "https" } else { "http" };
-                format!("{scheme}://{}", listener.local_addr()?)
+                format!("{scheme}://{}", named(listener.local_addr()?))
             }
             Kind::Unix { file, .. } => format!("{UNIX}{}", file.path().display()),
         })
@@ -251,5 +269,18 @@ mod tests {
         ] {
             assert_eq!(listen(bad), Err(InvalidListen), "{bad}");
         }
+    }
+
+    #[tokio::test]
+    async fn who_is_here_names_a_server_at_all_addresses_by_one_that_is_let_in() {
+        let urls = async |address: &str| {
+            let listener = Listener::tcp(address.parse().unwrap(), None).await.unwrap();
+            let port = listener.address().unwrap().port().to_string();
+            let urls = [listener.url().unwrap(), listener.local_url().unwrap()];
+            urls.map(|url| url.replace(&port, "PORT"))
+        };
+        let here = "http://127.0.0.1:PORT";
+        assert_eq!(urls("0.0.0.0:0").await, ["http://0.0.0.0:PORT", here]);
+        assert_eq!(urls("127.0.0.1:0").await, [here, here]);
     }
 }
