@@ -32,7 +32,8 @@ pub use stdio::serve_mcp;
 /// How MCP clients are served.
 #[derive(Clone, Debug)]
 pub struct McpOptions {
-    /// The chat of calls that name none; `None`: one for each session, and one for each token where there are no sessions.
+    /// The chat of calls that name none, over pipes and where there are no sessions; `None`: one for each start of the
+    /// program, and one for each token. A session of HTTP always has a chat of its own, which ends with it.
     pub chat: Option<ChatId>,
     /// The longest that one wait of a tool may take; 100 s by default. Clients often give up after 60 to 120 s, so the tool
     /// replies before, and says how to go on. A call that becomes a task waits as long as the tool wants.
