@@ -39,6 +39,20 @@ async fn a_lost_connection_ends_a_call_without_a_name() {
     until_dead(pid).await;
 }
 
+/// Waits until the server has no connection but the one over which it is asked.
+async fn only_one_is_connected(http: &Http) {
+    let begun = std::time::Instant::now();
+    loop {
+        let asked = http.server.request(reqwest::Method::GET, "/metrics").send();
+        let metrics = asked.await.unwrap().text().await.unwrap();
+        if metrics.contains("\ntoolhost_connections 1\n") {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{metrics}");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     let http = Http::start().await;
@@ -50,7 +64,18 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
         _ = call => panic!("it has no end yet"),
         _ = pid(http.setup.root().join("pid")) => {}
     }
-    // The server has noticed that the client is gone once nothing but the ledger holds on to the call.
+    // One without a name, lost after that, ends: so the server has noticed both.
+    let unnamed = http.send(
+        "tools/call",
+        execute("echo $$ > other; exec sleep 1000"),
+        json!({}),
+    );
+    let other = tokio::select! {
+        _ = unnamed => panic!("it has no end"),
+        pid = pid(http.setup.root().join("other")) => pid,
+    };
+    until_dead(other).await;
+    only_one_is_connected(&http).await;
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let standing = http.host().standing(&chat, &id);
     assert!(
