@@ -11,6 +11,7 @@ mod resources;
 mod sessions;
 mod stateless;
 mod tasks;
+mod traces;
 
 use std::path::Path;
 use std::process::Stdio;
