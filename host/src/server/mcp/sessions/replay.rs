@@ -3,7 +3,7 @@
 //! `rmcp` forgets a stream with its reply, whether or not anybody got it. So each is read here as it comes, and clients read
 //! what was kept.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,8 +24,11 @@ const BYTES: usize = 64 << 20;
 /// The most messages of a stream that go on being kept while it has no reply. Of progress, only the last says something.
 const MESSAGES: usize = 64;
 
-/// Names a stream: the session, and the number that `rmcp` gave to the request.
-type Key = (SessionId, u64);
+/// What a stream takes besides its messages, in bytes: its own state, and its places in what is kept here.
+const STREAM: usize = 1 << 10;
+
+/// What a message takes besides its text, in bytes: it is large, and made of many parts.
+const MESSAGE: usize = 1 << 10;
 
 /// The streams of all sessions.
 #[derive(Debug, Default)]
@@ -35,14 +38,30 @@ pub(super) struct Replays {
 
 #[derive(Debug, Default)]
 struct Inner {
-    streams: HashMap<Key, Arc<Recorded>>,
-    /// Those that have ended, in that order.
-    ended: VecDeque<Ended>,
+    sessions: HashMap<SessionId, Kept>,
+    /// The streams that have ended, in that order.
+    ended: BTreeMap<u64, Ended>,
+    /// How many bytes these hold.
+    bytes: usize,
+    /// How many have ever ended.
+    count: u64,
+}
+
+/// What is kept of one session.
+#[derive(Debug, Default)]
+struct Kept {
+    /// By the number that `rmcp` gave to the request.
+    streams: HashMap<u64, Arc<Recorded>>,
+    /// Which of all that have ended are its own, in that order.
+    ended: VecDeque<u64>,
+    /// How many bytes these hold.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 struct Ended {
-    key: Key,
+    session: SessionId,
+    number: u64,
     bytes: usize,
     at: Instant,
 }
@@ -75,8 +94,10 @@ impl Replays {
             state: Mutex::default(),
             changed: watch::Sender::new(()),
         });
-        let key = (Arc::clone(session), number);
-        self.inner().streams.insert(key, Arc::clone(&recorded));
+        let mut inner = self.inner();
+        let kept = inner.sessions.entry(Arc::clone(session)).or_default();
+        kept.streams.insert(number, Arc::clone(&recorded));
+        drop(inner);
         recorded
     }
 
@@ -84,8 +105,7 @@ impl Replays {
     pub(super) fn find(&self, session: &SessionId, number: u64) -> Option<Arc<Recorded>> {
         let mut inner = self.inner();
         inner.forget_old();
-        let key = (Arc::clone(session), number);
-        inner.streams.get(&key).cloned()
+        inner.sessions.get(session)?.streams.get(&number).cloned()
     }
 
     /// Returns whether anything comes after this event on its stream, now or later.
@@ -101,36 +121,28 @@ impl Replays {
 
     /// Notes that a stream has ended, and forgets others if together they are too many.
     pub(super) fn end(&self, session: &SessionId, number: u64) {
-        let mut inner = self.inner();
-        let key = (Arc::clone(session), number);
         // The session may have ended before.
-        let Some(recorded) = inner.streams.get(&key) else {
+        let Some(recorded) = self.find(session, number) else {
             return;
         };
+        // Looks at all that it holds, for which the others need not wait.
         let bytes = recorded.end();
-        let at = Instant::now();
-        inner.ended.push_back(Ended { key, bytes, at });
-        inner.forget_old();
-        while inner.bytes(|other| other == session) > BYTES_EACH {
-            inner.forget_oldest(|other| other == session);
-        }
-        while inner.bytes(|_| true) > BYTES {
-            inner.forget_oldest(|_| true);
-        }
+        let mut inner = self.inner();
+        inner.end(session, number, bytes);
+        while inner.bytes_of(session) > BYTES_EACH && inner.forget_oldest_of(session) {}
+        while inner.bytes > BYTES && inner.forget_oldest() {}
     }
 
     /// Forgets the streams of a session.
     pub(super) fn forget(&self, session: &SessionId) {
         let mut inner = self.inner();
-        inner.streams.retain(|(other, _), recorded| {
-            let other = other == session;
-            if other {
-                // Whoever reads it hears nothing more.
-                recorded.end();
-            }
-            !other
-        });
-        inner.ended.retain(|ended| ended.key.0 != *session);
+        while inner.forget_oldest_of(session) {}
+        let kept = inner.sessions.remove(session);
+        drop(inner);
+        for recorded in kept.iter().flat_map(|kept| kept.streams.values()) {
+            // Whoever reads it hears nothing more.
+            recorded.end();
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -139,23 +151,56 @@ impl Replays {
 }
 
 impl Inner {
-    fn bytes(&self, which: impl Fn(&SessionId) -> bool) -> usize {
-        let ended = self.ended.iter().filter(|ended| which(&ended.key.0));
-        ended.map(|ended| ended.bytes).sum()
+    fn end(&mut self, session: &SessionId, number: u64, bytes: usize) {
+        let Some(kept) = self.sessions.get_mut(session) else {
+            return;
+        };
+        kept.ended.push_back(self.count);
+        kept.bytes += bytes;
+        let ended = Ended {
+            session: Arc::clone(session),
+            number,
+            bytes,
+            at: Instant::now(),
+        };
+        self.ended.insert(self.count, ended);
+        self.bytes += bytes;
+        self.count += 1;
     }
 
-    fn forget_oldest(&mut self, which: impl Fn(&SessionId) -> bool) {
-        let oldest = self.ended.iter().position(|ended| which(&ended.key.0));
-        if let Some(ended) = oldest.and_then(|oldest| self.ended.remove(oldest)) {
-            self.streams.remove(&ended.key);
+    fn bytes_of(&self, session: &SessionId) -> usize {
+        self.sessions.get(session).map_or(0, |kept| kept.bytes)
+    }
+
+    /// Forgets the stream of a session that ended first; returns whether there was one.
+    fn forget_oldest_of(&mut self, session: &SessionId) -> bool {
+        let kept = self.sessions.get_mut(session);
+        let Some((kept, ended)) = kept.and_then(|kept| {
+            let oldest = kept.ended.pop_front()?;
+            Some((kept, self.ended.remove(&oldest)?))
+        }) else {
+            return false;
+        };
+        kept.streams.remove(&ended.number);
+        kept.bytes -= ended.bytes;
+        self.bytes -= ended.bytes;
+        if kept.streams.is_empty() {
+            self.sessions.remove(session);
         }
+        true
+    }
+
+    /// The same of all sessions.
+    fn forget_oldest(&mut self) -> bool {
+        let oldest = self.ended.values().next();
+        // Of its session it is the oldest as well.
+        let session = oldest.map(|ended| Arc::clone(&ended.session));
+        session.is_some_and(|session| self.forget_oldest_of(&session))
     }
 
     fn forget_old(&mut self) {
         let is_old = |ended: &Ended| ended.at.elapsed() >= KEPT;
-        while self.ended.front().is_some_and(is_old) {
-            self.forget_oldest(|_| true);
-        }
+        while self.ended.values().next().is_some_and(is_old) && self.forget_oldest() {}
     }
 }
 
@@ -192,10 +237,10 @@ impl Recorded {
         let mut state = self.state();
         state.ended = true;
         let bytes = state.messages.iter().map(|(_, message)| size(message));
-        let bytes = bytes.sum();
+        let bytes = bytes.sum::<usize>();
         drop(state);
         self.changed.send_replace(());
-        bytes
+        STREAM + bytes
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -248,7 +293,7 @@ fn size(message: &ServerSseMessage) -> usize {
         }
     }
 
-    let mut count = Count(size_of::<ServerSseMessage>());
+    let mut count = Count(MESSAGE);
     if let Some(message) = &message.message {
         // What counts cannot fail, and what was counted until then would count.
         _ = serde_json::to_writer(&mut count, message.as_ref());
@@ -286,7 +331,10 @@ mod tests {
         recorded.push(message(0, 1));
         let early = tokio::spawn(ids(Arc::clone(&recorded), None));
         recorded.push(message(1, 1));
+        assert!(replays.goes_on(&session, "1/7"), "it has not ended");
         replays.end(&session, 7);
+        assert!(replays.goes_on(&session, "0/7") && !replays.goes_on(&session, "1/7"));
+        assert!(replays.goes_on(&session, "3") && !replays.goes_on(&session, "x"));
         assert_eq!(early.await.unwrap(), ["0/7", "1/7"]);
         let found = || replays.find(&session, 7).unwrap();
         assert_eq!(ids(found(), Some(0)).await, ["1/7"]);
@@ -317,5 +365,39 @@ mod tests {
             recorded.push(message(index, 1));
         }
         assert_eq!(recorded.state().messages.len(), MESSAGES);
+    }
+
+    #[tokio::test]
+    async fn short_streams_count_for_what_they_take() {
+        let replays = Replays::default();
+        let session = |name: usize| SessionId::from(name.to_string());
+        let most = BYTES_EACH / (STREAM + MESSAGE);
+        for number in 0..2 * most as u64 {
+            for name in 0..2 {
+                let recorded = replays.begin(&session(name), number);
+                recorded.push(message(0, 1));
+                replays.end(&session(name), number);
+            }
+        }
+        let inner = replays.inner();
+        for kept in inner.sessions.values() {
+            assert!((most / 2..=most).contains(&kept.streams.len()));
+            assert_eq!(kept.streams.len(), kept.ended.len());
+        }
+        let counted = |of: Option<&SessionId>| {
+            let ended = inner.ended.values();
+            let ended = ended.filter(|ended| of.is_none_or(|of| ended.session == *of));
+            ended.map(|ended| ended.bytes).sum::<usize>()
+        };
+        assert_eq!(counted(None), inner.bytes);
+        assert_eq!(counted(Some(&session(1))), inner.bytes_of(&session(1)));
+        drop(inner);
+        // What goes on is forgotten with its session as well, and so is all that counted.
+        replays.begin(&session(0), u64::MAX);
+        replays.forget(&session(0));
+        replays.forget(&session(1));
+        let inner = replays.inner();
+        assert!(inner.sessions.is_empty() && inner.ended.is_empty());
+        assert_eq!(inner.bytes, 0);
     }
 }
