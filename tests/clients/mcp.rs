@@ -55,9 +55,12 @@ async fn uses_the_tools(client: impl Fn() -> Command, name: &str) {
         command.arg("--state-dir").arg(state);
         command
     };
-    // `mcp` begins after 5 s at the latest, also if a plugin is still being compiled: here it was before.
+    // `mcp` begins after 5 s at the latest, also if a plugin is still being compiled: here all were before.
     let mut compile = toolhost();
     compile.args(["plugin", "check"]).arg(&component);
+    printed(&run(compile).await);
+    let mut compile = toolhost();
+    compile.args(["call", "execute", r#"{"command": "true"}"#]);
     printed(&run(compile).await);
 
     for revision in REVISIONS {

@@ -25,7 +25,9 @@ pub(super) struct Calls {
     pub(super) closing: HashMap<ChatId, usize>,
     /// How many calls of each chat were cancelled before they arrived, and are remembered for that.
     pub(super) fences: HashMap<ChatId, usize>,
+    /// When it was last looked through for what can be forgotten, and whether somebody is at it.
     pub(super) swept: Option<Instant>,
+    pub(super) sweeping: bool,
 }
 
 pub(super) type Key = (ChatId, CallId);

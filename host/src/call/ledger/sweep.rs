@@ -40,6 +40,7 @@ impl Shared {
         for (found, fate) in gone {
             calls.let_go(&found.key, found.at, fate);
         }
+        calls.sweeping = false;
         calls
     }
 }
@@ -51,9 +52,12 @@ impl Calls {
         let crowded = self.bytes > room.outcomes || self.ids > room.ids;
         let known = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         let every = EVERY + EVERY_CALL * known;
-        if !crowded && self.swept.is_some_and(|at| at.elapsed() < every) {
+        let is_recent = self.swept.is_some_and(|at| at.elapsed() < every);
+        // Whoever comes while somebody looks need not look as well.
+        if self.sweeping || !crowded && is_recent {
             return None;
         }
+        self.sweeping = true;
         self.swept = Some(Instant::now());
         // With room to spare, so that not every call from here on looks again.
         for (used, room) in [(self.bytes, &mut room.outcomes), (self.ids, &mut room.ids)] {
