@@ -14,10 +14,16 @@ const BUSY: u64 = u64::MAX;
 /// It is being closed to make room.
 const EVICTED: u64 = u64::MAX - 1;
 
+/// Of how many places one is made free beforehand where strangers take them all. Who is let in need not wait then until another
+/// one has gone, which is what floods of connections make everybody do.
+const BATCH: usize = 32;
+
 /// All places.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Arc<Semaphore>,
+    /// How many strangers go at once.
+    batch: usize,
     taken: Mutex<HashMap<u64, Arc<Client>>>,
     /// Counts what happens, which gives an order.
     clock: AtomicU64,
@@ -55,6 +61,7 @@ impl Places {
     pub(super) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             free: Arc::new(Semaphore::new(count)),
+            batch: (count / BATCH).max(1),
             taken: Mutex::default(),
             clock: AtomicU64::new(0),
             idled: Notify::new(),
@@ -100,8 +107,8 @@ impl Places {
         }
     }
 
-    /// Tells somebody idle to go. First those who have shown no token, then those who have taken all that was written for them,
-    /// and of these whoever has been idle the longest. Returns whether there was anybody.
+    /// Tells somebody idle to go. First those who have shown no token, of whom several go, then those who have taken all that was
+    /// written for them, and of these whoever has been idle the longest. Returns whether there was anybody.
     fn evict(&self) -> bool {
         loop {
             let taken = self.taken();
@@ -109,11 +116,19 @@ impl Places {
                 let since = client.state.load(Ordering::Acquire);
                 (since < EVICTED).then_some((client.rank(), since, client))
             });
-            let Some((_, since, client)) = idle.min_by_key(|(rank, since, _)| (*rank, *since))
-            else {
+            let mut idle: Vec<_> = idle.collect();
+            idle.sort_unstable_by_key(|(rank, since, _)| (*rank, *since));
+            if idle.is_empty() {
                 return false;
-            };
-            if client.evict(since) {
+            }
+            let mut gone = 0;
+            for ((known, _), since, client) in idle {
+                if gone >= self.batch || gone > 0 && known {
+                    break;
+                }
+                gone += usize::from(client.evict(since));
+            }
+            if gone > 0 {
                 return true;
             }
         }
@@ -255,6 +270,32 @@ mod tests {
         drop(busy);
         let _last = next.await;
         drop((second, third));
+    }
+
+    #[tokio::test]
+    async fn of_many_strangers_several_go_and_of_others_one() {
+        let places = Places::new(3 * BATCH);
+        let mut all = Vec::new();
+        for _ in 0..3 * BATCH {
+            all.push(places.take().await);
+        }
+        // There are two strangers, and three could go.
+        for place in &all[2..] {
+            place.client.is_known();
+        }
+        let evicted = |all: &[Place]| all.iter().filter(|place| is_evicted(place)).count();
+        assert!(places.take().now_or_never().is_none());
+        assert_eq!(evicted(&all), 2);
+        all.retain(|place| !is_evicted(place));
+        // Who comes next need not wait.
+        for _ in 0..2 {
+            let place = places.take().now_or_never().unwrap();
+            place.client.is_known();
+            all.push(place);
+        }
+        assert_eq!(evicted(&all), 0);
+        assert!(places.take().now_or_never().is_none());
+        assert_eq!(evicted(&all), 1);
     }
 
     #[tokio::test]
