@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // Cancelling ends the command as well. The caller who waits gets what there was by then.
-    match host.cancel(&chat, &wait.id).await? {
+    match host.cancel(&chat, &wait.id, &wait.actor).await? {
         Cancelled::Ended(outcome) => println!("cancelled: {:?}", outcome.state()),
         other => println!("cancelled: {other:?}"),
     }
