@@ -16,6 +16,7 @@ mod pages;
 mod program;
 mod signal;
 mod start;
+mod tool_calls;
 
 use std::path::PathBuf;
 use std::sync::Arc;

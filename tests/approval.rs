@@ -15,11 +15,12 @@ use toolhost::approval::{Approval, Header, Url};
 use toolhost::audit::{Audit, Config};
 use toolhost::metrics::Metrics;
 use toolhost::plugin::Limits;
+use toolhost::server::Surfaces;
 use toolhost::state_dir::StateDir;
 use toolhost::tool::{ErrorKind, ToolError};
 
-use crate::guest::{guest, limited};
-use crate::harness::{PATIENCE, Setup, call, file, request, until_dead};
+use crate::guest::{guest, limited, options};
+use crate::harness::{PATIENCE, Server, Setup, call, file, request, until_dead};
 
 /// What is not a matter of time here gets as much of it as there is.
 const LONG: Duration = Duration::from_secs(3600);
@@ -200,7 +201,7 @@ async fn a_broken_script_approves_nothing() {
     let why = asking.events().await[1]["reason"].clone();
     assert_eq!(
         why,
-        "/nonexistent/hook cannot be run: No such file or directory (os error 2)"
+        "/nonexistent/hook cannot be run: there is no such program"
     );
     let error = Approval::command("./hook", Vec::new(), LONG).unwrap_err();
     assert_eq!(
@@ -249,11 +250,10 @@ async fn a_cancelled_call_stops_waiting() {
 
 #[tokio::test]
 async fn the_wait_takes_nothing_of_the_tools_own_time() {
-    let slow = Script::new("sleep 1; exit 0");
+    let slow = Script::new("sleep 3.5; exit 0");
     let limits = Limits {
-        // Enough for the guest on a slow machine, and less than the script takes.
-        deadline: Duration::from_millis(900),
-        guest_time: Duration::from_millis(500),
+        // Enough for the guest on a slow machine with other things to do, and less than the script takes.
+        deadline: Duration::from_secs(3),
         ..Limits::default()
     };
     let asking = Asking::limited(slow.approval(LONG), limits).await;
@@ -300,6 +300,144 @@ async fn tools_that_only_read_never_ask() {
         "the call was not approved; no reason was given",
     );
     assert!(script.path("asked").exists() && !asking.setup.root().join("ran").exists());
+}
+
+/// A tool that promises to change nothing can change nothing.
+#[tokio::test]
+async fn false_promise() {
+    let script = Script::new("touch \"$1/asked\"; exit 0");
+    let hooked = Setup::with(|builder| {
+        builder
+            .approval(script.approval(LONG))
+            .plugin(guest("false_promise"), options("liar"))
+    });
+    let hooked = hooked.await;
+    let outcome = hooked.outcome("t", json!({})).await;
+    assert!(outcome.processes.is_empty(), "{outcome:?}");
+    assert!(!script.path("asked").exists() && !hooked.root().join("ran").exists());
+    // Without a hook, it is as good as its plugin's word.
+    let setup = Setup::with(|builder| builder.plugin(guest("false_promise"), options("liar")));
+    let setup = setup.await;
+    let outcome = setup.outcome("t", json!({})).await;
+    assert_eq!(outcome.processes.len(), 1, "{outcome:?}");
+}
+
+/// A server of a host's tools and of the agent API.
+async fn with_agent(script: &Script) -> (Setup, Server) {
+    let setup = Setup::with(|builder| builder.approval(script.approval(LONG))).await;
+    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    (setup, server)
+}
+
+async fn sent(request: reqwest::RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn the_agent_api_asks_before_it_starts_and_writes() {
+    let script =
+        Script::new("cat >> \"$1/questions\"; echo >> \"$1/questions\"; echo 'not here'; exit 1");
+    let (setup, server) = with_agent(&script).await;
+    let root = setup.root();
+    let (old, new) = (root.join("old"), root.join("new"));
+    std::fs::write(&old, "text").unwrap();
+    let post = |call: &str, path: &str| {
+        let request = server.request(reqwest::Method::POST, &format!("/api/v0/{path}"));
+        request.header("Coder-Tool-Call-Id", call)
+    };
+    let start = json!({ "command": "touch new", "env": { "A": "b" } });
+    let edits = json!([{ "search": "text", "replace": "x" }]);
+    let edit = json!({ "files": [{ "path": old, "edits": edits }] });
+    let write = format!("write-file?path={}", new.display());
+    for request in [
+        post("call-0", "processes/start").json(&start),
+        post("call-1", &write).body("content"),
+        post("call-2", "edit-files").json(&edit),
+    ] {
+        let (status, body) = sent(request).await;
+        assert_eq!(
+            (status, &body["message"]),
+            (403, &json!("The request was not approved."))
+        );
+        assert_eq!(body["detail"], "the call was not approved: not here");
+    }
+    assert!(!new.exists());
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "text");
+    let questions = std::fs::read_to_string(script.path("questions")).unwrap();
+    let questions: Vec<Value> = questions
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let tools: Vec<_> = questions.iter().map(|question| &question["tool"]).collect();
+    assert_eq!(tools, ["processes/start", "write-file", "edit-files"]);
+    for (index, question) in questions.iter().enumerate() {
+        assert_eq!(question["plugin"], "agent-api");
+        assert_eq!(
+            (&question["chat"], &question["call"]),
+            (&Value::Null, &json!(format!("call-{index}")))
+        );
+    }
+    assert_eq!(questions[0]["arguments"]["command"], "touch new");
+    assert_eq!(questions[0]["arguments"]["env"], json!({ "A": "b" }));
+    assert_eq!(
+        questions[1]["arguments"],
+        json!({ "path": new, "size": 7, "content": "content" })
+    );
+    assert_eq!(
+        questions[2]["arguments"]["files"][0]["edits"][0]["replace"],
+        "x"
+    );
+    // Looking needs no approval.
+    let read = server.request(
+        reqwest::Method::GET,
+        &format!("/api/v0/read-file?path={}", old.display()),
+    );
+    assert_eq!(read.send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn the_agent_api_does_what_is_approved_and_asks_once_for_a_repeat() {
+    let script = Script::new("echo >> \"$1/asked\"; exit 0");
+    let (_setup, server) = with_agent(&script).await;
+    let start = || {
+        let request = server.request(reqwest::Method::POST, "/api/v0/processes/start");
+        let request = request.header("Coder-Tool-Call-Id", "call-1");
+        sent(request.json(&json!({ "command": "true" })))
+    };
+    let first = start().await;
+    assert_eq!(first.0, 200, "{}", first.1);
+    assert_eq!(start().await, first);
+    let asked = std::fs::read_to_string(script.path("asked")).unwrap();
+    assert_eq!(asked.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn a_hook_that_others_can_change_is_not_asked() {
+    let script = Script::new("exit 0");
+    let path = script.path("hook");
+    let hook = || path.to_str().unwrap().to_owned();
+    let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    let asking = Asking::new(script.approval(LONG)).await;
+    mode(0o772);
+    for refused in [
+        Approval::command(hook(), Vec::new(), LONG),
+        Approval::command("sh", vec![hook()], LONG),
+    ] {
+        let expected = format!(
+            "the approval hook cannot be used: others may change {} (mode 772): run `chmod go-w` on it",
+            path.display()
+        );
+        assert_eq!(refused.unwrap_err().to_string(), expected);
+    }
+    denied(&asking.error().await, FAILED);
+    mode(0o700);
+    assert!(!asking.setup.outcome("t", json!({})).await.is_error());
+    let token = script.path("token");
+    std::fs::write(&token, "t0ken").unwrap();
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).unwrap();
+    let refused = Url::new("http://localhost", &[], Some(token)).unwrap_err();
+    assert!(refused.to_string().contains("chmod 600"), "{refused}");
 }
 
 /// What a server was asked: headers and body of each request.
@@ -354,6 +492,7 @@ async fn a_url_approves() {
     let secret = tempfile::tempdir().unwrap();
     let token = secret.path().join("token");
     std::fs::write(&token, "t0ken\n").unwrap();
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
     let headers = [Header {
         name: "X-Team".into(),
         value: "tools".into(),

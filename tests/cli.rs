@@ -1,10 +1,20 @@
 //! The command line, as a user runs it.
 
 mod call;
+mod check;
 mod configuration;
+mod full_disk;
+mod help;
+mod interrupt;
+mod lowered_limits;
+mod messages;
+mod readme;
+mod reload;
+mod retention;
 mod serve;
 mod state_dir;
 mod usage;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
@@ -13,23 +23,34 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{TOKEN, file, is_alive, state_dir, until};
+use crate::harness::{TOKEN, file, is_alive, shared_state, until, with_code};
 
 /// The program, in a workspace of its own and with no variable of ours.
 fn toolhost(workspace: &Path) -> Command {
-    with_state(workspace, &state_dir().join("cli"))
+    with_state(workspace, &shared_state("cli"))
 }
 
 /// The program as a server, which has a state directory to itself.
 pub(crate) fn server(workspace: &Path) -> Command {
-    with_state(workspace, &workspace.join(".state"))
+    let state = workspace.join(".state");
+    // The next server in the same workspace goes on with it.
+    if !state.exists() {
+        with_code(state.clone(), None);
+    }
+    with_state(workspace, &state)
 }
 
-fn with_state(workspace: &Path, state: &Path) -> Command {
+/// The program as a client of a running server, which has no workspace and keeps nothing.
+pub(crate) fn client() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+fn with_state(workspace: &Path, state: &Path) -> Command {
+    let mut command = client();
     command
         .arg("--workspace")
         .arg(workspace)
@@ -93,8 +114,12 @@ impl Serving {
             let line = lines.next().expect("it says where it listens").unwrap();
             stderr.push_str(&line);
             stderr.push('\n');
-            if let Some(url) = line.strip_prefix("listening on ") {
-                break url.to_owned();
+            let url = match serde_json::from_str::<Value>(&line) {
+                Ok(line) => line["url"].as_str().map(str::to_owned),
+                Err(_) => line.strip_prefix("listening on ").map(str::to_owned),
+            };
+            if let Some(url) = url {
+                break url;
             }
         };
         let rest = std::thread::spawn(move || {

@@ -1,7 +1,6 @@
 //! Programs that use Toolhost as their authors would: the examples, and the official clients of MCP.
 //!
-//! What they need (SDKs for Python and Node.js) is installed by `tests/clients/prepare`. Without it the tests print that they
-//! are skipped.
+//! What they need (SDKs for Python and Node.js) is installed by `tests/clients/prepare`. Without it the tests are ignored.
 
 /// The chats of `examples/chat`, over a connection that fails.
 mod chat;
@@ -9,14 +8,24 @@ mod chat;
 mod conformance;
 /// The example of `examples/embedding`.
 mod embedding;
+/// The formats of lists of tools.
+mod formats;
+/// Clients of MCP in frameworks for agents.
+mod frameworks;
+/// Clients that are generated from `/openapi.json`.
+mod generated;
 /// The official clients of MCP.
 mod mcp;
+/// The page for the API.
+mod page;
 /// A proxy that loses replies.
 mod unreliable;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+
+use toolhost_needs::needs;
 
 use crate::cli::{Serving, server};
 use crate::harness::{PATIENCE, TOKEN, until};
@@ -26,17 +35,17 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What `tests/clients/prepare` installs below this name. `None`: it is not there, which is said.
-pub(crate) fn prepared(name: &str) -> Option<PathBuf> {
+/// What `tests/clients/prepare` installs below this name, which a test says with `#[needs(client = …)]`.
+pub(crate) fn prepared(name: &str) -> PathBuf {
     let directory = std::env::var_os("TOOLHOST_CLIENTS")
         .map_or_else(|| root().join("target/clients"), PathBuf::from);
     let path = directory.join(name);
-    if path.join("installed").exists() {
-        return Some(path);
-    }
-    let path = path.display();
-    eprintln!("skipped: {path} is not there; install it with `tests/clients/prepare {name}`");
-    None
+    assert!(
+        path.join("installed").exists(),
+        "{} is not there; install it with `tests/clients/prepare {name}`",
+        path.display()
+    );
+    path
 }
 
 /// A server in a workspace of its own, with further arguments.

@@ -48,6 +48,43 @@ async fn replies() {
     setup.host.shutdown().await;
 }
 
+/// Calls that wait for their command take no place that is scarce.
+#[tokio::test]
+async fn a_hundred_commands_are_waited_for_at_once() {
+    const CALLS: usize = 100;
+    let setup = Setup::new().await;
+    let gate = setup.root().join("gate");
+    nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Open for reading as well: neither this nor any command waits for another to open it.
+    let mut opened = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&gate)
+        .unwrap();
+    let calls = (0..CALLS).map(|number| {
+        let arguments = json!({ "command": "read line < gate", "timeout": "1h" });
+        let request = request(&format!("chat-{}", number % 10), "execute", &arguments);
+        let host = setup.host.clone();
+        tokio::spawn(async move { host.call(request).await })
+    });
+    let calls: Vec<_> = calls.collect();
+    until("all calls run", || {
+        let refused = calls.iter().any(tokio::task::JoinHandle::is_finished);
+        assert!(!refused, "a call has ended");
+        (setup.host.running_calls() == CALLS).then_some(())
+    })
+    .await;
+    // Each command takes one line.
+    std::io::Write::write_all(&mut opened, &[b'\n'; CALLS]).unwrap();
+    for call in calls {
+        let outcome = call.await.unwrap().unwrap();
+        let reply = outcome.result.as_ref().unwrap();
+        let reply: Value = serde_json::from_str(reply.structured().unwrap().get()).unwrap();
+        assert_eq!(reply["success"], true, "{reply}");
+    }
+    setup.host.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_survivor_is_reported_and_can_be_signalled() {
     let setup = Setup::new().await;
@@ -186,8 +223,8 @@ async fn argument_errors_carry_the_texts_of_the_reference() {
         ("process_output", json!({}), "process_id is required"),
         (
             "process_output",
-            json!({ "process_id": "x", "wait_timeout": "1" }),
-            "invalid wait_timeout \"1\": ",
+            json!({ "process_id": "x", "wait_timeout": "soon" }),
+            "invalid wait_timeout \"soon\": ",
         ),
         (
             "process_signal",

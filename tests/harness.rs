@@ -1,5 +1,11 @@
 //! What the tests share: hosts in temporary workspaces, guests from their text, and a server on a free port.
 
+#[path = "harness/compiled.rs"]
+mod compiled;
+#[path = "harness/mounted.rs"]
+mod mounted;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -11,16 +17,31 @@ use toolhost::process::Spawner;
 use toolhost::server::{Access, Surfaces, Token, Tokens, serve};
 use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 
+pub(crate) use compiled::with_code;
+#[allow(unused_imports, reason = "benchmarks use the rest")]
+pub(crate) use mounted::Mounted;
+
 /// The token of every test server.
 pub(crate) const TOKEN: &str = "a-token-for-tests";
 
-/// Nothing here takes as long; a test that waits for it hangs, and says so.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Nothing here takes as long, on a slow machine with much to do either; a test that waits for it hangs, and says so.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A state directory for all tests of this process, so that each component is compiled once.
+/// A directory for the state directories of this process.
 pub(crate) fn state_dir() -> &'static Path {
     static STATE: OnceLock<TempDir> = OnceLock::new();
     STATE.get_or_init(|| tempfile::tempdir().unwrap()).path()
+}
+
+/// A state directory that several tests of this process use, with the code of the embedded components.
+pub(crate) fn shared_state(name: &str) -> PathBuf {
+    static MADE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let state = state_dir().join(name);
+    let mut made = MADE.lock().unwrap();
+    if made.insert(name.to_owned()) {
+        with_code(state.clone(), None);
+    }
+    state
 }
 
 /// The Toolhost program.
@@ -66,7 +87,7 @@ impl Setup {
     pub(crate) async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let builder = Host::builder(workspace.path())
-            .state_dir(state_dir().join("state"))
+            .state_dir(shared_state("state"))
             .spawner(spawner());
         let host = change(builder).start().await.unwrap();
         Self { host, workspace }

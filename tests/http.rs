@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod cancelling;
 mod crash;
 mod elsewhere;
 mod ends;

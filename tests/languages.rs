@@ -1,7 +1,7 @@
 //! Plugins in other languages: built by `examples/plugins/build`, they load and run with default limits, and what they throw
 //! hurts nobody.
 //!
-//! The components take minutes to build and half a minute to compile, so there is one test for each, and it is skipped where
+//! The components take minutes to build and half a minute to compile, so there is one test for each, and it is ignored where
 //! they were not built.
 
 /// What a call of each costs.
@@ -30,23 +30,18 @@ struct Language {
 }
 
 impl Language {
-    /// Reads a component. `None`: it was not built, which is said.
-    fn read(name: &'static str) -> Option<Self> {
+    /// Reads a component, which a test says with `#[needs(language = …)]`.
+    fn read(name: &'static str) -> Self {
         let directory = std::env::var_os("TOOLHOST_LANGUAGES").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/languages"),
             PathBuf::from,
         );
         let path = directory.join(format!("{name}.wasm"));
-        match std::fs::read(&path) {
-            Ok(component) => Some(Self { name, component }),
-            Err(error) => {
-                let path = path.display();
-                eprintln!(
-                    "skipped: {path}: {error}; build it with `examples/plugins/build {name}`"
-                );
-                None
-            }
-        }
+        let component = std::fs::read(&path).unwrap_or_else(|error| {
+            let path = path.display();
+            panic!("{path}: {error}; build it with `examples/plugins/build {name}`")
+        });
+        Self { name, component }
     }
 
     /// Options with default limits, nothing granted, and these settings.

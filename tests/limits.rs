@@ -281,6 +281,79 @@ async fn a_busy_chat_is_refused_and_others_are_not() {
     assert_eq!(value(&setup.host.metrics().text(), text), 0);
 }
 
+/// A host whose guests may have so many bytes together.
+async fn host_with_memory(name: &str, bytes: u64, limits: Limits) -> Setup {
+    Setup::with(|builder| {
+        builder
+            .without_shell()
+            .files(FilesGrant::None)
+            .guest_memory(bytes)
+            .plugin(guest(name), limited("p", limits))
+            .plugin(guest("well_behaved"), options("other"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn all_guests_together_have_a_limit_of_memory() {
+    let setup = host_with_memory("memory_bomb", 8 << 20, Limits::default()).await;
+    let metrics = setup.host.metrics();
+    assert_eq!(value(&metrics.text(), "toolhost_guest_memory_bytes"), 0);
+    let limit = "toolhost_guest_memory_limit_bytes";
+    assert_eq!(value(&metrics.text(), limit), 8 << 20);
+    let outcome = setup.outcome("p__t", json!({})).await;
+    let error = outcome.result.as_ref().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert_eq!(
+        error.message,
+        "the tool was stopped: limit of 8 MiB of memory of all calls at the same time reached; try again later"
+    );
+    assert_eq!(hits(metrics, LimitKind::MemoryInAll), 1);
+    // Everything is given back.
+    assert_eq!(value(&metrics.text(), "toolhost_guest_memory_bytes"), 0);
+    let outcome = setup.outcome("other__t", json!({})).await;
+    assert!(!outcome.is_error(), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_call_without_memory_to_begin_with_is_refused() {
+    let limits = Limits {
+        guest_time: Duration::from_secs(3600),
+        cancel_grace: Duration::ZERO,
+        ..Limits::default()
+    };
+    // Room for the stack and the memory of one.
+    let setup = host_with_memory("endless_loop", 1 << 20, limits).await;
+    let server = Server::start(setup.host.clone()).await;
+    let mut running = Box::pin(setup.host.call(request("a", "p__t", &json!({}))));
+    assert!(futures_util::poll!(running.as_mut()).is_pending());
+    let body = json!({ "tool": "other__t", "arguments": {} });
+    let (status, problem) = server.put("b", "1", body.clone()).await;
+    assert_eq!(
+        (status, &problem["code"]),
+        (429, &json!("busy")),
+        "{problem}"
+    );
+    let text = problem["detail"].as_str().unwrap();
+    assert!(
+        text.contains("limit of 1 MiB of memory of all calls at the same time reached"),
+        "{text}"
+    );
+    // Nothing of it ran: the same call runs when there is room.
+    let chat = "a".parse().unwrap();
+    let actor = toolhost::call::Actor::default();
+    let ended = setup.host.end_chat(&chat, &actor);
+    let (ended, ran) = tokio::join!(ended, running);
+    assert!(ended.is_ok() && ran.unwrap().is_error());
+    let metrics = setup.host.metrics();
+    until("the memory is given back", || {
+        (value(&metrics.text(), "toolhost_guest_memory_bytes") == 0).then_some(())
+    })
+    .await;
+    assert_eq!(server.put("b", "1", body).await.0, 200);
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn metrics_over_http() {
     let setup = Setup::with(|builder| builder.plugin(guest("trap"), options("trap"))).await;
@@ -294,7 +367,10 @@ async fn metrics_over_http() {
         assert!(!outcome.unwrap().is_error());
     }
     assert!(setup.outcome("t", json!({})).await.is_error());
-    let response = server.request(reqwest::Method::GET, path).send();
+    let response = server
+        .request(reqwest::Method::GET, path)
+        .header("accept", "application/openmetrics-text; version=1.0.0")
+        .send();
     let response = tokio::time::timeout(PATIENCE, response)
         .await
         .unwrap()

@@ -3,6 +3,7 @@
 mod bounds;
 mod cancelling;
 mod changes;
+mod chats;
 mod content;
 mod narrow;
 mod outputs;
@@ -22,7 +23,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use toolhost::Host;
 
-use crate::harness::{PATIENCE, Server, Setup, file, state_dir};
+use crate::harness::{PATIENCE, Server, Setup, file, shared_state, state_dir};
 
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
@@ -61,9 +62,15 @@ struct Pipes {
 }
 
 impl Pipes {
+    /// Starts the program so that it replies with structured content.
     fn start(arguments: &[&str]) -> Self {
+        Self::start_as_is(&[&["--structured"], arguments].concat())
+    }
+
+    fn start_as_is(arguments: &[&str]) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let mut command = Command::new(crate::harness::program());
+        shared_state("mcp/toolhost");
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -197,6 +204,7 @@ impl Http {
         let request = self.server.request(reqwest::Method::POST, "/mcp");
         request
             .header("accept", "application/json, text/event-stream")
+            .header("toolhost-structured", "true")
             .json(message)
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 use toolhost::config::Config;
-use toolhost::{Host, PluginInfo, PluginState};
+use toolhost::{Builder, Host, PluginInfo, PluginState};
 
 use crate::guest::guest;
 use crate::harness::{self, Setup, request};
@@ -35,7 +35,13 @@ fn greeting(text: &str) -> Vec<u8> {
 fn replace(path: &Path, content: impl AsRef<[u8]>) {
     let temporary = path.with_extension("new");
     std::fs::write(&temporary, content).unwrap();
+    set_mode(&temporary, 0o644);
     std::fs::rename(temporary, path).unwrap();
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
 /// What the only tool of a host says, or why it says nothing.
@@ -82,12 +88,14 @@ impl Configured {
 
     /// A host with these plugins and no others.
     async fn host(&self) -> Setup {
+        self.host_with(|builder| builder).await
+    }
+
+    async fn host_with(&self, change: impl FnOnce(Builder) -> Builder) -> Setup {
         let set = self.read().plugins().unwrap();
         Setup::with(|builder| {
-            builder
-                .without_shell()
-                .files(toolhost::FilesGrant::None)
-                .configured(set)
+            let builder = builder.without_shell().files(toolhost::FilesGrant::None);
+            change(builder.configured(set))
         })
         .await
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use toolhost::ChatId;
 use toolhost::process::{
-    Cause, Command, Config, Error, Limits, Process, Registry, SaveLimits, Saved, Signal, State,
-    WaitOptions, Wake,
+    Cause, Command, Config, Environment, Error, Extras, Limits, Process, Registry, SaveLimits,
+    Saved, Signal, State, WaitOptions, Wake,
 };
 
 use crate::harness::{PATIENCE, file, is_alive, spawner, until, until_dead};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolhost::CallId;
 
-use crate::harness::{PATIENCE, TOKEN, program, state_dir};
+use crate::harness::{PATIENCE, TOKEN, program, state_dir, with_code};
 
 /// A host in a process of its own, so that nothing but it is measured.
 pub(crate) struct Measured {
@@ -25,9 +25,9 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         // A host may keep its records there, which takes it for itself.
-        let state = state_dir().join(CallId::random().to_string());
+        let state = with_code(state_dir().join(CallId::random().to_string()), None);
         Self::start_in(tempfile::tempdir().unwrap(), &state)
     }
 

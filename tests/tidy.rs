@@ -236,7 +236,8 @@ fn files_are_small_and_say_what_they_are_for() {
 fn every_guest_has_a_test() {
     let all = sources();
     let sandbox = |source: &&Source| {
-        source.path == "tests/sandbox.rs" || source.path.starts_with("tests/sandbox/")
+        let others = ["tests/sandbox.rs", "tests/approval.rs"];
+        others.contains(&source.path.as_str()) || source.path.starts_with("tests/sandbox/")
     };
     let tests: String = all.iter().filter(sandbox).map(Source::code).collect();
     let parts = ["attack", "prelude"];
@@ -249,10 +250,16 @@ fn every_guest_has_a_test() {
         if path.extension().is_some_and(|extension| extension == "wat") && !parts.contains(&name) {
             assert!(
                 tests.contains(&format!("async fn {name}()")),
-                "{name}.wat has no test of its name below tests/sandbox"
+                "{name}.wat has no test of its name in tests/sandbox or tests/approval.rs"
             );
         }
     }
+}
+
+/// A test that cannot run is ignored, with `needs`: one that only says that it is skipped has passed.
+#[test]
+fn no_test_skips_itself() {
+    absent("tests", &["tests/tidy.rs"], &["skipped: "]);
 }
 
 #[test]
@@ -274,4 +281,30 @@ fn each_dependency_says_what_it_is_for() {
         );
         explained = comment;
     }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = root();
+    let mut links = 0;
+    for directory in [root.clone(), root.join("docs")] {
+        for entry in std::fs::read_dir(&directory).unwrap().flatten() {
+            let page = entry.path();
+            if page.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&page).unwrap();
+            for link in text.split("](").skip(1) {
+                let target = link.split(')').next().unwrap();
+                let file = target.split('#').next().unwrap();
+                if file.is_empty() || file.contains("://") {
+                    continue;
+                }
+                links += 1;
+                let exists = directory.join(file).exists();
+                assert!(exists, "{}: there is no {file}", page.display());
+            }
+        }
+    }
+    assert!(links > 30);
 }

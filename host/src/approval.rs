@@ -1,8 +1,12 @@
 //! The approval hook: a command or a URL of the operator that is asked before a tool runs that may destroy something.
 //!
-//! Off by default. Asked is about every call of a tool that promises neither `read-only` nor `non-destructive`. The hook gets one
-//! JSON object: `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. It fails closed: a hook that is broken, slow or
-//! not there refuses.
+//! Off by default. The hook is asked before every call of a tool that promises neither `read-only` nor `non-destructive`; a
+//! call of any other tool can then neither start nor signal processes nor write files of the workspace. It is asked as well before
+//! the agent API starts a process or changes a file.
+//!
+//! The hook gets one JSON object: `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. For the agent API, `plugin` is
+//! `agent-api`, and `chat` and `call` are null where the client names none. The hook fails closed: one that is broken, slow or not
+//! there refuses.
 //!
 //! - A *command* reads the object from standard input. Exit code 0 approves, 1 refuses with the reason on standard output,
 //!   anything else is a failure. It runs in `/`, in a process group of its own, with nothing of the host's environment.
@@ -17,9 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::audit::Trail;
 use crate::tool::Hints;
+use crate::trusted::UntrustedError;
 use command::Program;
 pub use url::{Header, Url};
 
@@ -55,6 +62,9 @@ pub enum ApprovalError {
         "the program {0:?} of the approval hook is neither an absolute path nor a name to be looked up"
     )]
     Program(String),
+    /// Others can change a file that decides.
+    #[error("the approval hook cannot be used: {0}")]
+    Untrusted(#[from] UntrustedError),
     /// The URL cannot be asked.
     #[error("the URL {url:?} of the approval hook cannot be asked: {problem}")]
     Url {
@@ -71,8 +81,9 @@ pub enum ApprovalError {
 /// What the hook is told of a call.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Question<'a> {
-    pub(crate) chat: &'a str,
-    pub(crate) call: &'a str,
+    pub(crate) chat: Option<&'a str>,
+    pub(crate) call: Option<&'a str>,
+    /// For the agent API, which needs no plugin, its own name.
     pub(crate) plugin: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) hints: Hints,
@@ -117,13 +128,48 @@ impl Approval {
         }
     }
 
-    /// Returns whether somebody is asked before a tool with these promises runs.
-    pub(crate) fn is_needed(&self, hints: Hints) -> bool {
-        self.hook.is_some() && !hints.read_only && !hints.non_destructive
+    /// Returns whether there is a hook.
+    pub fn is_configured(&self) -> bool {
+        self.hook.is_some()
     }
 
-    /// Asks about a call. Dropping what this returns ends the hook's process.
-    pub(crate) async fn ask(&self, question: &Question<'_>) -> Answer {
+    /// Returns whether a command of a tool can trace the hook, and so answer in its place: it is a program of the same user.
+    pub fn can_be_traced(&self) -> bool {
+        let hook = self.hook.as_ref();
+        hook.is_some_and(
+            |hook| matches!(&hook.asked, Asked::Program(program) if program.can_be_traced()),
+        )
+    }
+
+    /// Returns whether the hook is asked before a tool with these promises runs.
+    pub(crate) fn is_needed(&self, hints: Hints) -> bool {
+        self.is_configured() && !hints.read_only && !hints.non_destructive
+    }
+
+    /// Asks the hook, and records question and answer. Dropping the future ends the hook's process.
+    pub(crate) async fn ask(&self, trail: &Trail, question: &Question<'_>) -> Answer {
+        let tool = question.tool;
+        trail.event("approval_asked", json!({ "tool": tool }));
+        let answer = self.answer(question).await;
+        trail.metrics.approval(&trail.plugin, answer.name());
+        match &answer {
+            Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
+            Answer::Refused(reason) => refused(trail, tool, reason),
+            Answer::Failed(problem) => {
+                let plugin = &*trail.plugin;
+                tracing::warn!(
+                    plugin,
+                    tool,
+                    problem,
+                    "the approval hook failed, so a call was refused"
+                );
+                refused(trail, tool, problem);
+            }
+        }
+        answer
+    }
+
+    async fn answer(&self, question: &Question<'_>) -> Answer {
         let Some(hook) = &self.hook else {
             return Answer::Granted;
         };
@@ -146,6 +192,14 @@ impl Approval {
             }
         }
     }
+}
+
+/// Records that a call was refused.
+pub(crate) fn refused(trail: &Trail, tool: &str, reason: &str) {
+    trail.event(
+        "approval_refused",
+        json!({ "tool": tool, "reason": reason }),
+    );
 }
 
 impl Answer {

@@ -1,10 +1,13 @@
 //! Calls: their arguments, their outcome, and the ledger that runs each of them once.
 
+mod actor;
 mod arguments;
 mod journal;
 mod ledger;
 mod outcome;
 
+pub use actor::Actor;
+pub(crate) use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use journal::{Durability, UnknownDurability};
 pub(crate) use ledger::Listener;
@@ -29,13 +32,18 @@ pub struct Request {
     pub arguments: Arguments,
     /// What the caller says about itself, such as `locale` or `client`.
     pub attributes: BTreeMap<String, String>,
+    /// The actor that asks.
+    pub actor: Actor,
     /// The longest that one wait of the guest may take, for callers that give up by themselves; `None`: as long as the
     /// host allows.
     pub max_wait: Option<Duration>,
+    /// For a caller without a chat that lasts: how the chats begin whose processes the call may open by id, besides those of
+    /// its own chat. Ids of processes cannot be guessed.
+    pub reach: Option<String>,
 }
 
 impl Request {
-    /// Makes a request without attributes.
+    /// Makes a request without attributes, by [`Actor::default`].
     pub fn new(chat: ChatId, id: CallId, tool: impl Into<String>, arguments: Arguments) -> Self {
         Self {
             chat,
@@ -43,7 +51,9 @@ impl Request {
             tool: tool.into(),
             arguments,
             attributes: BTreeMap::new(),
+            actor: Actor::default(),
             max_wait: None,
+            reach: None,
         }
     }
 

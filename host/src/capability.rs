@@ -13,18 +13,17 @@ mod processes;
 mod progress;
 mod settings;
 mod sockets;
+mod started;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi_http::WasiHttpView;
 
@@ -39,6 +38,7 @@ pub(crate) use allowance::Allowance;
 pub(crate) use http::Http;
 pub(crate) use log::LineLog;
 pub(crate) use progress::Progress;
+pub(crate) use started::{Started, StartedProcess};
 
 /// What an operator lets a plugin import. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,6 +148,19 @@ impl Scope {
         })
     }
 
+    /// Refuses and records what only an approved call may do.
+    fn check_approved(&self, call: &Call, capability: &'static str) -> Result<(), String> {
+        if !call.unapproved {
+            return Ok(());
+        }
+        self.denied(capability, "a change by a tool that promises none".into());
+        Err(
+            "the tool promises to be read-only or non-destructive, so the call was not approved: it may neither start \
+             nor signal processes nor write files"
+                .into(),
+        )
+    }
+
     /// Records what the plugin was not granted.
     fn denied(&self, capability: &'static str, what: String) {
         self.trail.record(&Use::Denied { capability, what });
@@ -163,100 +176,21 @@ pub(crate) struct Call {
     pub(crate) deadline: Instant,
     /// The longest that one wait may take, if the operator bounds it.
     pub(crate) max_wait: Option<Duration>,
+    /// Whether the approval hook was not asked, because the tool promises to destroy nothing.
+    pub(crate) unapproved: bool,
     pub(crate) cancelled: CancellationToken,
     pub(crate) started: Started,
     pub(crate) progress: Progress,
 }
 
 impl Call {
-    /// Returns whether the call is cancelled, for a guest that hears of it by that.
+    /// Returns whether the call is cancelled, for a guest that hears of it by that. Its processes are being ended then.
     fn tell_cancelled(&self) -> bool {
         let cancelled = self.cancelled.is_cancelled();
         if cancelled {
-            self.started.heard.store(true, Ordering::Relaxed);
+            self.started.tell_cancelled();
         }
         cancelled
-    }
-}
-
-/// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Started {
-    processes: Arc<Mutex<Processes>>,
-    starting: TaskTracker,
-    /// How many starts were asked for.
-    asked: Arc<AtomicU64>,
-    /// Whether the guest was told that the call is cancelled.
-    heard: Arc<AtomicBool>,
-    /// Whether the workspace does not know what came of something.
-    uncertain: Arc<AtomicBool>,
-}
-
-#[derive(Debug, Default)]
-struct Processes {
-    known: Vec<StartedProcess>,
-    /// Whether the call has ended without a reply, so that nobody hears of another one.
-    abandoned: bool,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct StartedProcess {
-    pub(crate) id: String,
-    pub(crate) background: bool,
-}
-
-impl Started {
-    /// Counts a start, and returns its place in the order of those of the call, from 0 on.
-    fn next(&self) -> u64 {
-        self.asked.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Returns whether the guest was told that the call is cancelled.
-    pub(crate) fn heard_of_cancellation(&self) -> bool {
-        self.heard.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether the workspace does not know what came of something that the guest asked for.
-    pub(crate) fn is_uncertain(&self) -> bool {
-        self.uncertain.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the workspace does not know what came of something.
-    fn note_uncertain(&self) {
-        self.uncertain.store(true, Ordering::Relaxed);
-    }
-
-    fn processes(&self) -> MutexGuard<'_, Processes> {
-        self.processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a process, and returns whether somebody will hear of it. If not, it must be ended.
-    fn push(&self, process: StartedProcess) -> bool {
-        let mut processes = self.processes();
-        if !processes.abandoned {
-            processes.known.push(process);
-        }
-        !processes.abandoned
-    }
-
-    /// Waits until every start under way is known, and returns all of them in order.
-    ///
-    /// A start can hang for as long as a file system does. The call is not held up for longer than a few seconds: what is
-    /// started later, for a call that did not reply, is ended at once.
-    pub(crate) async fn all(&self, replied: bool) -> Vec<StartedProcess> {
-        const PATIENCE: Duration = Duration::from_secs(5);
-        self.starting.close();
-        if tokio::time::timeout(PATIENCE, self.starting.wait())
-            .await
-            .is_err()
-        {
-            tracing::warn!("a process is still being started while its call ends");
-        }
-        let mut processes = self.processes();
-        processes.abandoned = !replied;
-        processes.known.clone()
     }
 }
 

@@ -2,20 +2,26 @@
 
 mod agent;
 mod call;
+mod config;
 mod configuration;
 mod doctor;
+mod errors;
 mod files;
 mod list;
 mod listening;
 mod logging;
 mod mcp;
+mod notify;
 mod oversight;
 mod plugin;
 mod plugins;
 mod processes;
 mod remote;
+mod retention;
 mod serve;
+mod signals;
 mod stderr;
+mod time;
 mod token;
 mod tools;
 
@@ -30,7 +36,7 @@ use crate::config::Config;
 use crate::files::Temporaries;
 use crate::host::{Builder, Host, PluginSet, StartError};
 use crate::plugin::{COMPILER, Compiler, run_compiler};
-use crate::process::{Records, SPAWNER, run_spawner};
+use crate::process::{Records, SPAWNER, own_limits, run_spawner};
 use crate::state_dir::StateDir;
 use processes::Prepared;
 
@@ -51,7 +57,8 @@ struct Arguments {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of all commands")]
 struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
@@ -91,8 +98,9 @@ enum Command {
     /// Call a tool and print its reply
     ///
     /// Without --server, the tool runs in this process, and what it started is ended when the reply is there.
-    /// Exit codes: 0 for a reply, 1 if the tool replied with an error or the call was cancelled, 2 for bad usage or a failed
-    /// set-up.
+    /// With --server, Ctrl-C cancels the call, and a second one leaves it to the server.
+    /// Exit codes: 0 for a reply, 1 if the tool replied with an error or with "success": false, or if the call was cancelled, 2
+    /// for bad usage or a failed set-up.
     Call(call::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),
@@ -112,6 +120,8 @@ enum Command {
     Doctor(doctor::Options),
     /// Look at plugins before a host runs them
     Plugin(plugin::Options),
+    /// Look at a configuration before a host uses it
+    Config(config::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token is printed to standard output, and to standard error the section of toolhost.toml that makes it known, which has
@@ -133,33 +143,53 @@ const SETUP_FAILED: u8 = 2;
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     match (arguments.next(), arguments.next(), arguments.next()) {
-        (Some(first), None, None) if first == SPAWNER => run_spawner(),
-        (Some(first), Some(allocation), None) if first == COMPILER => run_compiler(&allocation),
+        (Some(first), None, None) if first == SPAWNER => {
+            named(c"toolhost-spawn");
+            run_spawner()
+        }
+        (Some(first), Some(allocation), None) if first == COMPILER => {
+            named(c"toolhost-compil");
+            run_compiler(&allocation)
+        }
         _ => {}
     }
     // Before there is anything to clean up: this ends the program if the arguments are not what it takes.
-    let arguments = configuration::arguments(std::env::args_os().collect());
+    let given: Vec<_> = std::env::args_os().collect();
+    logging::expect(&given);
+    let arguments = configuration::arguments(given);
     if let Err(error) = stderr::start() {
-        _ = writeln!(io::stderr(), "toolhost: cannot start threads: {error}");
+        let line = logging::failure(format_args!("cannot start threads: {error}"));
+        _ = io::stderr().write_all(line.as_bytes());
         return ExitCode::from(SETUP_FAILED);
     }
     let code = arguments.and_then(run).unwrap_or_else(|error| {
-        stderr::line(format_args!("toolhost: {error:#}"));
+        stderr::failure(errors::told(&error));
         ExitCode::from(SETUP_FAILED)
     });
     stderr::finish();
     code
 }
 
+/// Gives this process its name in lists of processes, which is that of a link otherwise.
+fn named(name: &std::ffi::CStr) {
+    _ = nix::sys::prctl::set_name(name);
+}
+
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let spans = logging::start(&arguments.common.log, arguments.common.log_format)?;
+    signals::look();
+    let filter = match &arguments.command {
+        // This command prints its findings instead of logging them.
+        Command::Config(_) => "off",
+        _ => &arguments.common.log,
+    };
+    let spans = logging::start(filter, arguments.common.log_format)?;
     // Commands run as the same user. They must not read this process's memory, where tokens and secrets are.
     nix::sys::prctl::set_dumpable(false).context("cannot protect the memory of this process")?;
     // A spawner has to be forked before there are threads.
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
         Command::Call(options) => options.processes.prepare(),
-        Command::Tools(_) | Command::Token(_) => Prepared::default(),
+        Command::Tools(_) | Command::Token(_) | Command::Config(_) => Prepared::default(),
         Command::Serve(options) => options.processes.prepare(),
         Command::Mcp(options) => options.processes.prepare(),
         Command::Agent(options) => options.processes.prepare(),
@@ -173,6 +203,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start threads")?;
     let code = runtime.block_on(async {
+        if let Err(error) = own_limits::guard() {
+            tracing::warn!(%error, "this process ends if a command lowers its limits of file sizes or CPU time");
+        }
         match arguments.command {
             Command::Call(options) => call::run(&arguments.common, options, prepared).await,
             Command::Tools(options) => tools::run(&arguments.common, &options).await,
@@ -181,6 +214,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Agent(options) => agent::run(&arguments.common, options, prepared).await,
             Command::Doctor(options) => doctor::run(&arguments.common, options, prepared).await,
             Command::Plugin(options) => plugin::run(&arguments.common, options, prepared).await,
+            Command::Config(options) => config::run(&arguments.common, options).await,
             Command::Token(options) => token::run(&options),
         }
     });
@@ -209,7 +243,9 @@ impl Common {
     /// Returns the directory in which commands run.
     fn workspace(&self) -> anyhow::Result<PathBuf> {
         match &self.workspace {
-            Some(workspace) => Ok(workspace.clone()),
+            Some(workspace) => std::path::absolute(workspace).with_context(|| {
+                format!("{} cannot be used as the workspace", workspace.display())
+            }),
             None => std::env::current_dir()
                 .context("the current directory cannot be used as the workspace"),
         }
@@ -237,9 +273,7 @@ impl Common {
                 Ok(Records::KeptIfSpace(state, std::env::temp_dir()))
             }
             Ok(state) => Ok(Records::Kept(state)),
-            Err(error) if self.state_dir.is_none() => {
-                Ok(temporary(format!("{:#}", anyhow::Error::from(error))))
-            }
+            Err(error) if self.state_dir.is_none() => Ok(temporary(errors::told(&error.into()))),
             Err(error) => Err(error.into()),
         }
     }
@@ -280,7 +314,7 @@ impl Common {
         };
         match builder()?.state_dir(path).start().await {
             Err(error) if self.state_dir.is_none() && is_about_state(&error) => {
-                let error = format!("{:#}", anyhow::Error::from(error));
+                let error = errors::told(&error.into());
                 tracing::warn!(error, "no code cache: code is compiled each time");
                 Ok(builder()?.start().await?)
             }

@@ -26,31 +26,39 @@
 //! enabled = false
 //! ```
 //!
-//! What is not known is an error, with its line. Secrets are in files or variables, never here.
+//! Unknown keys are errors. All mistakes are found at once, each with its line. Secrets are in files or variables,
+//! never here.
 
 mod follow;
 mod grants;
 mod limits;
 mod plugins;
+mod problems;
+mod scope;
+mod section;
 mod tokens;
 mod values;
 mod watch;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toml::de::{DeTable, ValueDeserializer};
 
 use crate::host::PluginSet;
-use plugins::Tables;
+use crate::trusted::{self, UntrustedError, check_directory};
+use plugins::Plugins;
+use problems::{Lines, Listed, Places, below};
+use section::Section;
 
 pub use follow::Follower;
 pub use plugins::name_of;
+pub use problems::{Place, Problem, meant, unknown};
+pub use scope::{Scope, UnknownScope};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::{WatchError, Watcher};
-
-/// The largest configuration file, and the largest file with a secret, in bytes.
-const MAX_FILE: u64 = 1 << 20;
 
 /// A configuration: what a file says, and what was added to it.
 #[derive(Clone, Debug)]
@@ -62,11 +70,15 @@ pub struct Config {
     /// Components that were named elsewhere, by the names of their plugins.
     added: BTreeMap<String, PathBuf>,
     plugin_dir: Option<PathBuf>,
-    plugins: Tables,
-    /// Not read further than this: see [`tokens`].
-    tokens: Option<toml::Value>,
+    plugins: Plugins,
+    tokens: Vec<NamedToken>,
     settings: toml::Table,
+    places: Places,
+    check: CheckSettings,
 }
+
+/// Returns what is wrong with the settings of a configuration: the paths of their keys, and what is wrong with each.
+pub type CheckSettings = fn(&Config) -> Vec<(String, String)>;
 
 /// Why a configuration cannot be used. The texts name the file, and the line or the key.
 #[derive(Debug, thiserror::Error)]
@@ -79,31 +91,17 @@ pub enum ConfigError {
         /// Why not.
         source: std::io::Error,
     },
+    /// Others can change it.
+    #[error("the configuration cannot be used: {0}")]
+    Untrusted(UntrustedError),
     /// It is not what a configuration may be.
-    #[error("the configuration {path}is not valid: {text}", path = shown(path))]
+    #[error("the configuration {path}is not valid{}", Listed(.problems), path = shown(path))]
     Invalid {
         /// The file; empty if there is none.
         path: PathBuf,
-        /// Where, and what is wrong.
-        text: String,
+        /// All that is wrong; at least one.
+        problems: Vec<Problem>,
     },
-}
-
-/// Returns what is wrong and where. The line itself stays out of logs: somebody may have written a secret there.
-fn place(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message();
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
-        return message.to_owned();
-    };
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    format!("line {line}, column {column}: {message}")
 }
 
 /// A configuration without a file has no name.
@@ -118,45 +116,95 @@ fn shown(path: &Path) -> String {
 /// Components in a directory, by the names of their plugins.
 type Components = Vec<(String, PathBuf)>;
 
-/// What is ours in the file. All else is for the command line.
-#[derive(Debug, Deserialize)]
-struct File {
-    plugin_dir: Option<PathBuf>,
-    #[serde(default)]
-    plugins: Tables,
-    tokens: Option<toml::Value>,
-    #[serde(flatten)]
-    settings: toml::Table,
-}
+/// A plugin that cannot be used: its name, the key that is wrong or `""`, and what is wrong.
+type Unusable = (String, String, String);
 
 impl Config {
-    /// Reads a file.
+    /// Reads a file without a check of its settings.
     ///
     /// # Errors
     ///
     /// See [`ConfigError`].
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = values::read(path).map_err(|source| ConfigError::Unreadable {
+        Self::read_with(path, |_| Vec::new())
+    }
+
+    /// Reads a file, and has its settings checked by the program that they are for.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConfigError`].
+    pub fn read_with(path: &Path, check: CheckSettings) -> Result<Self, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable {
             path: path.into(),
             source,
-        })?;
-        let invalid = |text: String| ConfigError::Invalid {
-            path: path.into(),
-            text,
         };
-        let file: File = toml::from_str(&text).map_err(|error| invalid(place(&text, &error)))?;
+        let text = trusted::read(path).map_err(|error| match error {
+            UntrustedError::Unreadable { error, .. } => unreadable(error),
+            other => ConfigError::Untrusted(other),
+        })?;
         // As an absolute path, so that what it names is found wherever this program goes.
-        let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;
-        let base = path.parent().unwrap_or_else(|| Path::new("/"));
-        Ok(Self {
-            base: base.to_owned(),
+        let absolute = std::path::absolute(path).map_err(unreadable)?;
+        Self::parse(&text, absolute, check).map_err(|problems| ConfigError::Invalid {
+            path: path.into(),
+            problems,
+        })
+    }
+
+    fn parse(text: &str, path: PathBuf, check: CheckSettings) -> Result<Self, Vec<Problem>> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            // Further mistakes may be consequences of a mistake of syntax.
+            let lines = Lines::of(text);
+            let problem = |error: toml::de::Error| Problem {
+                place: error.span().map(|span| lines.place(span.start)),
+                key: String::new(),
+                // The line itself stays out of logs: it may contain a secret.
+                text: error.message().to_owned(),
+            };
+            return Err(errors.into_iter().map(problem).collect());
+        }
+        let table = table.into_inner();
+        let places = Places::of(text, &table);
+        let found = RefCell::default();
+        let base = path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
+        let mut section = Section::new("", table, &found);
+        let mut config = Self {
+            plugin_dir: section.text("plugin_dir").map(PathBuf::from),
+            plugins: section
+                .section_of("plugins", plugins::WRITTEN)
+                .map(|section| plugins::read(section, &base))
+                .unwrap_or_default(),
+            tokens: section
+                .section_of("tokens", tokens::WRITTEN)
+                .map(|section| tokens::read(section, &base))
+                .unwrap_or_default(),
+            settings: toml::Table::new(),
             path: Some(path),
             added: BTreeMap::new(),
-            plugin_dir: file.plugin_dir,
-            plugins: file.plugins,
-            tokens: file.tokens,
-            settings: file.settings,
-        })
+            base,
+            places,
+            check,
+        };
+        for (key, value) in section.rest() {
+            match toml::Value::deserialize(ValueDeserializer::from(value)) {
+                Ok(value) => _ = config.settings.insert(key, value),
+                Err(error) => section.wrong(&key, error.message()),
+            }
+        }
+        let places = &config.places;
+        let found = found.into_inner().into_iter().map(|found| Problem {
+            key: found.shown,
+            ..places.problem(found.key, found.text)
+        });
+        let settings = check(&config).into_iter();
+        let settings = settings.map(|(key, text)| places.problem(key, text));
+        let problems: Vec<_> = found.chain(settings).collect();
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Reads the same file again, and adds what was added.
@@ -166,7 +214,7 @@ impl Config {
     /// See [`ConfigError`].
     pub fn again(&self) -> Result<Self, ConfigError> {
         let read = match &self.path {
-            Some(path) => Self::read(path)?,
+            Some(path) => Self::read_with(path, self.check)?,
             None => Self::without_file(self.base.clone()),
         };
         Ok(Self {
@@ -182,9 +230,24 @@ impl Config {
             base,
             added: BTreeMap::new(),
             plugin_dir: None,
-            plugins: Tables::new(),
-            tokens: None,
+            plugins: Plugins::new(),
+            tokens: Vec::new(),
             settings: toml::Table::new(),
+            places: Places::default(),
+            check: |_| Vec::new(),
+        }
+    }
+
+    /// Says what is wrong with a key of the file, which is named by its path: `tokens.a.tools`.
+    pub fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
+        self.places.problem(key, text)
+    }
+
+    /// Makes an error of all that is wrong.
+    pub fn invalid(&self, problems: Vec<Problem>) -> ConfigError {
+        ConfigError::Invalid {
+            path: self.path.clone().unwrap_or_default(),
+            problems,
         }
     }
 
@@ -195,9 +258,36 @@ impl Config {
         self
     }
 
+    /// Returns the path of the file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// Returns what the file says besides plugins and tokens: defaults for the flags of the command line.
     pub fn settings(&self) -> &toml::Table {
         &self.settings
+    }
+
+    /// Returns the tools of tokens that are none of these, which are all that are offered.
+    pub fn unknown_tools(&self, offered: &[&str]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for token in &self.tokens {
+            let key = format!("tokens.{}.tools", token.name);
+            for tool in token.tools.iter().flatten() {
+                if offered.contains(&tool.as_str()) {
+                    continue;
+                }
+                let ending = format!("__{tool}");
+                let full = offered.iter().filter(|name| name.ends_with(&ending));
+                let full: Vec<_> = full.map(|name| format!("{name:?}")).collect();
+                let text = match full.join(" or ") {
+                    full if full.is_empty() => unknown(tool, "tool", offered),
+                    full => format!("several plugins offer a tool of this name: write {full}"),
+                };
+                problems.push(self.problem(&key, format!("{tool:?}: {text}")));
+            }
+        }
+        problems
     }
 
     /// Returns a path of the configuration as an absolute one.
@@ -206,60 +296,89 @@ impl Config {
     }
 
     /// Returns the tokens that the file names.
-    ///
-    /// # Errors
-    ///
-    /// If one of them is not what a token may be. The text names the token and the key, and repeats no value.
-    pub fn tokens(&self) -> Result<Vec<NamedToken>, ConfigError> {
-        let invalid = |text: String| ConfigError::Invalid {
-            path: self.path.clone().unwrap_or_default(),
-            text,
-        };
-        tokens::read(self.tokens.as_ref(), self).map_err(invalid)
+    pub fn tokens(&self) -> &[NamedToken] {
+        &self.tokens
     }
 
     /// Returns every path that the tokens depend on, which is what to watch.
     pub fn token_files(&self) -> Vec<PathBuf> {
-        let files = tokens::files(self.tokens.as_ref());
-        let files = files.map(|path| self.resolve(path));
+        let files = self.tokens.iter().filter_map(|token| match &token.source {
+            TokenSource::File(path) => Some(path.clone()),
+            TokenSource::Sha256(_) => None,
+        });
         self.path.iter().cloned().chain(files).collect()
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
-    /// anew each time. What makes no sense for one plugin is in [`PluginSet::broken`].
+    /// anew each time. What cannot be looked up for one plugin is in [`PluginSet::broken`].
     ///
     /// # Errors
     ///
     /// If the directory of plugins cannot be read.
     pub fn plugins(&self) -> Result<PluginSet, ConfigError> {
-        let invalid = |text: String| ConfigError::Invalid {
-            path: self.path.clone().unwrap_or_default(),
-            text,
-        };
-        let mut set = PluginSet::default();
-        let (found, twice) = self.in_directory().map_err(invalid)?;
-        for (name, problem) in twice {
-            set.broken.insert(name, problem);
+        let (set, problems) = self.look_up()?;
+        let mut broken: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, key, text) in problems {
+            let text = match key.as_str() {
+                "" => text,
+                key => format!("{key}: {text}"),
+            };
+            broken.entry(name).or_default().push(text);
         }
-        let mut tables = self.plugins.clone();
+        let broken = broken.into_iter();
+        Ok(PluginSet {
+            broken: broken
+                .map(|(name, texts)| (name, texts.join("; ")))
+                .collect(),
+            ..set
+        })
+    }
+
+    /// Returns what the plugins need that is not there now.
+    pub fn missing(&self) -> Vec<Problem> {
+        let problems = match self.look_up() {
+            Ok((_, problems)) => problems,
+            Err(ConfigError::Invalid { problems, .. }) => return problems,
+            Err(error) => return vec![self.problem("", error.to_string())],
+        };
+        let problem = |(name, key, text): (String, String, String)| {
+            let path = below("plugins", &name);
+            let path = match key.as_str() {
+                "" => path,
+                key => below(&path, key),
+            };
+            self.problem(path, text)
+        };
+        problems.into_iter().map(problem).collect()
+    }
+
+    /// Returns the plugins that can be looked up, and for those that cannot their names, keys, and what is wrong.
+    fn look_up(&self) -> Result<(PluginSet, Vec<Unusable>), ConfigError> {
+        let mut set = PluginSet::default();
+        let (found, mut problems) = self
+            .in_directory()
+            .map_err(|problem| self.invalid(vec![self.problem("plugin_dir", problem)]))?;
+        let mut all = self.plugins.clone();
         for (name, path) in found {
-            let table = tables.entry(name).or_default();
-            table.component.get_or_insert(path);
+            let plugin = all.entry(name).or_default();
+            plugin.component.get_or_insert(path);
         }
         for (name, path) in &self.added {
-            let table = tables.entry(name.clone()).or_default();
-            table.component = Some(path.clone());
+            let plugin = all.entry(name.clone()).or_default();
+            plugin.component = Some(path.clone());
         }
-        for (name, table) in tables {
-            // One that makes no sense, or whose secret is not there now, keeps nobody else from working.
-            if let Err(problem) = table.add_to(&mut set, &name, self) {
-                set.broken.insert(name, problem);
+        for (name, plugin) in all {
+            // A plugin without its secret fails alone; the others load.
+            if let Err(missing) = plugin.add_to(&mut set, &name, self) {
+                let missing = missing.into_iter();
+                problems.extend(missing.map(|(key, text)| (name.clone(), key, text)));
             }
         }
-        let broken = &set.broken;
-        set.sources
-            .retain(|source| !broken.contains_key(&source.options.name));
-        Ok(set)
+        set.sources.retain(|source| {
+            let name = &source.options.name;
+            !problems.iter().any(|(broken, ..)| broken == name)
+        });
+        Ok((set, problems))
     }
 
     /// Returns every path that the plugins depend on, which is what to watch.
@@ -277,7 +396,7 @@ impl Config {
     }
 
     /// Returns the components in the directory of plugins, by their names, and what is wrong with some.
-    fn in_directory(&self) -> Result<(Components, Vec<(String, String)>), String> {
+    fn in_directory(&self) -> Result<(Components, Vec<Unusable>), String> {
         let Some(directory) = self.plugin_dir.as_deref().map(|path| self.resolve(path)) else {
             return Ok(Default::default());
         };
@@ -287,6 +406,8 @@ impl Config {
                 directory.display()
             )
         };
+        check_directory(&directory)
+            .map_err(|error| format!("the plugin_dir cannot be used: {error}"))?;
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&directory).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
@@ -305,7 +426,7 @@ impl Config {
             .map(|[first, second]| {
                 let (one, other) = (first.1.display(), second.1.display());
                 let problem = format!("{one} and {other} are both named like it: rename one");
-                (first.0.clone(), problem)
+                (first.0.clone(), String::new(), problem)
             })
             .collect();
         Ok((found, twice))

@@ -212,6 +212,11 @@ impl Events {
         Ok(Listener::new(self.clone(), chat.clone(), position, true))
     }
 
+    /// Returns how much is kept, and for whom.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits
+    }
+
     /// Ends all listening, once the listeners have heard what there is. Nothing is published after this.
     pub fn close(&self) {
         self.change(Hub::close);

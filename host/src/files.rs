@@ -7,6 +7,7 @@
 
 mod directory;
 mod error;
+mod hidden;
 mod journal;
 mod metadata;
 mod place;

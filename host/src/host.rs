@@ -5,8 +5,10 @@ mod health;
 mod interrupted;
 mod observe;
 mod plugins;
+mod sight;
 mod table;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::approval::Approval;
 use crate::audit::Audit;
-use crate::call::{self, Admitted, Cancelled, Ledger, Outcome, Refused, Request, Standing};
+use crate::call::{self, Actor, Admitted, Cancelled, Ledger, Outcome, Refused, Request, Standing};
 use crate::capability::FilesGrant;
 use crate::events::{Event, Events};
 use crate::files::Pool;
@@ -133,8 +135,13 @@ impl Host {
     /// # Errors
     ///
     /// If there is none of this name, or it does not load.
-    pub async fn enable_plugin(&self, name: &str, on: bool) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.enable(name, on).await
+    pub async fn enable_plugin(
+        &self,
+        name: &str,
+        on: bool,
+        actor: &Actor,
+    ) -> Result<PluginInfo, PluginError> {
+        self.inner.plugins.enable(name, on, actor).await
     }
 
     /// Loads a plugin again, whether or not it has changed, and ends its quarantine.
@@ -142,8 +149,12 @@ impl Host {
     /// # Errors
     ///
     /// If there is none of this name, or it does not load: then its former version stays.
-    pub async fn reload_plugin(&self, name: &str) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.reload(name).await
+    pub async fn reload_plugin(
+        &self,
+        name: &str,
+        actor: &Actor,
+    ) -> Result<PluginInfo, PluginError> {
+        self.inner.plugins.reload(name, actor).await
     }
 
     /// Returns the directory in which commands run.
@@ -154,6 +165,16 @@ impl Host {
     /// Returns the processes of all chats, for those who may see them.
     pub fn processes(&self) -> &Arc<Registry> {
         &self.inner.processes
+    }
+
+    /// Returns where events are recorded.
+    pub fn audit(&self) -> &Audit {
+        &self.inner.audit
+    }
+
+    /// Returns who approves calls.
+    pub fn approval(&self) -> &Approval {
+        &self.inner.approval
     }
 
     /// Returns what is counted of the plugins.
@@ -194,14 +215,43 @@ impl Host {
         called.inspect_err(|error| self.inner.metrics.call_refused(observe::reason(error)))
     }
 
-    /// Cancels a call: its guest is woken, and has 2 s to reply with what there is; the processes that it started in the
-    /// foreground are ended. Returns when it has ended. If no such call has arrived, it will not run when it does.
+    /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s with
+    /// SIGKILL; its guest has 2 s besides to reply with what there is. Returns when all of that has ended. If no such call has
+    /// arrived, it will not run when it does. The actor reaches calls of tools that it may use, and no others.
     ///
     /// # Errors
     ///
     /// [`Refused::Closed`] if the host ends meanwhile.
-    pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
-        self.inner.ledger.cancel(chat, id).await
+    pub async fn cancel(
+        &self,
+        chat: &ChatId,
+        id: &CallId,
+        actor: &Actor,
+    ) -> Result<Cancelled, Refused> {
+        let standing = self.standing(chat, id);
+        if matches!(standing, Some(Standing::Live { tool, .. }) if actor.may_use(&tool)) {
+            self.inner.audit.call_cancelled(actor, chat, id);
+        }
+        self.inner.ledger.cancel(chat, id, actor).await
+    }
+
+    /// Sends a signal to everything that a process started, and returns how the process stood.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such process for the actor, or the workspace cannot be reached.
+    pub async fn signal(
+        &self,
+        chat: &ChatId,
+        process: &str,
+        signal: process::Signal,
+        grace: Option<Duration>,
+        actor: &Actor,
+    ) -> Result<process::State, process::Error> {
+        let workspace = self.seen_by(actor, &self.inner.workspace);
+        let state = workspace.signal(chat, process, signal, grace).await?;
+        self.inner.audit.signalled(actor, chat, process, signal);
+        Ok(state)
     }
 
     /// Returns where a call stands; `None` if there is no such call in this chat.
@@ -241,7 +291,7 @@ impl Host {
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
         let request = Arc::clone(request);
         let context = Context {
-            workspace: Arc::clone(&route.workspace),
+            workspace: self.seen_by(&request.actor, &route.workspace),
             max_wait: shorter(inner.max_wait, request.max_wait),
             approval: inner.approval.clone(),
             cancelled,
@@ -295,24 +345,34 @@ impl Host {
         self.inner.calls.len()
     }
 
-    /// Cancels every call of a chat, ends every process of it, and returns those that were live. What has begun goes on to its
-    /// end, whether somebody waits for it or not.
+    /// Cancels every call of a chat, then ends every process of it, and returns those that were live. The work goes on
+    /// to its end if the caller drops the future. An actor that is bound to some tools ends only the calls and processes of these
+    /// tools.
     ///
     /// # Errors
     ///
     /// If the workspace cannot be reached.
-    pub async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, process::Error> {
-        let (inner, chat) = (Arc::clone(&self.inner), chat.clone());
+    pub async fn end_chat(
+        &self,
+        chat: &ChatId,
+        actor: &Actor,
+    ) -> Result<Vec<Info>, process::Error> {
+        let (inner, chat, actor) = (Arc::clone(&self.inner), chat.clone(), actor.clone());
+        let workspace = self.seen_by(&actor, &self.inner.workspace);
         let ending = tokio::spawn(async move {
-            let closing = inner.ledger.close(&chat);
-            // At the same time: a call replies sooner if what it waits for ends.
-            let calls = inner.ledger.cancel_all(&chat);
-            let (_, ended) = tokio::join!(calls, inner.workspace.end_chat(&chat));
-            let mut ended = ended?;
-            // What a call started while it was cancelled. Nothing calls any more.
-            ended.extend(inner.workspace.end_chat(&chat).await?);
+            let closing = actor.may_use_all().then(|| inner.ledger.close(&chat));
+            // Those of the foreground end with their calls, which reply with what these wrote, and count as well.
+            let live = workspace.list(&chat, true, usize::MAX).await;
+            let calls = inner.ledger.cancel_all(&chat, &actor).await;
+            let rest = workspace.end_chat(&chat).await?;
+            let (mut ended, _) = live?;
+            let known: HashSet<_> = ended.iter().map(|info| info.id.clone()).collect();
+            ended.extend(rest.into_iter().filter(|info| !known.contains(&info.id)));
             drop(closing);
-            inner.events.publish(&chat, Event::ChatEnded);
+            inner.audit.chat_ended(&actor, &chat, &calls, &ended);
+            if actor.may_use_all() {
+                inner.events.publish(&chat, Event::ChatEnded);
+            }
             Ok(ended)
         });
         let ended = ending.await;

@@ -11,7 +11,7 @@ pub const MAX_CALL_ID: usize = 256;
 
 /// The conversation that a call belongs to, and the scope of its processes.
 ///
-/// `[A-Za-z0-9._:-]`, 1 to 128 bytes, and neither `.` nor `..`.
+/// `[A-Za-z0-9._:@-]`, 1 to 128 bytes, and neither `.` nor `..`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChatId(String);
 
@@ -26,7 +26,7 @@ pub struct CallId(String);
 pub enum InvalidId {
     /// The text is no valid chat id.
     #[error(
-        "a chat id is 1 to {MAX_CHAT_ID} characters of A-Z a-z 0-9 . _ : - and neither \".\" nor \"..\""
+        "a chat id is 1 to {MAX_CHAT_ID} characters of A-Z a-z 0-9 . _ : @ - and neither \".\" nor \"..\""
     )]
     Chat,
     /// The text is no valid call id.
@@ -71,7 +71,7 @@ impl FromStr for ChatId {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);
         if is_plain(text, MAX_CHAT_ID) && text.bytes().all(allowed) {
             Ok(Self(text.to_owned()))
         } else {
@@ -119,7 +119,14 @@ mod tests {
 
     #[test]
     fn accepts_the_ids_that_chat_servers_use() {
-        for id in ["support-42", "a", "0b0c:1.2_3", &"x".repeat(128)] {
+        for id in [
+            "support-42",
+            "a",
+            "0b0c:1.2_3",
+            "@ada:example.org",
+            "ada@example.org",
+            &"x".repeat(128),
+        ] {
             assert_eq!(id.parse::<ChatId>().unwrap().as_str(), id);
         }
         for id in [

@@ -51,6 +51,7 @@ pub mod server;
 pub mod state_dir;
 pub mod tool;
 pub mod trace;
+pub mod trusted;
 pub mod workspace;
 
 pub use call::{Arguments, Outcome, Request};

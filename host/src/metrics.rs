@@ -1,45 +1,17 @@
-//! Metrics for the operator, in the text format of OpenMetrics, which Prometheus reads.
+//! Metrics for the operator, in the text formats of Prometheus and OpenMetrics.
 //!
 //! Label values are names of plugins, limits, capabilities, and outcomes, which are few; nothing that a guest or a caller
 //! wrote is one.
 //!
-//! | name | type | labels | what |
-//! |---|---|---|---|
-//! | `toolhost_plugin_calls_total` | counter | `plugin`, `outcome` | calls that ended; `outcome` is `ok`, `error` (the tool replied with one), a kind of tool error, or `dropped` |
-//! | `toolhost_plugin_calls_running` | gauge | `plugin` | calls that have a place now |
-//! | `toolhost_plugin_call_duration_seconds` | histogram | `plugin` | wall-clock time of calls |
-//! | `toolhost_plugin_guest_time_seconds` | histogram | `plugin` | CPU time of calls |
-//! | `toolhost_plugin_memory_bytes` | histogram | `plugin` | the most linear memory of calls |
-//! | `toolhost_plugin_limits_hit_total` | counter | `plugin`, `limit` | limits that were reached, by [`LimitKind::name`] |
-//! | `toolhost_plugin_traps_total` | counter | `plugin` | guests that trapped |
-//! | `toolhost_plugin_denials_total` | counter | `plugin`, `capability` | uses of what was not granted |
-//! | `toolhost_plugin_processes_started_total` | counter | `plugin` | processes that calls started |
-//! | `toolhost_plugin_files_written_total` | counter | `plugin` | files that calls wrote |
-//! | `toolhost_plugin_log_left_out_bytes_total` | counter | `plugin` | log that exceeded its limit |
-//! | `toolhost_plugin_http_requests_total` | counter | `plugin` | HTTP requests that calls sent |
-//! | `toolhost_plugin_http_bytes_total` | counter | `plugin`, `direction` | bytes of them, `sent` and `received` |
-//! | `toolhost_plugin_compile_seconds` | histogram | `plugin` | wall-clock time of compilations |
-//! | `toolhost_plugin_state` | gauge | `plugin`, `state` | 1 for the state that the plugin is in, 0 for the others |
-//! | `toolhost_plugin_approvals_total` | counter | `plugin`, `answer` | calls that the approval hook was asked about: `granted`, `refused`, or `failed` |
-//! | `toolhost_audit_lines_total` | counter | | lines of the audit trail that were written |
-//! | `toolhost_audit_lines_lost_total` | counter | | lines that were not |
-//! | `toolhost_http_requests_total` | counter | `route`, `method`, `status` | requests that were answered; `route` is the pattern that matched, or `none`; `status` is `2xx` and its kin, or `left` if the client did not wait |
-//! | `toolhost_http_request_duration_seconds` | histogram | `route` | time until an answer began |
-//! | `toolhost_http_requests_in_flight` | gauge | | requests whose answer has not begun |
-//! | `toolhost_calls_total` | counter | `state` | calls that ran, by the state in which they ended |
-//! | `toolhost_calls_refused_total` | counter | `reason` | requests for calls that were not run, nor answered from what is kept |
-//! | `toolhost_call_duration_seconds` | histogram | | wall-clock time of calls |
-//! | `toolhost_call_queue_seconds` | histogram | | time that calls waited before they ran |
-//! | `toolhost_processes_ended_total` | counter | `cause` | shells that ended, by cause; `lost` if nobody knows |
-//! | `toolhost_build_info` | info | `version` | always 1 |
-//! | `toolhost_start_time_seconds` | gauge | | when the host was made, in seconds since 1970 |
-//!
-//! What is only looked at when somebody asks, without labels, is listed in `metrics/levels.rs`.
+//! docs/observability.md lists all of them; a test compares. Families without labels that are read only when a client asks are in
+//! `metrics/levels.rs`.
 
 mod calls;
+mod format;
 mod http;
 mod levels;
 mod limit;
+mod process;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,12 +23,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
+pub use format::Format;
 pub use levels::Levels;
 pub use limit::LimitKind;
 pub(crate) use limit::bytes;
-
-/// The media type of [`Metrics::text`].
-pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Where everything is counted. Clones share everything.
 #[derive(Clone, Debug, Default)]
@@ -157,6 +127,7 @@ struct Inner {
     approvals: Counters,
     audit_lines: Counter,
     audit_lost: Counter,
+    audit_left_out: Counters,
     http: http::Http,
     ended: calls::Calls,
     watched: levels::Watched,
@@ -170,8 +141,9 @@ fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metri
 
 impl Default for Inner {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("toolhost");
-        let r = &mut registry;
+        let mut registry = Registry::default();
+        process::register(&mut registry);
+        let r = registry.sub_registry_with_prefix("toolhost");
         let counter =
             |r: &mut Registry, name: &str, help: &str| add(r, name, help, Counters::default());
         let gauge =
@@ -244,6 +216,11 @@ impl Default for Inner {
                 "Lines of the audit trail that were not written",
                 Counter::default(),
             ),
+            audit_left_out: counter(
+                r,
+                "audit_lines_left_out",
+                "Lines of the audit trail that exceeded the share of their token",
+            ),
             http: http::Http::register(r),
             ended: calls::Calls::register(r),
             watched: levels::Watched::register(r),
@@ -261,12 +238,20 @@ fn plugin_and(name: &str, key: &'static str, value: &str) -> Labels {
 }
 
 impl Metrics {
-    /// Returns everything in the text format of OpenMetrics, whose media type is [`MEDIA_TYPE`].
+    /// Returns everything in the text format of OpenMetrics.
     pub fn text(&self) -> String {
+        self.text_in(Format::OpenMetrics)
+    }
+
+    /// Returns everything in a text format.
+    pub fn text_in(&self, format: Format) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
         _ = text::encode(&mut text, &self.inner.registry);
-        text
+        match format {
+            Format::OpenMetrics => text,
+            Format::Prometheus => format::prometheus(&text),
+        }
     }
 
     /// Counts a call from here until what this returns is dropped.
@@ -380,6 +365,12 @@ impl Metrics {
     /// Counts lines of the audit trail that were not written.
     pub(crate) fn audit_lost(&self, count: u64) {
         self.inner.audit_lost.inc_by(count);
+    }
+
+    /// Counts a line of the audit trail that exceeded the share of its token.
+    pub(crate) fn audit_left_out(&self, principal: &str) {
+        let labels = vec![("principal", principal.into())];
+        self.inner.audit_left_out.get_or_create(&labels).inc();
     }
 }
 

@@ -34,8 +34,8 @@ use health::Watched;
 use limits::Limits;
 
 pub use access::{
-    Access, ConfiguredError, InvalidToken, LocalAddress, Principal, PrivateFileError, Scope, Token,
-    Tokens, UnknownScope, configured, read_private,
+    Access, InvalidToken, LocalAddress, Principal, Scope, Token, Tokens, UnknownScope, configured,
+    token_changes,
 };
 pub use connections::serve;
 pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
@@ -53,7 +53,9 @@ const ENVELOPE: usize = 64 << 10;
 pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
     let surfaces = surfaces.into();
     let access = Arc::new(access);
-    let limited = from_fn_with_state(Limits::new(), limits::admit);
+    let host = surfaces.host.as_ref();
+    let events = host.map_or_else(Default::default, |host| host.events().limits());
+    let limited = from_fn_with_state(Limits::new(events.readers), limits::admit);
     let metrics = surfaces.metrics();
     // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
     let watched = Watched {
@@ -75,7 +77,12 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .merge(api);
     if surfaces.agent {
         let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
-        let agent = agent::router(surfaces.processes, surfaces.files, surfaces.grant);
+        let agent = agent::router(
+            surfaces.processes,
+            surfaces.files,
+            surfaces.grant,
+            surfaces.oversight,
+        );
         routes = routes.merge(agent.layer(limited).layer(token));
     }
     routes

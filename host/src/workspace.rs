@@ -3,6 +3,7 @@
 //! One trait, so that a plugin does not see whether its workspace is this machine or another one. This version has one
 //! implementation, [`Local`].
 
+mod bounded;
 mod local;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use crate::files::{self, Entry, Metadata, Work, Write};
 use crate::id::ChatId;
 use crate::process::{Chunk, Command, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
 
+pub(crate) use bounded::{Bounded, Sees};
 pub use local::Local;
 
 /// A place where commands run, and where files are. Every operation on processes is in the scope of one chat, and names a
@@ -33,8 +35,13 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         command: Command,
     ) -> BoxFuture<'a, Result<String, Error>>;
 
-    /// Returns whether the chat has a process of this id, as an error if not.
-    fn open<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+    /// Returns the chat of the process that has this id: this chat, or another one that begins with `reach`.
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>>;
 
     /// Returns what a list shows of a process.
     fn info<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
@@ -77,6 +84,11 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         signal: Signal,
         grace: Option<Duration>,
     ) -> BoxFuture<'a, Result<State, Error>>;
+
+    /// Ends a process: SIGTERM to everything that it started, and SIGKILL to what is left after the grace of the workspace.
+    /// Returns how it stands when nothing of it is left, or when it was given up because even SIGKILL does not end it: it
+    /// is live then. An implementation bounds the wait, and goes on if the returned future is dropped.
+    fn end<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>>;
 
     /// Returns at most `max` processes and how many there are.
     fn list<'a>(

@@ -139,6 +139,28 @@ async fn other_methods_and_paths_are_refused() {
     }
 }
 
+/// Each route that the page describes is there, with its method.
+#[tokio::test]
+async fn the_page_describes_what_there_is() {
+    let agent = Agent::new().await;
+    let id = agent.start("sleep 300").await;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agent-api.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let headings = page.lines().filter_map(|line| line.strip_prefix("### `"));
+    let routes = headings.filter_map(|line| line.strip_suffix('`')?.split_once(' '));
+    let mut described = 0;
+    for (method, path) in routes {
+        described += 1;
+        let method: Method = method.parse().unwrap();
+        let path = path.replace("{id}", &id);
+        // A request without parameters or a body is refused for lack of these, and not for its route or its method.
+        let response = agent.server.request(method, &path).send().await.unwrap();
+        let status = response.status().as_u16();
+        assert!(status == 200 || status == 400, "{path}: {status}");
+    }
+    assert_eq!(described, 12);
+}
+
 #[tokio::test]
 async fn a_host_offers_it_only_if_it_is_told_to() {
     use toolhost::server::Surfaces;

@@ -11,10 +11,12 @@ use crate::harness::file;
 async fn exited_process() {
     let agent = Agent::new().await;
     let (id, _) = agent.run("echo hello").await;
-    let output = agent.output(&id).await;
+    let mut output = agent.output(&id).await;
+    let duration = output.as_object_mut().unwrap().remove("duration_ms");
+    assert!(duration.unwrap().is_u64());
     let expected = json!({
         "output": "hello\n", "running": false, "exit_code": 0, "status": "exited", "lingering": false, "cause": "itself",
-        "command": "echo hello", "total_bytes": 6, "cursor": 6, "saved": { "status": "complete" },
+        "timed_out": false, "canceled": false, "command": "echo hello", "total_bytes": 6, "cursor": 6, "saved": { "status": "complete" },
     });
     assert_eq!(output, expected);
 }

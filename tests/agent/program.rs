@@ -1,14 +1,16 @@
 //! `toolhost agent` and `toolhost serve --agent-api`, as an operator runs them.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use toolhost::state_dir::StateDir;
 
-use super::{ok, started};
+use super::{ok, refused, started};
 use crate::cli::{Serving, server};
 use crate::harness::{TOKEN, file, is_alive, until, until_dead};
 use crate::records::saved_in;
@@ -79,6 +81,8 @@ async fn a_token_file_lets_in() {
 #[tokio::test]
 async fn no_engine_is_started() {
     let workspace = tempfile::tempdir().unwrap();
+    // Without compiled code in it.
+    StateDir::open(&workspace.path().join(".state")).unwrap();
     let mut program = Program::agent(workspace.path(), &[]);
     assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
     let tools = program.request(Method::GET, "/v1/tools").send().await;
@@ -170,6 +174,138 @@ async fn ids_outlive_the_program() {
     assert!(output["reason"].is_string());
     let page = ok(again.get(&format!("/{lost}/output?since=2"))).await;
     assert_eq!(page["output"], "ved\n");
+}
+
+#[tokio::test]
+async fn a_repeat_finds_its_process_after_a_crash() {
+    const CALL: &str = "99999999-8888-4777-8666-555555555555";
+    let workspace = tempfile::tempdir().unwrap();
+    let mut program = Program::agent(workspace.path(), &[]);
+    let start = |program: &Program, command: &str| {
+        let request = program.request(Method::POST, "/api/v0/processes/start");
+        let request = request.body(json!({ "command": command }).to_string());
+        request.header("Coder-Tool-Call-Id", CALL)
+    };
+    let command = "echo x >> counter; sleep 1000";
+    assert_eq!(started(start(&program, command)).await, CALL);
+    file(&workspace.path().join("counter")).await;
+    program.serving.signal(Signal::SIGKILL);
+    let again = Program::agent(workspace.path(), &[]);
+    assert_eq!(started(start(&again, command)).await, CALL);
+    let output = ok(again.get(&format!("/{CALL}/output"))).await;
+    assert_eq!(
+        (&output["status"], &output["timed_out"]),
+        (&json!("lost"), &json!(false))
+    );
+    let counter = std::fs::read_to_string(workspace.path().join("counter"));
+    assert_eq!(counter.unwrap(), "x\n");
+    // The record of the first request tells it from another.
+    refused(start(&again, "true"), 409, "another request").await;
+    assert_eq!(ok(again.get("/list")).await["total"], 1);
+}
+
+/// With a supervisor a cancellation reaches what left the session of its command as well.
+#[tokio::test]
+async fn a_cancellation_reaches_everything() {
+    let workspace = tempfile::tempdir().unwrap();
+    let program = Program::agent(workspace.path(), &[]);
+    let command = "setsid sh -c 'echo $$ > left; exec sleep 1000' & echo $$ > pid; exec sleep 1000";
+    let request = program.request(Method::POST, "/api/v0/processes/start");
+    let request = request.body(json!({ "command": command }).to_string());
+    let id = started(request.header("Coder-Tool-Call-Id", "call_1")).await;
+    let mut pids: Vec<u32> = Vec::new();
+    for name in ["pid", "left"] {
+        let pid = file(&workspace.path().join(name)).await;
+        pids.push(pid.trim().parse().unwrap());
+    }
+    let cancel = program.request(Method::POST, "/api/v0/tool-calls/call_1/cancel");
+    assert_eq!(ok(cancel).await["received"], true);
+    for pid in pids {
+        assert!(!is_alive(pid), "it is over when it is said to be");
+    }
+    assert_eq!(
+        ok(program.get(&format!("/{id}/output"))).await["canceled"],
+        true
+    );
+}
+
+/// As docs/agent-api.md says: a private Unix socket needs no token, and the chat server's name of the machine is let in.
+#[tokio::test]
+async fn the_chat_server_of_the_reference_gets_in_as_documented() {
+    const NAME: &str = "[fd7a:115c:a1e0::1]";
+    let workspace = tempfile::tempdir().unwrap();
+    let socket = workspace.path().join("agent.sock");
+    let listen = format!("unix:{}", socket.display());
+    let mut serve = server(workspace.path());
+    serve.args(["agent", "--listen", &listen, "--allow-host", NAME]);
+    let program = Program::started(serve);
+    // A forwarder, as `socat TCP6-LISTEN:4,fork UNIX-CONNECT:…` is one.
+    let forwarder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", forwarder.local_addr().unwrap());
+    let forwarding = tokio::spawn(async move {
+        while let Ok((mut client, _)) = forwarder.accept().await {
+            let socket = socket.clone();
+            tokio::spawn(async move {
+                let mut server = tokio::net::UnixStream::connect(socket).await.unwrap();
+                _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    // As its requests are: no token, and a name of its own network.
+    let request = |method, path: &str, host: &str| {
+        let request = program.client.request(method, format!("{url}{path}"));
+        request
+            .header("Host", host.to_owned())
+            .header("Coder-Chat-Id", "11111111-2222-4333-8444-555555555555")
+            .header("Coder-Ancestor-Chat-Ids", "[]")
+    };
+    let host = format!("{NAME}:4");
+    let start = request(Method::POST, "/api/v0/processes/start", &host);
+    let id = started(start.body(r#"{"command":"echo hi"}"#)).await;
+    let path = format!("/api/v0/processes/{id}/output?wait=true");
+    let output = ok(request(Method::GET, &path, &host)).await;
+    assert_eq!(output["output"], "hi\n");
+    let path = format!(
+        "/api/v0/read-file-lines?path={}",
+        workspace.path().join("no").display()
+    );
+    assert_eq!(
+        ok(request(Method::GET, &path, &host)).await["success"],
+        false
+    );
+    // What else comes through there is kept out.
+    let path = "/api/v0/processes/list";
+    let other = request(Method::GET, path, "evil.example");
+    refused(other, 403, "--allow-host").await;
+    let page = request(Method::GET, path, &host).header("Origin", "http://evil.example");
+    refused(page, 403, "--allow-origin").await;
+    forwarding.abort();
+}
+
+/// The line that it prints for a person is a command that works.
+#[tokio::test]
+async fn what_it_says_to_try_works() {
+    let workspace = tempfile::Builder::new().prefix("it's ").tempdir().unwrap();
+    let mut command = server(workspace.path());
+    let command = command.args(["agent", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let hint = lines.find_map(|line| Some(line.unwrap().strip_prefix("try it: ")?.to_owned()));
+    // What a shell makes of it: a program that stands for curl says what it was called with.
+    let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}; {}", hint.unwrap());
+    let called = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let called = String::from_utf8(called.stdout).unwrap();
+    let arguments: Vec<_> = called.lines().collect();
+    let [flag, header, url] = arguments[..] else {
+        panic!("{called}");
+    };
+    assert_eq!(flag, "-H");
+    let (name, value) = header.split_once(": ").unwrap();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let list = ok(client.get(url).header(name, value)).await;
+    assert_eq!(list["processes"], json!([]));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[tokio::test]

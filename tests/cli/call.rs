@@ -96,7 +96,14 @@ fn the_second_call_compiles_nothing() {
             .arg("--state-dir")
             .arg(state.path().join("x"));
         let output = command
-            .args(["--log", "toolhost=debug", "call", "process_list"])
+            .args([
+                "--log",
+                "toolhost=debug",
+                "call",
+                "--files",
+                "none",
+                "process_list",
+            ])
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0));
@@ -117,8 +124,8 @@ fn the_second_call_compiles_nothing() {
 #[test]
 fn a_small_address_space_is_enough() {
     let workspace = tempfile::tempdir().unwrap();
-    let state = state_dir().join("cli");
-    let script = "ulimit -v 2000000; exec \"$0\" --workspace \"$1\" --state-dir \"$2\" call execute '{\"command\":\"echo hi\"}'";
+    let state = shared_state("cli");
+    let script = "ulimit -v 2000000; exec \"$0\" --workspace \"$1\" --state-dir \"$2\" call --files none execute '{\"command\":\"echo hi\"}'";
     let output = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_toolhost")])
         .arg(workspace.path())
@@ -191,6 +198,54 @@ async fn an_interrupted_call_replies_with_what_it_has() {
         (&reply["cancelled"], &reply["output"]),
         (&json!(true), &json!("partial\n"))
     );
+    assert_eq!(
+        (&reply["running"], &reply["signal"]),
+        (&json!(false), &json!("SIGTERM"))
+    );
+    // What ended with its call is none of the processes that the program had to end besides.
+    assert_eq!(reply.get("ended_processes"), None, "{reply}");
     assert_eq!(output.status.code(), Some(1));
-    until("its process is gone", || (!is_alive(pid)).then_some(())).await;
+    assert!(!is_alive(pid));
+}
+
+#[tokio::test]
+async fn a_second_interrupt_takes_the_grace_from_a_command_that_ignores_the_first() {
+    let workspace = tempfile::tempdir().unwrap();
+    let child = toolhost(workspace.path())
+        .args([
+            "call",
+            "execute",
+            r#"{"command":"trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 0.01; done","timeout":"1h"}"#,
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid: u32 = file(&workspace.path().join("pid"))
+        .await
+        .trim()
+        .parse()
+        .unwrap();
+    let own = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();
+    file(&workspace.path().join("told")).await;
+    nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();
+    let reply = json_of(&child.wait_with_output().unwrap());
+    assert_eq!(
+        (&reply["cancelled"], &reply["signal"]),
+        (&json!(true), &json!("SIGKILL"))
+    );
+    assert!(!is_alive(pid));
+}
+
+/// What the reply advises can be done: no later call could ask for the process.
+#[test]
+fn long_output_is_not_promised_to_be_kept() {
+    let output = run(&["call", "execute", r#"{"command":"seq 100000"}"#]);
+    let reply = json_of(&output);
+    let note = reply["note"].as_str().unwrap();
+    assert!(
+        note.contains("COMMAND > FILE") && !note.contains("process_output"),
+        "{note}"
+    );
 }

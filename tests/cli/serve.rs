@@ -9,7 +9,7 @@ async fn processes_stay_with_a_server_until_it_ends() {
     command.env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::start(command);
     let call = |arguments: &[&str]| {
-        let mut command = toolhost(workspace.path());
+        let mut command = client();
         command
             .env("TOOLHOST_TOKEN", TOKEN)
             .args(arguments)
@@ -56,6 +56,13 @@ async fn processes_stay_with_a_server_until_it_ends() {
     assert_eq!(call(&["call", "execute", "{}"]).status.code(), Some(1));
     let tools: Value = serde_json::from_slice(&call(&["tools", "--format", "mcp"]).stdout).unwrap();
     assert_eq!(tools["tools"][0]["name"], "execute");
+    let strict = |format: &str| call(&["tools", "--strict", "--format", format]);
+    let tools: Value = serde_json::from_slice(&strict("openai-responses").stdout).unwrap();
+    assert_eq!(tools[0]["strict"], true);
+    assert_eq!(
+        text(&strict("gemini").stderr).trim(),
+        "toolhost: the format gemini has no strict mode; use --strict with --format openai or openai-responses"
+    );
     assert!(is_alive(pid));
     let status = serving.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(status.code(), Some(0));
@@ -80,7 +87,7 @@ async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
     let token = std::fs::read_to_string(&path).unwrap();
     assert!(token.len() == 64 && !serving.stderr.contains(&token));
     let call = |token_file: &str| {
-        let mut command = toolhost(workspace.path());
+        let mut command = client();
         command.args([
             "call",
             "process_list",
@@ -102,6 +109,28 @@ async fn a_new_token_is_kept_in_a_file_where_nobody_reads_along() {
         Some(0)
     );
     assert!(!Path::new(&path).exists(), "the token outlives its server");
+}
+
+/// A server that is killed leaves its token behind, which the next one removes, whatever its port; that of one that runs stays.
+#[test]
+fn the_token_of_a_server_that_was_killed_is_removed_by_the_next() {
+    let state = tempfile::tempdir().unwrap();
+    let serve = || {
+        let mut command = client();
+        command.env("XDG_STATE_HOME", state.path()).arg("agent");
+        let serving = Serving::of(command);
+        let mut lines = serving.stderr.lines();
+        let path = lines.find_map(|line| line.strip_prefix("token file: "));
+        let path = std::path::PathBuf::from(path.unwrap());
+        (serving, path)
+    };
+    let (_running, token) = serve();
+    let (mut killed, stale) = serve();
+    killed.signal(nix::sys::signal::Signal::SIGKILL);
+    assert!(token.exists() && stale.exists());
+    let (_next, new) = serve();
+    assert!(token.exists() && new.exists());
+    assert!(new == stale || !stale.exists());
 }
 
 #[test]
@@ -131,7 +160,7 @@ async fn a_server_goes_on_although_nobody_reads_its_log() {
         .unwrap();
     drop(lines);
     for _ in 0..2 {
-        let mut call = toolhost(workspace.path());
+        let mut call = client();
         call.env("TOOLHOST_TOKEN", TOKEN).args([
             "call",
             "execute",
@@ -156,7 +185,7 @@ fn connections_take_only_some_of_the_descriptors() {
         .arg("--workspace")
         .arg(workspace.path())
         .arg("--state-dir")
-        .arg(workspace.path().join(".state"))
+        .arg(with_code(workspace.path().join(".state"), None))
         .env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::start(command);
     let address = serving.url.trim_start_matches("http://").to_owned();
@@ -187,7 +216,9 @@ fn no_command_of_the_same_user_can_read_the_memory_of_the_host() {
         .unwrap();
     let mut command = Command::new(program);
     // Root may read everything, so that nothing would be shown.
-    if nix::unistd::geteuid().is_root() {
+    let user = nix::unistd::geteuid().is_root().then_some(NOBODY);
+    let state = with_code(directory.join("state"), user);
+    if user.is_some() {
         std::fs::set_permissions(
             base.path(),
             std::os::unix::fs::PermissionsExt::from_mode(0o755),
@@ -200,7 +231,7 @@ fn no_command_of_the_same_user_can_read_the_memory_of_the_host() {
         .arg("--workspace")
         .arg(&directory)
         .arg("--state-dir")
-        .arg(directory.join("state"));
+        .arg(state);
     command.env("TOOLHOST_TOKEN", "canary-of-the-host");
     let probe = r#"{"command":"cat /proc/$PPID/environ; ls /proc/$PPID/fd; env; echo end"}"#;
     let output = command.args(["call", "execute", probe]).output().unwrap();
@@ -211,4 +242,35 @@ fn no_command_of_the_same_user_can_read_the_memory_of_the_host() {
         "{reply}"
     );
     assert!(!shown.contains("canary"), "{reply}");
+}
+
+#[test]
+fn systemd_is_notified_of_start_reload_and_stop() {
+    let workspace = tempfile::tempdir().unwrap();
+    let path = workspace.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(crate::harness::PATIENCE))
+        .unwrap();
+    let message = || {
+        let mut bytes = [0; 512];
+        let length = socket.recv(&mut bytes).unwrap();
+        text(&bytes[..length]).trim_end().to_owned()
+    };
+    let mut command = server(workspace.path());
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("NOTIFY_SOCKET", &path);
+    let mut serving = Serving::start(command);
+    assert_eq!(message(), "READY=1");
+    // What a unit of the type `notify-reload` waits for.
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    let reloading = message();
+    let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
+    assert!(time.unwrap().parse::<u64>().unwrap() > 0);
+    assert_eq!(message(), "READY=1");
+    let status = serving.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(status.success());
+    assert_eq!(message(), "STOPPING=1");
 }

@@ -1,6 +1,9 @@
 //! Where the program keeps what it keeps.
 
+use toolhost_needs::needs;
+
 use super::*;
+use crate::harness::Mounted;
 
 #[test]
 fn a_default_state_directory_is_not_needed() {
@@ -20,7 +23,7 @@ fn a_default_state_directory_is_not_needed() {
         let command = command.env_clear().env(variable, value);
         command
             .current_dir(home.path())
-            .args(["call", "process_list"])
+            .args(["call", "--files", "none", "process_list"])
             .output()
             .unwrap()
     };
@@ -33,35 +36,15 @@ fn a_default_state_directory_is_not_needed() {
     assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
 }
 
-/// A file system in which no more files can be made, at a place; unmounted when this is dropped.
-struct Crowded<'a>(&'a Path);
-
-impl<'a> Crowded<'a> {
-    /// Has room for so many files beside a lock. `None`, with a printed reason, where this user may not mount.
-    fn mount(place: &'a Path, room: u32) -> Option<Self> {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o"])
-            .arg(format!("mode=700,nr_inodes={}", room + 2))
-            .arg("toolhost-test")
-            .arg(place)
-            .output();
-        if !mounted.as_ref().is_ok_and(|output| output.status.success()) {
-            println!("skipped: no tmpfs can be mounted here: {mounted:?}");
-            return None;
-        }
-        std::fs::write(place.join("lock"), "").unwrap();
-        Some(Self(place))
-    }
-}
-
-impl Drop for Crowded<'_> {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg("-l").arg(self.0).status();
-        assert!(unmounted.unwrap().success() || std::thread::panicking());
-    }
+/// Mounts a file system in which so many files can be made beside a lock.
+fn crowded(place: &Path, room: u32) -> Mounted {
+    let mounted = Mounted::in_memory(place, &format!("nr_inodes={}", room + 2));
+    std::fs::write(mounted.path().join("lock"), "").unwrap();
+    mounted
 }
 
 /// The default directory is a convenience, also when it is there, is ours and has no space.
+#[needs(mount)]
 #[tokio::test]
 async fn a_default_state_directory_without_space_is_done_without() {
     let home = tempfile::tempdir().unwrap();
@@ -69,9 +52,7 @@ async fn a_default_state_directory_without_space_is_done_without() {
     std::fs::create_dir(&state).unwrap();
     // For nothing, or for the journal and no directory of outputs.
     for room in [0, 1] {
-        let Some(_crowded) = Crowded::mount(&state, room) else {
-            return;
-        };
+        let _crowded = crowded(&state, room);
         let program = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
             command

@@ -23,7 +23,7 @@ fn bad_usage_is_one_line_and_exits_with_2() {
         ),
         (
             &["call", "execute", "--server", "http://127.0.0.1:1"],
-            "toolhost: a server wants a token",
+            "toolhost: a server needs a token",
         ),
         (
             &["tools", "--workspace", "/no/such/place"],
@@ -34,7 +34,10 @@ fn bad_usage_is_one_line_and_exits_with_2() {
             "toolhost: the state directory /dev/null cannot be used",
         ),
     ] {
-        let output = run(arguments);
+        let output = match arguments.contains(&"--server") {
+            true => client().args(arguments).output().unwrap(),
+            false => run(arguments),
+        };
         let stderr = text(&output.stderr);
         assert!(
             stderr.starts_with(message) && stderr.lines().count() == 1,

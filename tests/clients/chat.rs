@@ -18,29 +18,29 @@ struct Example {
 }
 
 impl Example {
-    /// The one in Python. `None`: what it needs was not installed.
-    fn python() -> Option<Self> {
-        Some(Self {
-            interpreter: prepared("python")?.join("bin/python"),
+    /// The one in Python.
+    fn python() -> Self {
+        Self {
+            interpreter: prepared("python").join("bin/python"),
             program: root().join("examples/chat/python/chat.py"),
             _built: None,
-        })
+        }
     }
 
-    /// The one in TypeScript, built. `None`: what it needs was not installed.
-    async fn typescript() -> Option<Self> {
-        let modules = prepared("typescript")?.join("node_modules");
+    /// The one in TypeScript, built.
+    async fn typescript() -> Self {
+        let modules = prepared("typescript").join("node_modules");
         let sources = scripts(&modules, "examples/chat/typescript");
         let mut tsc = clean(modules.join(".bin/tsc"));
         tsc.current_dir(sources.path());
         let output = run(tsc).await;
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}");
-        Some(Self {
+        Self {
             interpreter: "node".into(),
             program: sources.path().join("dist/chat.js"),
             _built: Some(sources),
-        })
+        }
     }
 
     fn command(&self) -> Command {
@@ -132,31 +132,28 @@ async fn is_interrupted(example: Example) {
     until_dead(pid).await;
 }
 
+#[needs(client = "python")]
 #[tokio::test]
 async fn a_chat_in_python() {
-    if let Some(example) = Example::python() {
-        let providers = ["openai", "openai-responses", "anthropic"];
-        writes_a_note(example, &providers).await;
-    }
+    let providers = ["openai", "openai-responses", "anthropic"];
+    writes_a_note(Example::python(), &providers).await;
 }
 
+#[needs(client = "typescript")]
 #[tokio::test]
 async fn a_chat_in_typescript() {
-    if let Some(example) = Example::typescript().await {
-        writes_a_note(example, &["openai", "anthropic"]).await;
-    }
+    let example = Example::typescript().await;
+    writes_a_note(example, &["openai", "anthropic"]).await;
 }
 
+#[needs(client = "python")]
 #[tokio::test]
 async fn a_chat_in_python_is_interrupted() {
-    if let Some(example) = Example::python() {
-        is_interrupted(example).await;
-    }
+    is_interrupted(Example::python()).await;
 }
 
+#[needs(client = "typescript")]
 #[tokio::test]
 async fn a_chat_in_typescript_is_interrupted() {
-    if let Some(example) = Example::typescript().await {
-        is_interrupted(example).await;
-    }
+    is_interrupted(Example::typescript().await).await;
 }

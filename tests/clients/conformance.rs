@@ -135,11 +135,10 @@ const EXPLAINED: [&str; 12] = [
     "tools-call-with-logging",
 ];
 
+#[needs(client = "node")]
 #[tokio::test]
 async fn the_suite_passes() {
-    let Some(node) = prepared("node") else {
-        return;
-    };
+    let node = prepared("node");
     let modules = node.join("node_modules");
     let workspace = tempfile::tempdir().unwrap();
     let (serving, _) = with_conformance(workspace.path()).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nix::sys::signal::Signal as Raw;
 use toolhost::process::{Process, Signal, State};
+use toolhost_needs::needs;
 
 use super::bench::{Bench, Mode, finished};
 use super::escapes::{Marked, supervisor};
@@ -21,25 +22,31 @@ async fn ended(process: &Process) {
 const NO_DESCRIPTORS: &str = "echo $PPID > supervisor; prlimit --pid $PPID --nofile=0:0; (setsid sleep 0.1 &); \
     setsid sh -c 'setsid sleep 1000 & sleep 1000' & echo x > stopped; sleep 1000";
 
+async fn a_supervisor_that_may_open_nothing_lets_nothing_go_in(mode: Mode) {
+    for signal in [Signal::Kill, Signal::Terminate] {
+        let bench = Bench::with(mode);
+        let marked = Marked::new(bench.workspace.path());
+        let process = bench.start(&marked.text(NO_DESCRIPTORS)).await;
+        let supervisor = supervisor(&bench, "supervisor").await;
+        file(&bench.path("stopped")).await;
+        marked.runs("sleep 1000", 3).await;
+        bench.signal(&process, signal);
+        let name = format!("no descriptors, {mode:?}, {signal}");
+        marked.until_gone(&name, supervisor).await;
+        ended(&process).await;
+        bench.works().await;
+    }
+}
+
 #[tokio::test]
 async fn a_supervisor_that_may_open_nothing_lets_nothing_go() {
-    for mode in Mode::ALL {
-        for signal in [Signal::Kill, Signal::Terminate] {
-            let Some(bench) = Bench::with(mode) else {
-                continue;
-            };
-            let marked = Marked::new(bench.workspace.path());
-            let process = bench.start(&marked.text(NO_DESCRIPTORS)).await;
-            let supervisor = supervisor(&bench, "supervisor").await;
-            file(&bench.path("stopped")).await;
-            marked.runs("sleep 1000", 3).await;
-            bench.signal(&process, signal);
-            let name = format!("no descriptors, {mode:?}, {signal}");
-            marked.until_gone(&name, supervisor).await;
-            ended(&process).await;
-            bench.works().await;
-        }
-    }
+    a_supervisor_that_may_open_nothing_lets_nothing_go_in(Mode::Supervisor).await;
+}
+
+#[needs(cgroup)]
+#[tokio::test]
+async fn a_supervisor_that_may_open_nothing_lets_nothing_go_in_a_cgroup() {
+    a_supervisor_that_may_open_nothing_lets_nothing_go_in(Mode::Cgroup).await;
 }
 
 #[tokio::test]
@@ -83,36 +90,41 @@ async fn a_supervisor_that_may_open_nothing_ends_with_its_host() {
 }
 
 /// It is replaced, and what it had started runs on.
+async fn a_spawner_that_may_open_nothing_is_replaced_in(mode: Mode) {
+    let bench = Bench::with(mode);
+    let first = bench.spawner.pid();
+    let process = bench
+        .start("echo $$ > pid; read x < /dev/null; exec sleep 1000")
+        .await;
+    let pid: u32 = file(&bench.path("pid")).await.trim().parse().unwrap();
+    let limit = format!("prlimit --pid {first} --nofile=0:0");
+    bench.run(&limit).await;
+    bench.works().await;
+    assert_ne!(bench.spawner.pid(), first);
+    assert!(is_alive(pid) && process.state() == State::Running);
+    bench.signal(&process, Signal::Kill);
+    ended(&process).await;
+    until_dead(pid).await;
+    // Nothing needs it any more.
+    until_dead(first).await;
+}
+
 #[tokio::test]
 async fn a_spawner_that_may_open_nothing_is_replaced() {
-    for mode in Mode::ALL {
-        let Some(bench) = Bench::with(mode) else {
-            continue;
-        };
-        let first = bench.spawner.pid();
-        let process = bench
-            .start("echo $$ > pid; read x < /dev/null; exec sleep 1000")
-            .await;
-        let pid: u32 = file(&bench.path("pid")).await.trim().parse().unwrap();
-        let limit = format!("prlimit --pid {first} --nofile=0:0");
-        bench.run(&limit).await;
-        bench.works().await;
-        assert_ne!(bench.spawner.pid(), first);
-        assert!(is_alive(pid) && process.state() == State::Running);
-        bench.signal(&process, Signal::Kill);
-        ended(&process).await;
-        until_dead(pid).await;
-        // Nothing needs it any more.
-        until_dead(first).await;
-    }
+    a_spawner_that_may_open_nothing_is_replaced_in(Mode::Supervisor).await;
+}
+
+#[needs(cgroup)]
+#[tokio::test]
+async fn a_spawner_that_may_open_nothing_is_replaced_in_a_cgroup() {
+    a_spawner_that_may_open_nothing_is_replaced_in(Mode::Cgroup).await;
 }
 
 /// A frozen process is not stopped, and takes no signal but SIGKILL.
+#[needs(cgroup)]
 #[tokio::test]
 async fn a_frozen_supervisor_is_ended_with_its_command() {
-    let Some(bench) = Bench::with(Mode::Cgroup) else {
-        return;
-    };
+    let bench = Bench::with(Mode::Cgroup);
     let marked = Marked::new(bench.workspace.path());
     let text = "own=$(sed -n 's/^0:://p' /proc/self/cgroup); \
         mount=$(sed -n 's/^.* \\(\\/[^ ]*\\) [^-]*- cgroup2 .*$/\\1/p' /proc/self/mountinfo | head -n 1); \
@@ -135,39 +147,44 @@ async fn a_frozen_supervisor_is_ended_with_its_command() {
 }
 
 /// A handler that cleans up with other programs gets to do so: they are not what the signal was sent to.
-#[tokio::test]
-async fn what_a_handler_starts_is_not_hit_by_its_signal() {
-    for mode in Mode::ALL {
-        let Some(bench) = Bench::with(mode) else {
-            continue;
-        };
-        let bench = Arc::new(bench);
-        for signal in [Signal::Terminate, Signal::User1, Signal::Interrupt] {
-            let text = "for i in 1 2 3 4 5 6 7 8; do (trap '' INT; exec sleep 1000) & done; \
-                trap 'trap - TERM USR1 INT; sh -c \"sleep 0.02; echo done > done\"; exit 7' TERM USR1 INT; \
-                echo x > ready; wait";
-            let process = bench.start(text).await;
-            file(&bench.path("ready")).await;
-            bench.signal(&process, signal);
-            file(&bench.path("done")).await;
-            finished(&process).await;
-            let code = process.state().exit_status().and_then(|status| status.code);
-            assert_eq!(code, Some(7), "{signal}, {mode:?}");
-            bench.signal(&process, Signal::Kill);
-            ended(&process).await;
-            for name in ["done", "ready"] {
-                std::fs::remove_file(bench.path(name)).unwrap();
-            }
+async fn what_a_handler_starts_is_not_hit_by_its_signal_in(mode: Mode) {
+    let bench = Bench::with(mode);
+    let bench = Arc::new(bench);
+    for signal in [Signal::Terminate, Signal::User1, Signal::Interrupt] {
+        let text = "for i in 1 2 3 4 5 6 7 8; do (trap '' INT; exec sleep 1000) & done; \
+            trap 'trap - TERM USR1 INT; sh -c \"sleep 0.02; echo done > done\"; exit 7' TERM USR1 INT; \
+            echo x > ready; wait";
+        let process = bench.start(text).await;
+        file(&bench.path("ready")).await;
+        bench.signal(&process, signal);
+        file(&bench.path("done")).await;
+        finished(&process).await;
+        let code = process.state().exit_status().and_then(|status| status.code);
+        assert_eq!(code, Some(7), "{signal}, {mode:?}");
+        bench.signal(&process, Signal::Kill);
+        ended(&process).await;
+        for name in ["done", "ready"] {
+            std::fs::remove_file(bench.path(name)).unwrap();
         }
     }
 }
 
+#[tokio::test]
+async fn what_a_handler_starts_is_not_hit_by_its_signal() {
+    what_a_handler_starts_is_not_hit_by_its_signal_in(Mode::Supervisor).await;
+}
+
+#[needs(cgroup)]
+#[tokio::test]
+async fn what_a_handler_starts_is_not_hit_by_its_signal_in_a_cgroup() {
+    what_a_handler_starts_is_not_hit_by_its_signal_in(Mode::Cgroup).await;
+}
+
 /// Cgroups that a command makes within its own do not stay.
+#[needs(cgroup)]
 #[tokio::test]
 async fn no_cgroup_is_left() {
-    let Some(bench) = Bench::with(Mode::Cgroup) else {
-        return;
-    };
+    let bench = Bench::with(Mode::Cgroup);
     let text = "own=$(sed -n 's/^0:://p' /proc/self/cgroup); \
         mount=$(sed -n 's/^.* \\(\\/[^ ]*\\) [^-]*- cgroup2 .*$/\\1/p' /proc/self/mountinfo | head -n 1); \
         echo \"$mount$own\"; mkdir -p \"$mount$own/a/b\" \"$mount$own/c\"";

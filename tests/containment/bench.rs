@@ -9,7 +9,7 @@ use toolhost::process::{
     Command, Config, Kind, Limits, Process, Registry, Signal, Spawner, State, WaitOptions, Wake,
 };
 
-use super::survivors::{Found, skip};
+use super::survivors::Found;
 use crate::harness::{PATIENCE, program};
 
 /// What holds commands together.
@@ -20,20 +20,15 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 2] = [Self::Supervisor, Self::Cgroup];
-
-    /// A spawner of its own. `None`: the machine delegates no cgroup.
-    pub(super) fn spawner(self) -> Option<Spawner> {
+    /// A spawner of its own. Fails without a delegated cgroup if it is to use one, which a test says with `#[needs(cgroup)]`.
+    fn spawner(self) -> Spawner {
         match self {
-            Self::Supervisor => Some(Spawner::start_without_cgroup(program()).unwrap()),
+            Self::Supervisor => Spawner::start_without_cgroup(program()).unwrap(),
             Self::Cgroup => {
                 let spawner = Spawner::start(program()).unwrap();
                 let containment = spawner.containment();
-                if containment.kind == Kind::Cgroup {
-                    return Some(spawner);
-                }
-                skip(&format!("no cgroup: {}", containment.reason.unwrap()));
-                None
+                assert_eq!(containment.kind, Kind::Cgroup, "{:?}", containment.reason);
+                spawner
             }
         }
     }
@@ -66,12 +61,12 @@ pub(super) fn chat() -> ChatId {
 
 impl Bench {
     pub(super) fn new() -> Self {
-        Self::with(Mode::Supervisor).expect("nothing can be missing for that")
+        Self::with(Mode::Supervisor)
     }
 
-    pub(super) fn with(mode: Mode) -> Option<Self> {
+    pub(super) fn with(mode: Mode) -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let spawner = mode.spawner()?;
+        let spawner = mode.spawner();
         let config = Config {
             spawner: Some(spawner.clone()),
             limits: Limits {
@@ -81,11 +76,11 @@ impl Bench {
             },
             ..Config::new(workspace.path().canonicalize().unwrap())
         };
-        Some(Self {
+        Self {
             registry: Registry::open(config).unwrap(),
             spawner,
             workspace,
-        })
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

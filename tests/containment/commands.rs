@@ -8,18 +8,20 @@ use super::escapes::go;
 use super::survivors::{Found, Held, Scan, VARIABLE, unique};
 use crate::harness::until;
 
-/// Python itself, not a script that looks for it. `None`: there is none that other users can run, too.
-pub(super) fn python() -> Option<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
+/// Python itself, not a script that looks for it: rather one that other users can run, too. A test that uses it says so with
+/// `#[needs(program = "python3")]`.
+pub(super) fn python() -> &'static Path {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
         let candidates = ["/usr/bin/python3", "/usr/local/bin/python3", "python3"];
-        candidates.into_iter().find_map(|candidate| {
+        let found = candidates.into_iter().find_map(|candidate| {
             let script = "import sys; print(sys.executable)";
             let output = Command::new(candidate).args(["-c", script]).output().ok()?;
             Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
-        })
+        });
+        found.expect("it needs python3")
     };
-    PYTHON.get_or_init(find).as_deref()
+    PYTHON.get_or_init(find)
 }
 
 /// One way, as it is written: `SECONDS` is for how long to sleep, `PYTHON` the program, `READY` a file to write.
@@ -41,6 +43,12 @@ const fn way(name: &'static str, text: &'static str, sleeps: usize) -> Way {
         sleeps,
         stopped: 0,
         writes: false,
+    }
+}
+
+impl Way {
+    pub(super) fn needs_python(&self) -> bool {
+        self.text.contains("PYTHON")
     }
 }
 
@@ -148,17 +156,13 @@ pub(super) struct Escapee {
 
 impl Escapee {
     /// Prepares one in a directory. With `kills`, it kills its own supervisor when it is told to.
-    pub(super) fn new(way: &'static Way, directory: &Path, kills: bool) -> Option<Self> {
-        let python = python();
-        if python.is_none() && way.text.contains("PYTHON") {
-            super::survivors::skip(&format!("{}: there is no Python", way.name));
-            return None;
-        }
+    pub(super) fn new(way: &'static Way, directory: &Path, kills: bool) -> Self {
         let mark = unique();
         let held = Held::new(&directory.join(format!("held-{mark}")));
         // Ten digits that nobody else sleeps for, taken from the mark.
         let number = u32::from_str_radix(mark.get(..8).unwrap(), 16).unwrap();
         let sleep = format!("{}", 1_000_000_000 + u64::from(number) / 8);
+        let python = way.needs_python().then(python);
         let text = way
             .text
             .replace("PYTHON", &python.unwrap_or(Path::new("")).to_string_lossy())
@@ -178,7 +182,7 @@ impl Escapee {
             "export {VARIABLE}={mark}; {}; echo $PPID > supervisor-{mark}; {kill}{text}",
             held.redirection()
         );
-        Some(Self {
+        Self {
             name: way.name,
             mark,
             text,
@@ -186,7 +190,7 @@ impl Escapee {
             directory: directory.to_path_buf(),
             sleep,
             way,
-        })
+        }
     }
 
     /// Waits until it does what it is there for. Returns its supervisor and all of its processes.

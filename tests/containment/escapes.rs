@@ -5,10 +5,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use toolhost::process::{Signal, State};
+use toolhost_needs::needs;
 
 use super::bench::{Bench, Mode, finished};
 use super::commands::python;
-use super::survivors::{Expected, Held, Scan, VARIABLE, skip, unique, until_nothing_is_left};
+use super::survivors::{Expected, Held, Scan, VARIABLE, unique, until_nothing_is_left};
 use crate::harness::{file, until};
 
 /// A command with a mark of its own and a FIFO that tells whether anything of it is left.
@@ -59,17 +60,16 @@ pub(super) async fn supervisor(bench: &Bench, name: &str) -> u32 {
 
 /// Every process of the chain is an orphan that starts the next one and ends at once, just when the supervisor looks for
 /// orphans.
+#[needs(program = "python3")]
 #[tokio::test]
 async fn a_fast_chain_of_orphans_is_not_lost_between_two_looks() {
     const CHAIN: &str = r#"exec PYTHON -c '
 import os, sys, time
-for _ in range(3000):
+for _ in range(1000):
     if os.fork(): os._exit(0)
 open(sys.argv[1], "w").write("x\n")
 time.sleep(1000)' end-"#;
-    let Some(python) = python() else {
-        return skip("there is no Python");
-    };
+    let python = python();
     let bench = Bench::new();
     let chain = CHAIN.replace("PYTHON", &python.to_string_lossy());
     let mut chains = Vec::new();
@@ -122,11 +122,10 @@ async fn an_orphan_ended_by_a_real_time_signal_is_not_waited_for() {
 }
 
 /// The C library keeps two signals for itself, and blocks them for nobody.
+#[needs(program = "python3")]
 #[tokio::test]
 async fn only_sigkill_and_sigstop_reach_what_is_above_a_command() {
-    let Some(python) = python() else {
-        return skip("there is no Python");
-    };
+    let python = python();
     let bench = Bench::new();
     let marked = Marked::new(bench.workspace.path());
     let (python, spawner) = (python.display(), bench.spawner.pid());
@@ -188,11 +187,10 @@ async fn a_stopped_supervisor_does_not_save_its_command_from_the_end_of_the_spaw
 }
 
 /// Without a cgroup nobody is left then who would know of it: SECURITY.md says so.
+#[needs(cgroup)]
 #[tokio::test]
 async fn a_cgroup_holds_what_killed_both_its_supervisor_and_the_spawner() {
-    let Some(bench) = Bench::with(Mode::Cgroup) else {
-        return;
-    };
+    let bench = Bench::with(Mode::Cgroup);
     let attack = format!("kill -9 {} $PPID", bench.spawner.pid());
     lost_with_all(&bench, "no supervisor and no spawner", &attack).await;
 }

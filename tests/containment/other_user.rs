@@ -5,11 +5,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
+use toolhost_needs::needs;
 
 use super::commands::python;
 use super::escapes::{Marked, go};
 use super::program::{Program, Start};
-use super::survivors::{kill_one, pids, skip, unique};
+use super::survivors::{kill_one, pids, unique};
 use crate::harness::{copy_for_others, file, is_alive, until, until_dead};
 
 /// Users that nobody is, one for each test: what one does to its user must not meet another.
@@ -21,21 +22,15 @@ const BYSTANDER: u32 = 64_323;
 struct User(u32);
 
 impl User {
-    /// `None`: only root can be somebody else, and only one that nobody is.
-    fn take(uid: u32) -> Option<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            skip("only root can start a host as another user");
-            return None;
-        }
+    /// Only root can be somebody else, and only a user that nobody is.
+    fn take(uid: u32) -> Self {
+        assert!(nix::unistd::geteuid().is_root(), "it needs root");
         let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let taken = users
             .lines()
             .any(|line| line.split(':').nth(2) == Some(&uid.to_string()));
-        if taken || !processes(uid).is_empty() {
-            skip(&format!("somebody is user {uid}"));
-            return None;
-        }
-        Some(Self(uid))
+        assert!(!taken && processes(uid).is_empty(), "user {uid} is taken");
+        Self(uid)
     }
 }
 
@@ -113,11 +108,10 @@ async fn host(
 
 /// `kill -9 -1` is a signal to all that the user may signal: nothing of this user can hold what sent it, which alone is
 /// left. Nobody else's is touched.
+#[needs(root)]
 #[tokio::test]
 async fn a_command_that_kills_its_user_ends_the_host_and_nobody_else() {
-    let (Some(killer), Some(other)) = (User::take(KILLER), User::take(BYSTANDER)) else {
-        return;
-    };
+    let (killer, other) = (User::take(KILLER), User::take(BYSTANDER));
     let bystanders = [sleep(other.0, &[]), sleep(0, &[])];
     let directory = tempfile::tempdir().unwrap();
     let program = host(&killer, &directory, Vec::new()).await;
@@ -201,14 +195,11 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 print("looked")
 "#;
 
+#[needs(root, program = "python3")]
 #[tokio::test]
 async fn no_secret_of_the_host_is_where_a_command_can_read_it() {
-    let Some(python) = python() else {
-        return skip("there is no Python");
-    };
-    let Some(reader) = User::take(READER) else {
-        return;
-    };
+    let python = python();
+    let reader = User::take(READER);
     let canary = unique();
     // It shows that whoever looks would find it.
     let control = sleep(reader.0, &[("SECRET_CANARY", &canary)]);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::bench::Mode;
 use super::survivors::{kill_one, pids};
-use crate::harness::{PATIENCE, TOKEN, program, until};
+use crate::harness::{PATIENCE, TOKEN, program, until, with_code};
 
 /// `toolhost serve`, with a workspace and a state directory of its own.
 pub(super) struct Program {
@@ -72,7 +72,7 @@ impl Program {
             .args([OsStr::new("--workspace"), workspace.path().as_os_str()])
             .args([
                 OsStr::new("--state-dir"),
-                state.path().join("state").as_os_str(),
+                with_code(state.path().join("state"), start.owner).as_os_str(),
             ])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

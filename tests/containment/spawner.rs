@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nix::sys::signal::Signal as Raw;
 use toolhost::process::{Signal, State};
+use toolhost_needs::needs;
 
 use super::bench::{Bench, Mode, chat, finished};
 use super::escapes::{Marked, supervisor};
@@ -96,28 +97,34 @@ async fn starts_survive_kills_of_the_spawner() {
     bench.works().await;
 }
 
+async fn a_stopped_supervisor_is_ended_with_its_command_in(mode: Mode) {
+    let bench = Bench::with(mode);
+    let marked = Marked::new(bench.workspace.path());
+    let text = "echo $PPID > supervisor; setsid sleep 1000 & kill -STOP $PPID; echo x > stopped; sleep 1000";
+    let process = bench.start(&marked.text(text)).await;
+    let supervisor = supervisor(&bench, "supervisor").await;
+    file(&bench.path("stopped")).await;
+    marked.runs("sleep 1000", 2).await;
+    bench.signal(&process, Signal::Kill);
+    marked
+        .until_gone(&format!("a stopped supervisor, {mode:?}"), supervisor)
+        .await;
+    until("the process has ended", || {
+        (!process.state().is_live()).then_some(())
+    })
+    .await;
+    bench.works().await;
+}
+
 #[tokio::test]
 async fn a_stopped_supervisor_is_ended_with_its_command() {
-    for mode in Mode::ALL {
-        let Some(bench) = Bench::with(mode) else {
-            continue;
-        };
-        let marked = Marked::new(bench.workspace.path());
-        let text = "echo $PPID > supervisor; setsid sleep 1000 & kill -STOP $PPID; echo x > stopped; sleep 1000";
-        let process = bench.start(&marked.text(text)).await;
-        let supervisor = supervisor(&bench, "supervisor").await;
-        file(&bench.path("stopped")).await;
-        marked.runs("sleep 1000", 2).await;
-        bench.signal(&process, Signal::Kill);
-        marked
-            .until_gone(&format!("a stopped supervisor, {mode:?}"), supervisor)
-            .await;
-        until("the process has ended", || {
-            (!process.state().is_live()).then_some(())
-        })
-        .await;
-        bench.works().await;
-    }
+    a_stopped_supervisor_is_ended_with_its_command_in(Mode::Supervisor).await;
+}
+
+#[needs(cgroup)]
+#[tokio::test]
+async fn a_stopped_supervisor_is_ended_with_its_command_in_a_cgroup() {
+    a_stopped_supervisor_is_ended_with_its_command_in(Mode::Cgroup).await;
 }
 
 /// Starts something below a host of its own, kills the host, and waits for the end of everything.

@@ -1,7 +1,7 @@
 //! Finding what carries a mark, among all processes.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,11 +13,6 @@ use crate::harness::{PATIENCE, is_alive};
 
 /// The variable by which processes of one command are told from all others.
 pub(super) const VARIABLE: &str = "CONTAINMENT_MARK";
-
-/// Says on standard error why a test, or a part of it, proves nothing here.
-pub(super) fn skip(why: &str) {
-    _ = writeln!(std::io::stderr(), "skipped: {why}");
-}
 
 /// A word that nobody else uses.
 pub(super) fn unique() -> String {

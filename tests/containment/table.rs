@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use nix::sys::signal::Signal as Raw;
 use toolhost::process::{Process, Signal, State};
+use toolhost_needs::needs;
 
 use super::bench::{Bench, Mode, chat};
-use super::commands::{Escapee, WAYS};
+use super::commands::{Escapee, WAYS, Way};
 use super::program::Program;
-use super::survivors::{Expected, kill_one, skip, until_nothing_is_left};
+use super::survivors::{Expected, kill_one, until_nothing_is_left};
 use crate::harness::until;
 
 /// How it ends while the host lives.
@@ -40,15 +41,19 @@ fn expected<'a>(rows: &'a [Row], end: &str, mode: Mode) -> Vec<Expected<'a>> {
     rows.iter().map(one).collect()
 }
 
-async fn begin(bench: &Bench, end: End, mode: Mode) -> Vec<Row> {
+/// The ways that need Python, or those that do not.
+fn ways(python: bool) -> impl Iterator<Item = &'static Way> {
+    WAYS.iter().filter(move |way| way.needs_python() == python)
+}
+
+async fn begin(bench: &Bench, end: End, mode: Mode, python: bool) -> Vec<Row> {
     let directory = bench.workspace.path();
     let kills = end == End::SupervisorKilledByItself;
     let mut started = Vec::new();
-    for way in WAYS {
-        if let Some(escapee) = Escapee::new(way, directory, kills) {
-            let process = bench.start(&escapee.text).await;
-            started.push((escapee, process));
-        }
+    for way in ways(python) {
+        let escapee = Escapee::new(way, directory, kills);
+        let process = bench.start(&escapee.text).await;
+        started.push((escapee, process));
     }
     let mut rows = Vec::new();
     for (escapee, process) in started {
@@ -64,36 +69,32 @@ async fn begin(bench: &Bench, end: End, mode: Mode) -> Vec<Row> {
     rows
 }
 
-async fn ends(end: End) {
-    for mode in Mode::ALL {
-        let Some(bench) = Bench::with(mode) else {
-            continue;
-        };
-        let rows = begin(&bench, end, mode).await;
-        let processes = || rows.iter().filter_map(|row| row.process.as_ref());
-        match end {
-            End::Kill => processes().for_each(|one| bench.signal(one, Signal::Kill)),
-            End::Terminate => processes().for_each(|one| bench.signal(one, Signal::Terminate)),
-            End::ChatEnded => _ = bench.registry.end_chat(&chat()).await,
-            End::Shutdown => _ = bench.registry.shutdown().await,
-            End::SupervisorKilled => {
-                rows.iter()
-                    .for_each(|row| kill_one(row.supervisor, Raw::SIGKILL));
+async fn ends(end: End, mode: Mode, python: bool) {
+    let bench = Bench::with(mode);
+    let rows = begin(&bench, end, mode, python).await;
+    let processes = || rows.iter().filter_map(|row| row.process.as_ref());
+    match end {
+        End::Kill => processes().for_each(|one| bench.signal(one, Signal::Kill)),
+        End::Terminate => processes().for_each(|one| bench.signal(one, Signal::Terminate)),
+        End::ChatEnded => _ = bench.registry.end_chat(&chat()).await,
+        End::Shutdown => _ = bench.registry.shutdown().await,
+        End::SupervisorKilled => {
+            rows.iter()
+                .for_each(|row| kill_one(row.supervisor, Raw::SIGKILL));
+        }
+        End::SupervisorKilledByItself => {
+            for row in &rows {
+                row.escapee.kill_supervisor().await;
             }
-            End::SupervisorKilledByItself => {
-                for row in &rows {
-                    row.escapee.kill_supervisor().await;
-                }
-            }
-            End::SpawnerKilled => kill_one(bench.spawner.pid(), Raw::SIGKILL),
         }
-        until_nothing_is_left(&expected(&rows, &format!("{end:?}"), mode)).await;
-        for row in &rows {
-            told(row, end, mode).await;
-        }
-        if end != End::Shutdown {
-            bench.works().await;
-        }
+        End::SpawnerKilled => kill_one(bench.spawner.pid(), Raw::SIGKILL),
+    }
+    until_nothing_is_left(&expected(&rows, &format!("{end:?}"), mode)).await;
+    for row in &rows {
+        told(row, end, mode).await;
+    }
+    if end != End::Shutdown {
+        bench.works().await;
     }
 }
 
@@ -117,94 +118,89 @@ async fn told(row: &Row, end: End, mode: Mode) {
     }
 }
 
-#[tokio::test]
-async fn killed() {
-    ends(End::Kill).await;
-}
-
-#[tokio::test]
-async fn terminated() {
-    ends(End::Terminate).await;
-}
-
-#[tokio::test]
-async fn the_chat_ended() {
-    ends(End::ChatEnded).await;
-}
-
-#[tokio::test]
-async fn the_registry_shut_down() {
-    ends(End::Shutdown).await;
-}
-
-#[tokio::test]
-async fn the_supervisor_killed() {
-    ends(End::SupervisorKilled).await;
-}
-
-#[tokio::test]
-async fn the_supervisor_killed_by_the_command() {
-    ends(End::SupervisorKilledByItself).await;
-}
-
-#[tokio::test]
-async fn the_spawner_killed() {
-    ends(End::SpawnerKilled).await;
-}
-
 /// The same below a host that is a program of its own, which a signal ends. Nobody else may have to do anything.
-async fn host_ends(signal: Raw) {
-    for mode in Mode::ALL {
-        if mode == Mode::Cgroup && mode.spawner().is_none() {
-            continue;
-        }
-        let program = Program::serve(mode).await;
-        let mut escapees = Vec::new();
-        for way in WAYS {
-            if let Some(escapee) = Escapee::new(way, program.workspace.path(), false) {
-                program.start(&escapee.text).await;
-                escapees.push(escapee);
-            }
-        }
-        let mut rows = Vec::new();
-        for escapee in escapees {
-            let (supervisor, found) = escapee.at_work().await;
-            mode.check(escapee.name, &found);
-            rows.push(Row {
-                escapee,
-                supervisor,
-                process: None,
-            });
-        }
-        let spawner = program.spawner();
-        program.signal(signal);
-        program.ended().await;
-        until_nothing_is_left(&expected(&rows, &format!("host {signal}"), mode)).await;
-        crate::harness::until_dead(spawner).await;
+async fn host_ends(signal: Raw, mode: Mode, python: bool) {
+    let program = Program::serve(mode).await;
+    let mut escapees = Vec::new();
+    for way in ways(python) {
+        let escapee = Escapee::new(way, program.workspace.path(), false);
+        program.start(&escapee.text).await;
+        escapees.push(escapee);
     }
+    let mut rows = Vec::new();
+    for escapee in escapees {
+        let (supervisor, found) = escapee.at_work().await;
+        mode.check(escapee.name, &found);
+        rows.push(Row {
+            escapee,
+            supervisor,
+            process: None,
+        });
+    }
+    let spawner = program.spawner();
+    program.signal(signal);
+    program.ended().await;
+    until_nothing_is_left(&expected(&rows, &format!("host {signal}"), mode)).await;
+    crate::harness::until_dead(spawner).await;
 }
 
-#[tokio::test]
-async fn the_host_terminated() {
-    host_ends(Raw::SIGTERM).await;
+/// Each end, of the ways of shells and of those of Python, without and with a cgroup.
+macro_rules! table {
+    ($($name:ident: $function:ident($end:expr);)*) => {
+        mod without_a_cgroup {
+            use super::*;
+            $(#[tokio::test]
+            async fn $name() {
+                $function($end, Mode::Supervisor, false).await;
+            })*
+        }
+
+        mod without_a_cgroup_python {
+            use super::*;
+            $(#[needs(program = "python3")]
+            #[tokio::test]
+            async fn $name() {
+                $function($end, Mode::Supervisor, true).await;
+            })*
+        }
+
+        mod with_a_cgroup {
+            use super::*;
+            $(#[needs(cgroup)]
+            #[tokio::test]
+            async fn $name() {
+                $function($end, Mode::Cgroup, false).await;
+            })*
+        }
+
+        mod with_a_cgroup_python {
+            use super::*;
+            $(#[needs(cgroup, program = "python3")]
+            #[tokio::test]
+            async fn $name() {
+                $function($end, Mode::Cgroup, true).await;
+            })*
+        }
+    };
 }
 
-#[tokio::test]
-async fn the_host_killed() {
-    host_ends(Raw::SIGKILL).await;
+table! {
+    killed: ends(End::Kill);
+    terminated: ends(End::Terminate);
+    the_chat_ended: ends(End::ChatEnded);
+    the_registry_shut_down: ends(End::Shutdown);
+    the_supervisor_killed: ends(End::SupervisorKilled);
+    the_supervisor_killed_by_the_command: ends(End::SupervisorKilledByItself);
+    the_spawner_killed: ends(End::SpawnerKilled);
+    the_host_terminated: host_ends(Raw::SIGTERM);
+    the_host_killed: host_ends(Raw::SIGKILL);
 }
 
 /// A host that is stopped is not gone, and whoever kills it ends everything all the same.
 #[tokio::test]
 async fn the_host_stopped_then_killed() {
-    host_ends_stopped().await;
-}
-
-async fn host_ends_stopped() {
     let program = Program::serve(Mode::Supervisor).await;
-    let Some(escapee) = Escapee::new(&WAYS[3], program.workspace.path(), false) else {
-        return skip("no such way");
-    };
+    let escapee = Escapee::new(&WAYS[3], program.workspace.path(), false);
     program.start(&escapee.text).await;
     let (supervisor, _) = escapee.at_work().await;
     program.signal(Raw::SIGSTOP);
@@ -215,10 +211,6 @@ async fn host_ends_stopped() {
         supervisor,
         process: None,
     }];
-    until_nothing_is_left(&expected(
-        &rows,
-        "host stopped and killed",
-        Mode::Supervisor,
-    ))
-    .await;
+    let end = "host stopped and killed";
+    until_nothing_is_left(&expected(&rows, end, Mode::Supervisor)).await;
 }

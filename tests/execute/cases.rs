@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
@@ -95,8 +95,13 @@ impl Workspace for Scripted {
         ready(result).boxed()
     }
 
-    fn open<'a>(&'a self, _: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
-        self.find(id, || Ok(()))
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        _: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        self.find(id, || Ok(chat.clone()))
     }
 
     fn wait<'a>(
@@ -171,6 +176,26 @@ impl Workspace for Scripted {
         _: Signal,
         _: Option<Duration>,
     ) -> BoxFuture<'a, Result<State, Error>> {
+        self.find(id, || Ok(self.state()))
+    }
+
+    fn info<'a>(&'a self, _: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        let info = Info {
+            id: id.to_owned(),
+            command: "npm run dev".to_owned(),
+            workdir: "/workspace".into(),
+            background: true,
+            key: None,
+            state: self.state(),
+            started: SystemTime::UNIX_EPOCH,
+            exited: None,
+            last_output: None,
+            total: self.output().len() as u64,
+        };
+        self.find(id, || Ok(info))
+    }
+
+    fn end<'a>(&'a self, _: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
         self.find(id, || Ok(self.state()))
     }
 

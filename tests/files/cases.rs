@@ -1,9 +1,10 @@
-//! The cases of `guest-tools/edit/cases.json`, through the component. The crate's own tests run them natively.
+//! The cases of `guest-tools/edit/cases.json` and `guest-tools/files/cases.json`, through the component. The crates' own tests run
+//! them natively.
 
 use super::*;
 
 #[tokio::test]
-async fn every_case_has_its_outcome() {
+async fn every_edit_has_its_outcome() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../guest-tools/edit/cases.json"
@@ -33,5 +34,42 @@ async fn every_case_has_its_outcome() {
         }
     }
     assert!(cases.len() > 150);
+    setup.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn arguments_are_taken_as_models_write_them() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../guest-tools/files/cases.json"
+    );
+    let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let setup = Setup::new().await;
+    for case in &cases {
+        for name in setup.names() {
+            std::fs::remove_file(setup.root().join(name)).unwrap();
+        }
+        let before = case["files"].as_object().unwrap();
+        for (path, content) in before {
+            setup.make(path, content.as_str().unwrap());
+        }
+        let tool = case["tool"].as_str().unwrap();
+        let mut seen = serde_json::Map::new();
+        match setup.try_call(tool, case["arguments"].clone()).await {
+            Ok(mut reply) => {
+                reply.as_object_mut().unwrap().shift_remove("version");
+                seen.insert("reply".to_owned(), reply);
+            }
+            Err(text) => _ = seen.insert("refusal".to_owned(), text.into()),
+        }
+        for name in setup.names() {
+            let now = String::from_utf8(setup.content(&name)).unwrap();
+            if before.get(&name).and_then(Value::as_str) != Some(&now) {
+                seen.insert(name, now.into());
+            }
+        }
+        assert_eq!(Some(&seen), case["outcome"].as_object(), "{}", case["name"]);
+    }
+    assert!(cases.len() > 35);
     setup.host.shutdown().await;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::harness::state_dir;
+use crate::harness::{state_dir, with_code};
 use crate::resources::Measured;
 
 /// How many writes are begun in all.
@@ -26,7 +26,7 @@ fn assert_whole(path: &std::path::Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_host_leaves_no_half_file_and_no_temporary_one() {
-    let state = state_dir().join("killed-while-writing");
+    let state = with_code(state_dir().join("killed-while-writing"), None);
     let mut workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_path_buf();
     for name in ["a", "b", "c", "d"] {

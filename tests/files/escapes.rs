@@ -98,7 +98,8 @@ async fn names_that_cannot_be() {
 /// Somebody swaps directories and files for links that lead out while tools read, write and edit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_race_leads_nowhere() {
-    const OPERATIONS: usize = 2_000;
+    /// As many at least; more until both ends were seen, however the threads take turns.
+    const OPERATIONS: usize = 400;
     let beside = Beside::new().await;
     let setup = &beside.setup;
     let root = setup.root();
@@ -116,7 +117,10 @@ async fn a_race_leads_nowhere() {
         }
     };
     tokio_scoped(swap, async {
-        for round in 0..OPERATIONS {
+        for round in 0.. {
+            if round >= OPERATIONS && inside > 0 && refused > 0 {
+                break;
+            }
             let result = match round % 4 {
                 0 | 1 => setup.read("real/secret").await,
                 2 => setup.write("real/secret", "inside").await,
@@ -134,7 +138,6 @@ async fn a_race_leads_nowhere() {
         done.store(true, Ordering::Relaxed);
     })
     .await;
-    assert!(inside > 0 && refused > 0, "{inside} {refused}");
     beside.assert_untouched();
     setup.host.shutdown().await;
 }

@@ -61,7 +61,7 @@ async fn further_roots() {
 #[tokio::test]
 async fn the_state_directory_is_closed() {
     let base = tempfile::tempdir().unwrap();
-    let state = base.path().join("state");
+    let state = crate::harness::with_code(base.path().join("state"), None);
     let host = toolhost::Host::builder(base.path())
         .state_dir(&state)
         .start()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::harness::{copy_for_others, program};
+use crate::harness::{copy_for_others, program, with_code};
 
 /// A user that nobody is.
 const NOBODY: u32 = 64_331;
@@ -32,10 +32,9 @@ impl User {
             program,
             uid: is_root.then_some(NOBODY),
         };
-        for name in ["workspace", "state"] {
-            std::fs::create_dir(user.path(name)).unwrap();
-            user.own(&user.path(name), 0o700);
-        }
+        std::fs::create_dir(user.path("workspace")).unwrap();
+        user.own(&user.path("workspace"), 0o700);
+        with_code(user.path("state"), user.uid);
         user
     }
 

@@ -126,7 +126,7 @@ async fn pages_of_a_known_origin_can_use_the_server() {
         (
             "/mcp",
             "POST",
-            "mcp-session-id,mcp-protocol-version,mcp-method,mcp-name",
+            "mcp-session-id,mcp-protocol-version,mcp-method,mcp-name,mcp-param-region,toolhost-chat",
         ),
         (
             "/mcp",

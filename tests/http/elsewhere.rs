@@ -25,6 +25,8 @@ struct Elsewhere {
     asked: Notify,
     /// Whether nobody hears how a start ended.
     silent: bool,
+    /// Whether nothing can be ended, as what is stuck in the kernel.
+    stuck: bool,
 }
 
 impl Elsewhere {
@@ -39,7 +41,15 @@ impl Elsewhere {
             starts: Semaphore::new(starts),
             asked: Notify::new(),
             silent,
+            stuck: false,
         })
+    }
+
+    /// One on which nothing ends.
+    fn stuck(directory: &Path) -> Arc<Self> {
+        let mut workspace = Self::new(directory, 100, false);
+        Arc::get_mut(&mut workspace).unwrap().stuck = true;
+        workspace
     }
 
     fn processes(&self) -> Vec<Info> {
@@ -70,8 +80,13 @@ impl Workspace for Elsewhere {
         .boxed()
     }
 
-    fn open<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
-        self.inner.open(chat, id)
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        self.inner.open(chat, reach, id)
     }
 
     fn wait<'a>(
@@ -109,6 +124,13 @@ impl Workspace for Elsewhere {
         grace: Option<Duration>,
     ) -> BoxFuture<'a, Result<State, Error>> {
         self.inner.signal(chat, id, signal, grace)
+    }
+
+    fn end<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        match self.stuck {
+            true => futures_util::future::ready(Ok(State::Running)).boxed(),
+            false => self.inner.end(chat, id),
+        }
     }
 
     fn list<'a>(
@@ -155,6 +177,9 @@ async fn what_is_started_after_its_call_was_cancelled_is_ended() {
     assert_eq!((status, &reply["state"]), (200, &json!("cancelled")));
     assert_eq!(cancelled.json::<Value>().await.unwrap(), reply);
     assert_eq!(reply["processes"], json!([]));
+    let message = reply["error"]["message"].as_str().unwrap();
+    let says = "a process is still being started: it will be ended as soon as it is there";
+    assert!(message.ends_with(says), "{message}");
     workspace.starts.add_permits(1);
     let ended = until("it was started, and ended", || {
         let mut infos = workspace.processes();
@@ -164,6 +189,32 @@ async fn what_is_started_after_its_call_was_cancelled_is_ended() {
     let ended = ended.await;
     let exit = ended.state.exit_status().unwrap();
     assert_eq!(exit.signal.as_deref(), Some("SIGTERM"));
+}
+
+/// The reply of a cancelled call says so if its command could not be ended, and how to look at it.
+#[tokio::test]
+async fn a_command_that_cannot_be_killed_is_no_secret() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Elsewhere::stuck(directory.path());
+    let (_setup, server) = served(&workspace).await;
+    let path = "/v1/chats/a/calls/1";
+    let call = server.put("a", "1", execute("echo > begun; exec sleep 1000"));
+    let cancelling = async {
+        crate::harness::file(&directory.path().join("begun")).await;
+        server.request(Method::DELETE, path).send().await.unwrap()
+    };
+    let ((status, reply), _) = tokio::join!(call, cancelling);
+    assert_eq!((status, &reply["state"]), (200, &json!("cancelled")));
+    let structured = &reply["structured"];
+    let error = structured["error"].as_str().unwrap();
+    let says = "the call was cancelled, but the command could not be killed and still runs after ";
+    assert!(error.starts_with(says), "{error}");
+    assert_eq!(structured["running"], true, "{reply}");
+    assert_eq!(
+        structured["background_process_id"], reply["processes"][0],
+        "{reply}"
+    );
+    workspace.shutdown().await;
 }
 
 #[tokio::test]

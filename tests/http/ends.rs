@@ -28,13 +28,6 @@ async fn send(server: &Server, method: Method) -> (u16, Value) {
     (status, response.json().await.unwrap_or_default())
 }
 
-async fn none_is_left(setup: &Setup) {
-    until("the processes are gone", || {
-        (setup.host.processes().live() == 0).then_some(())
-    })
-    .await;
-}
-
 #[tokio::test]
 async fn a_reply_that_is_no_longer_kept_is_gone_and_its_call_does_not_run_again() {
     let setup = Setup::with(|builder| {
@@ -80,12 +73,12 @@ async fn a_trap_ends_what_it_started_and_names_it() {
     assert_eq!((status, &reply["state"]), (200, &json!("failed")));
     let process = reply["processes"][0].as_str().unwrap();
     let message = reply["error"]["message"].as_str().unwrap();
-    let says = format!("process {process}, that it started, which is being ended");
+    let says = format!("process {process}, that it started, was ended by SIGTERM");
     assert!(
         message.contains(&says) && message.contains("to cursor 0"),
         "{message}"
     );
-    none_is_left(&setup).await;
+    assert_eq!(setup.host.processes().live(), 0);
     assert_eq!(server.put("a", "1", body).await, (200, reply));
 }
 
@@ -106,12 +99,25 @@ async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started
     assert_eq!((status, &reply["state"]), (200, &json!("cancelled")));
     assert_eq!(cancelled, (200, reply.clone()));
     let message = reply["error"]["message"].as_str().unwrap();
+    let says = format!("process {process}, that it started, was ended by SIGTERM");
     assert!(
-        message.contains(&process) && message.contains("to cursor 0"),
+        message.contains(&says) && message.contains("to cursor 0"),
         "{message}"
     );
     assert_eq!(reply["processes"], json!([process]));
-    none_is_left(&setup).await;
+    assert_eq!(setup.host.processes().live(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_runs_out_of_time_is_over_when_its_process_is() {
+    let limits = toolhost::plugin::Limits {
+        deadline: std::time::Duration::from_millis(100),
+        ..Default::default()
+    };
+    let (setup, server) = with_guest("endless_wait", limits).await;
+    let (status, reply) = server.put("a", "1", call_of(&setup, "endless_wait")).await;
+    assert_eq!((status, &reply["state"]), (200, &json!("failed")));
+    assert_eq!(setup.host.processes().live(), 0);
 }
 
 #[tokio::test]
@@ -127,19 +133,16 @@ async fn a_reply_that_is_too_large_is_a_failure() {
 #[tokio::test]
 async fn the_end_of_a_chat_goes_on_without_the_client_that_asked_for_it() {
     let (setup, server) = server().await;
-    let mut events = super::events::stream::Stream::open(&server, "a", "?output=false").await;
-    // It ends when it is told to, and not by a signal.
-    let command = "trap 'read go < go' TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 1000 & wait; done";
+    let events = super::events::stream::Stream::open(&server, "a", "?output=false").await;
+    // It says when it is told to end, and does not.
+    let command = "trap 'echo > told; read go < go' TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 1000 & wait; done";
     nix::unistd::mkfifo(&setup.root().join("go"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let call = server.put("a", "1", execute(command));
     let ending = async {
         let pid = setup.file("pid").await.trim().parse().unwrap();
         let request = server.request(Method::DELETE, "/v1/chats/a").send();
         let began = async {
-            // The call is cancelled at the beginning of the end.
-            events
-                .until(|event| event.is("call", "state", "cancelled"))
-                .await;
+            _ = setup.file("told").await;
         };
         tokio::select! {
             _ = request => {}

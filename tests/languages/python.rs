@@ -6,21 +6,25 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use toolhost::call::Refused;
-use toolhost::plugin::Limits;
 use toolhost::tool::ErrorKind;
 use toolhost::{CallError, Outcome};
+use toolhost_needs::needs;
 
 use super::{
     Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,
 };
 use crate::harness::{Setup, request};
 
+/// The most calls of the plugin at once.
+const AT_ONCE: usize = 64;
+
+#[needs(language = "python")]
 #[tokio::test]
 async fn python() {
-    let Some(language) = Language::read("python") else {
-        return;
-    };
-    let setup = language.host(language.options(&[("prefix", "row-")])).await;
+    let language = Language::read("python");
+    let mut options = language.options(&[("prefix", "row-")]);
+    options.limits.concurrent_calls = AT_ONCE;
+    let setup = language.host(options).await;
     calls(&setup).await;
     random_and_clock(&setup).await;
     as_many_as_may_run(&setup).await;
@@ -113,9 +117,7 @@ fn assert_replied<'a>(outcomes: impl Iterator<Item = (usize, &'a Arc<Outcome>)>)
 
 /// They take turns, and the pool has a place for each.
 async fn as_many_as_may_run(setup: &Setup) {
-    let most = Limits::default().concurrent_calls;
-    assert_eq!(most, 64);
-    let outcomes = at_once(setup, most).await;
+    let outcomes = at_once(setup, AT_ONCE).await;
     let outcomes = outcomes.iter().map(|outcome| outcome.as_ref().unwrap());
     assert_replied(outcomes.enumerate());
 }
@@ -123,7 +125,7 @@ async fn as_many_as_may_run(setup: &Setup) {
 /// More are refused at once, as what they are: to be tried again later.
 async fn more_than_may_run(setup: &Setup) {
     let outcomes = at_once(setup, 80).await;
-    let (run, refused) = outcomes.split_at(64);
+    let (run, refused) = outcomes.split_at(AT_ONCE);
     let run = run.iter().map(|outcome| outcome.as_ref().unwrap());
     assert_replied(run.enumerate());
     for outcome in refused {

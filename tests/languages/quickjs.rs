@@ -4,17 +4,17 @@ use serde_json::json;
 use toolhost::plugin::LoadError;
 use toolhost::tool::ErrorKind;
 use toolhost::{Host, Options, StartError};
+use toolhost_needs::needs;
 
 use super::{
     Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,
 };
-use crate::harness::{Setup, state_dir};
+use crate::harness::{Setup, shared_state};
 
+#[needs(language = "quickjs")]
 #[tokio::test]
 async fn quickjs() {
-    let Some(language) = Language::read("quickjs") else {
-        return;
-    };
+    let language = Language::read("quickjs");
     without_its_grant(&language).await;
     let options = |settings| {
         let mut options: Options = language.options(settings);
@@ -40,7 +40,7 @@ async fn quickjs() {
 async fn without_its_grant(language: &Language) {
     let workspace = tempfile::tempdir().unwrap();
     let started = Host::builder(workspace.path())
-        .state_dir(state_dir().join("state"))
+        .state_dir(shared_state("state"))
         .plugin(language.component.clone(), language.options(&[]))
         .start()
         .await;

@@ -1,15 +1,15 @@
 //! The examples in JavaScript for StarlingMonkey, which have the interfaces of the web.
 
 use serde_json::json;
+use toolhost_needs::needs;
 
 use super::{Language, definition, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught};
 use crate::harness::Setup;
 
+#[needs(language = "starlingmonkey")]
 #[tokio::test]
 async fn starlingmonkey() {
-    let Some(language) = Language::read("starlingmonkey") else {
-        return;
-    };
+    let language = Language::read("starlingmonkey");
     let base = [("base_url", "https://example.org/docs/")];
     let setup = language.host(language.options(&base)).await;
     calls(&setup).await;

@@ -123,17 +123,32 @@ async fn a_compiler_has_nothing_of_the_hosts_environment() {
     assert_eq!(foreign, None);
 }
 
-#[tokio::test]
-async fn compiling_ends_when_its_time_is_over() {
-    let directory = tempfile::tempdir().unwrap();
-    let limits = Limits {
+/// As short a time as the kernel limits, a second of CPU time.
+fn short() -> Limits {
+    Limits {
         compile_time: Duration::from_millis(50),
         ..Limits::default()
-    };
-    let error = load(script(directory.path(), "exec sleep 1000"), limits)
+    }
+}
+
+#[tokio::test]
+async fn compiling_ends_when_its_cpu_time_is_used_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let body = "while :; do :; done";
+    let error = load(script(directory.path(), body), short())
         .await
         .unwrap_err();
-    insta::assert_snapshot!(error, @r#"compiling the component takes longer than 0.05 s: if it is as it should be, put `limits = { compile_time = "3s" }` into [plugins.x]"#);
+    insta::assert_snapshot!(error, @r#"compiling the component takes more than 1 s of CPU time: if it is as it should be, put `limits = { compile_time = "3s" }` into [plugins.x]"#);
+}
+
+/// It uses no CPU time, so it is given up only after a time on the wall, which is skipped here.
+#[tokio::test(start_paused = true)]
+async fn a_compiler_that_hangs_is_given_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = load(script(directory.path(), "exec sleep 1000"), short())
+        .await
+        .unwrap_err();
+    insta::assert_snapshot!(error, @"the compiler failed: it hangs: it has not ended within 600 s");
 }
 
 #[tokio::test]
@@ -196,7 +211,7 @@ async fn a_compiler_is_limited_and_not_dumpable() {
         let limits = std::fs::read_to_string(proc.join("limits")).ok()?;
         limits
             .lines()
-            .any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
+            .any(|line| line.starts_with("Max data size") && !line.contains("unlimited"))
             .then_some(limits)
     })
     .await;

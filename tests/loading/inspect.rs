@@ -8,7 +8,7 @@ use toolhost::plugin::Digest;
 
 use super::made::{self, Reply, Says, Tool};
 use crate::guest::guest;
-use crate::harness::{program, state_dir};
+use crate::harness::{program, shared_state};
 
 /// A component in a file of this name.
 pub(super) struct Component {
@@ -63,7 +63,7 @@ fn plugin(workspace: &Path, subcommand: &str) -> Command {
         .env("SECRET", "hunter2")
         .current_dir(workspace)
         .arg("--state-dir")
-        .arg(state_dir().join("cli"))
+        .arg(shared_state("cli"))
         .args(["plugin", subcommand]);
     command
 }
@@ -203,7 +203,7 @@ fn bad_usage_exits_with_2() {
             (code, text.as_str()),
             (
                 Some(2),
-                "toolhost: cannot read none.wasm: No such file or directory (os error 2)\n"
+                "toolhost: cannot read none.wasm: No such file or directory\n"
             )
         );
         assert_eq!(run(&[]).0, Some(2));

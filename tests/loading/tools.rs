@@ -111,27 +111,3 @@ async fn a_plugin_that_does_not_list_its_tools_says_why() {
     insta::assert_snapshot!(trap, @"the plugin did not list its tools: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
     insta::assert_snapshot!(error(&guest("loop_in_list_tools")).await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 2000 ms reached");
 }
-
-/// Each of them is bounded, and so are all of them together: whether that is little enough or not, it ends.
-#[tokio::test]
-async fn many_heavy_schemas_end() {
-    let pattern = |index: usize| format!(r#""{index}(\\w{{40}}){{9}}":{{}}"#);
-    let patterns: Vec<_> = (0..64).map(pattern).collect();
-    let schema = format!(
-        r#"{{"type":"object","patternProperties":{{{}}}}}"#,
-        patterns.join(",")
-    );
-    let tools = (0..100).map(|index| Tool {
-        name: format!("t{index}"),
-        input: schema.clone(),
-        output: Some(schema.clone()),
-        ..Tool::default()
-    });
-    let component = plugin(tools.collect());
-    let loading = Plugin::load(engine(), &component, Options::new("x"));
-    // It takes 5 s of CPU time, which on a machine with much to do are many more.
-    let loaded = tokio::time::timeout(4 * harness::PATIENCE, loading).await;
-    if let Err(error) = loaded.expect("it does not end") {
-        assert!(error.to_string().contains("is not sound: "), "{error}");
-    }
-}

@@ -1,7 +1,7 @@
 //! What ends a call, and what does not.
 
 use super::*;
-use crate::harness::{until, until_dead};
+use crate::harness::{is_alive, until, until_dead};
 
 #[tokio::test]
 async fn a_cancelled_request_ends_guest_and_process() {
@@ -24,6 +24,42 @@ async fn a_cancelled_request_ends_guest_and_process() {
     assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
 }
 
+/// There is no response to a cancelled request, but its call has an end, after that of its command.
+#[tokio::test]
+async fn a_cancelled_request_of_a_session_is_over_when_its_command_is() {
+    let http = Http::start().await;
+    let session = http.session().await;
+    let mut params =
+        execute("trap 'echo bye; exit 0' TERM; echo $$ > pid; while :; do sleep 0.01; done");
+    params["_meta"] = json!({ "io.toolhost/call": "call_1", "io.toolhost/chat": "c" });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let _stream = http.within(&session, &message).await;
+    let pid = pid(http.setup.root().join("pid")).await;
+    let params = json!({ "requestId": 1, "reason": "the user pressed a key" });
+    let message =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    assert_eq!(http.within(&session, &message).await.status(), 202);
+    let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
+    let outcome = until("the call has ended", || {
+        match http.host().standing(&chat, &id) {
+            Some(toolhost::call::Standing::Ended(outcome)) => Some(outcome),
+            _ => None,
+        }
+    })
+    .await;
+    assert!(!is_alive(pid));
+    assert!(outcome.cancelled);
+    let reply = outcome.result.as_ref().unwrap();
+    let reply: Value = serde_json::from_str(reply.structured().unwrap().get()).unwrap();
+    assert_eq!(
+        (&reply["running"], &reply["cancelled"]),
+        (&json!(false), &json!(true))
+    );
+    // The shell may tell before that its child was terminated.
+    let output = reply["output"].as_str().unwrap();
+    assert!(output.ends_with("bye\n"), "{output}");
+}
+
 #[tokio::test]
 async fn a_lost_connection_ends_a_call_without_a_name() {
     let http = Http::start().await;
@@ -36,6 +72,18 @@ async fn a_lost_connection_ends_a_call_without_a_name() {
         _ = call => panic!("it has no end"),
         pid = pid(http.setup.root().join("pid")) => pid,
     };
+    until_dead(pid).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_closed_ends_a_call_without_a_name() {
+    let http = Http::start().await;
+    let command = execute("echo $$ > pid; exec sleep 1000");
+    // Its headers are there, although the call has no end: this is how clients of the revision cancel.
+    let begun = http.send("tools/call", command, json!({})).await;
+    assert_eq!(begun.status(), 200);
+    let pid = pid(http.setup.root().join("pid")).await;
+    drop(begun);
     until_dead(pid).await;
 }
 

@@ -103,3 +103,46 @@ async fn every_kind_arrives() {
         );
     }
 }
+
+#[tokio::test]
+async fn structured_content_is_for_clients_that_ask_for_it() {
+    let http = Http::start().await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": with_meta(json!({}), json!({})) });
+    let call = json!({ "name": "execute", "arguments": { "command": "echo hi" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": with_meta(call, json!({})) });
+    let ask = async |message: &Value, structured: Option<&str>| {
+        let request = http.server.request(reqwest::Method::POST, "/mcp");
+        let mut request = request
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", NEW)
+            .header("mcp-method", message["method"].as_str().unwrap())
+            .header("mcp-name", "execute");
+        if let Some(structured) = structured {
+            request = request.header("toolhost-structured", structured);
+        }
+        let response = request.json(message).send().await.unwrap();
+        match response.status().as_u16() {
+            200 => Events::of(response).reply(1).await["result"].clone(),
+            status => json!(status),
+        }
+    };
+    for asked in [None, Some("false"), Some("true")] {
+        let has = asked == Some("true");
+        let listed = ask(&list, asked).await;
+        let tools = listed["tools"].as_array().unwrap();
+        let has_schema = tools.iter().any(|tool| tool.get("outputSchema").is_some());
+        let called = ask(&call, asked).await;
+        let text = called["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(r#""output":"hi\n""#), "{called}");
+        let has_content = called.get("structuredContent").is_some();
+        assert_eq!((has_schema, has_content), (has, has), "{asked:?}");
+    }
+    assert_eq!(ask(&list, Some("yes")).await, 400);
+    // Over pipes, the program is asked.
+    for (arguments, has) in [(&[][..], false), (&["--structured"], true)] {
+        let mut client = Pipes::start_as_is(arguments);
+        client.request("initialize", initialize()).await;
+        let called = client.call(execute("echo hi")).await;
+        assert_eq!(called.get("structuredContent").is_some(), has, "{called}");
+    }
+}

@@ -101,8 +101,21 @@ async fn the_list_of_tools_applies_to_tasks_and_outputs() {
         .ask_as(NARROW, "resources/list", json!({}), chat.clone())
         .await;
     assert_eq!(listed["result"]["resources"], json!([]), "{listed}");
-    let read = http.ask_as(NARROW, "resources/read", uri, chat).await;
+    let read = http
+        .ask_as(NARROW, "resources/read", uri, chat.clone())
+        .await;
     assert_eq!(read["error"]["data"]["code"], "not_found", "{read}");
+    // Nor do tools show it.
+    let list = json!({ "name": "process_list", "arguments": {} });
+    let all = http
+        .ask_as(TOKEN, "tools/call", list.clone(), chat.clone())
+        .await;
+    assert!(all.to_string().contains("secret"), "{all}");
+    let own = http.ask_as(NARROW, "tools/call", list, chat).await;
+    assert!(
+        own["error"].is_null() && !own.to_string().contains("secret"),
+        "{own}"
+    );
 }
 
 #[tokio::test]
@@ -184,7 +197,10 @@ async fn tools_of_others_are_not_named() {
             .json(&message)
             .send();
         let begun = Events::of(begun.await.unwrap()).reply(0).await;
-        assert_eq!(begun["result"]["instructions"], text, "{begun}");
+        // A session has a chat that lasts, whose processes are listed.
+        let of_session = begun["result"]["instructions"].as_str().unwrap();
+        let more = text.strip_prefix(of_session).unwrap();
+        assert_eq!(more.contains("Keep the id"), token == TOKEN, "{text}");
     }
     let long = json!({ "name": "x".repeat(1 << 20), "arguments": {} });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": long });

@@ -103,13 +103,14 @@ async fn outputs_in_another_workspace_are_resources_as_well() {
     nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let start = json!({ "command": "cat go", "run_in_background": true });
     let start = json!({ "name": "execute", "arguments": start });
-    http.request("tools/call", start, json!({})).await;
-    let listed = http.request("resources/list", json!({}), json!({})).await;
+    let chat = || json!({ "io.toolhost/chat": "c" });
+    http.request("tools/call", start, chat()).await;
+    let listed = http.request("resources/list", json!({}), chat()).await;
     let uri = &listed["result"]["resources"][0]["uri"];
     assert!(uri.is_string(), "{listed}");
 
     let filter = json!({ "notifications": { "resourceSubscriptions": [uri] } });
-    let mut told = http.send("subscriptions/listen", filter, json!({})).await;
+    let mut told = http.send("subscriptions/listen", filter, chat()).await;
     let taken = told.next().await.unwrap();
     assert_eq!(taken["method"], "notifications/subscriptions/acknowledged");
     tokio::task::spawn_blocking(move || std::fs::write(go, "done\n").unwrap())
@@ -119,7 +120,7 @@ async fn outputs_in_another_workspace_are_resources_as_well() {
     assert_eq!(changed["method"], "notifications/resources/updated");
     assert_eq!(&changed["params"]["uri"], uri);
     let read = http
-        .request("resources/read", json!({ "uri": uri }), json!({}))
+        .request("resources/read", json!({ "uri": uri }), chat())
         .await;
     assert_eq!(read["result"]["contents"][0]["text"], "done\n", "{read}");
     let unknown = json!({ "uri": "toolhost://processes/unknown/output" });

@@ -46,6 +46,24 @@ async fn from_the_handshake_to_the_end() {
     assert_eq!(client.end().await, [] as [Value; 0]);
 }
 
+/// SIGHUP asks for the files to be read again; the client and its processes go on.
+#[tokio::test]
+async fn sighup_ends_nothing() {
+    let mut client = Pipes::initialized(&[]).await;
+    let background = json!({ "command": "exec sleep 1000", "run_in_background": true });
+    let call = json!({ "name": "execute", "arguments": background });
+    let started = client.call(call).await["structuredContent"].clone();
+    let pid = i32::try_from(client.child.id().unwrap()).unwrap();
+    let pid = nix::unistd::Pid::from_raw(pid);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    let list = json!({ "name": "process_list", "arguments": {} });
+    let listed = client.call(list).await["structuredContent"].clone();
+    let process = &listed["processes"][0];
+    assert_eq!(process["id"], started["background_process_id"], "{listed}");
+    assert_eq!(process["running"], true);
+    client.end().await;
+}
+
 #[tokio::test]
 async fn the_newest_revision_has_no_handshake() {
     let mut client = Pipes::start(&[]);

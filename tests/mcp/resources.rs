@@ -86,15 +86,16 @@ async fn a_token_reads_what_its_tools_return_and_what_they_started() {
     let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
     let server = Server::with_tokens(setup.host.clone(), tokens).await;
     let http = Http { setup, server };
-    http.request("tools/call", execute("echo mine"), json!({}))
+    let chat = || json!({ "io.toolhost/chat": "c" });
+    http.request("tools/call", execute("echo mine"), chat())
         .await;
-    let listed = http.request("resources/list", json!({}), json!({})).await;
+    let listed = http.request("resources/list", json!({}), chat()).await;
     let listed = listed["result"]["resources"].as_array().unwrap();
     let [output] = &listed[..] else {
         panic!("{listed:?}")
     };
     let uri = json!({ "uri": output["uri"] });
-    let read = http.request("resources/read", uri, json!({})).await;
+    let read = http.request("resources/read", uri, chat()).await;
     assert_eq!(read["result"]["contents"][0]["text"], "mine\n", "{read}");
     let uri = json!({ "uri": "test://static-text" });
     let read = http.request("resources/read", uri, json!({})).await;

@@ -1,7 +1,7 @@
 //! The Tasks extension: calls that take long become tasks, which the ledger knows.
 
 use super::*;
-use crate::harness::until_dead;
+use crate::harness::is_alive;
 
 /// Says that the client knows tasks.
 fn tasks(more: Value) -> Value {
@@ -12,6 +12,9 @@ fn tasks(more: Value) -> Value {
         .extend(more.as_object().unwrap().clone());
     meta
 }
+
+/// As [`WAITS`], and no SIGTERM ends it.
+const STUBBORN: &str = "trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done";
 
 const WAITS: &str = "echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo done";
 
@@ -74,7 +77,7 @@ async fn a_long_call_becomes_a_task_with_a_result() {
 async fn a_task_can_be_cancelled() {
     let http = Http::start().await;
     let reply = http
-        .request("tools/call", execute(WAITS), tasks(json!({})))
+        .request("tools/call", execute(STUBBORN), tasks(json!({})))
         .await;
     let id = reply["result"]["taskId"].as_str().unwrap();
     let pid = pid(http.setup.root().join("pid")).await;
@@ -90,8 +93,8 @@ async fn a_task_can_be_cancelled() {
         .request("tasks/cancel", json!({ "taskId": id }), tasks(json!({})))
         .await;
     assert_eq!(cancelled["result"]["resultType"], "complete", "{cancelled}");
-    until_dead(pid).await;
     assert_eq!(until_not(&http, id, "working").await["status"], "cancelled");
+    assert!(!is_alive(pid));
 }
 
 #[tokio::test]

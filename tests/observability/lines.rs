@@ -12,6 +12,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use super::{Program, TRACE, TRACEPARENT, execute};
+use crate::cli::server;
 use crate::guest::{guest, options};
 use crate::harness::{Setup, TOKEN, logged};
 
@@ -24,12 +25,20 @@ fn program() -> Program {
     })
 }
 
-/// The lines that are JSON. The others are those that a person waits for at the start.
+/// All lines, each of which is a JSON object that says when and what.
 fn json_lines(log: &str) -> Vec<Value> {
-    let is_plain = |line: &&str| !line.starts_with("listening on ") && !line.is_empty();
-    let parse =
-        |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-    log.lines().filter(is_plain).map(parse).collect()
+    let parse = |line| {
+        let object: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        for field in ["timestamp", "level", "target", "message"] {
+            assert!(object[field].is_string(), "{field}: {line}");
+        }
+        object
+    };
+    log.lines()
+        .filter(|line| !line.is_empty())
+        .map(parse)
+        .collect()
 }
 
 fn with_message<'a>(lines: &'a [Value], message: &str) -> Vec<&'a Value> {
@@ -60,6 +69,12 @@ async fn each_says_whose_it_is_in_flat_fields() {
         assert_eq!(line["trace"], TRACE, "{line}");
         assert_eq!(line["level"], "DEBUG", "{line}");
     }
+    let guest = with_message(&lines, "a guest ended")[0];
+    assert!(
+        guest["guest_time_us"].is_u64() && guest["memory"].is_u64(),
+        "{guest}"
+    );
+    assert!(guest["ok"].is_boolean(), "{guest}");
     let ended = with_message(&lines, "a call ended")[0];
     assert_eq!(ended["state"], "finished");
     assert!(ended["duration_ms"].is_u64(), "{ended}");
@@ -76,6 +91,71 @@ async fn each_says_whose_it_is_in_flat_fields() {
     assert_eq!(
         (&line["principal"], &line["trace"]),
         (&json!("token"), &json!(TRACE))
+    );
+}
+
+/// Ends a program that cannot start, and returns its lines.
+fn refused(arguments: &[&str]) -> Vec<Value> {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = server(workspace.path());
+    let output = command.args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    json_lines(&String::from_utf8(output.stderr).unwrap())
+}
+
+#[tokio::test]
+async fn what_a_program_says_of_itself_is_json_too() {
+    // Without a token, which it makes itself.
+    let program = Program::start(|command| {
+        command
+            .args(["--log-format", "json"])
+            .env_remove("TOOLHOST_TOKEN");
+    });
+    let address = program.serving.url.trim_start_matches("http://").to_owned();
+    // The address is in use.
+    let failed = refused(&["--log-format", "json", "serve", "--listen", &address]);
+    assert_eq!(failed.last().unwrap()["level"], "ERROR");
+    assert!(
+        failed.last().unwrap()["message"]
+            .as_str()
+            .unwrap()
+            .contains(&address),
+        "{failed:?}"
+    );
+    let url = program.serving.url.clone();
+    let lines = json_lines(&program.stop());
+    assert_eq!(
+        with_message(&lines, &format!("listening on {url}"))[0]["url"],
+        url
+    );
+    let says = |start: &str| {
+        let mut messages = lines.iter().map(|line| line["message"].as_str().unwrap());
+        messages.any(|message| message.starts_with(start))
+    };
+    assert!(says("token file: ") && says("try it: "), "{lines:?}");
+    // Before anything is known of how lines look, the arguments say it.
+    let failed = refused(&["serve", "--log-format=json", "--no-such-flag"]);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    let message = failed[0]["message"].as_str().unwrap();
+    assert!(message.contains("--no-such-flag"), "{message}");
+}
+
+#[cfg(not(feature = "otel"))]
+#[tokio::test]
+async fn an_endpoint_for_spans_that_are_not_built_in_is_named() {
+    let program = Program::start(|command| {
+        command
+            .args(["--log-format", "json"])
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
+    });
+    let lines = json_lines(&program.stop());
+    let warned = lines.iter().find(|line| line["level"] == "WARN").unwrap();
+    assert_eq!(warned["variable"], "OTEL_EXPORTER_OTLP_ENDPOINT");
+    assert!(
+        warned["message"]
+            .as_str()
+            .unwrap()
+            .contains("--features otel")
     );
 }
 
@@ -199,7 +279,8 @@ async fn what_a_guest_writes_names_chat_call_and_plugin() {
         let setup = Setup::with(|builder| {
             builder
                 .without_shell()
-                .plugin(guest("forged_lines"), options("p"))
+                // No other test has a plugin of this name.
+                .plugin(guest("forged_lines"), options("writes"))
         });
         let setup = setup.await;
         assert!(!setup.outcome("t", json!({})).await.is_error());
@@ -207,12 +288,12 @@ async fn what_a_guest_writes_names_chat_call_and_plugin() {
     let lines = lines.await;
     let written: Vec<_> = lines
         .lines()
-        .filter(|line| line.contains("toolhost::guest") && line.contains("fine\\u{a}2026"))
+        .filter(|line| line.contains("plugin=\"writes\"") && line.contains("fine\\u{a}2026"))
         .collect();
     assert!(!written.is_empty(), "{lines}");
     for line in written {
         assert!(
-            line.contains("plugin=\"p\" chat=\"chat\" call=\""),
+            line.contains("toolhost::guest") && line.contains(" chat=\"chat\" call=\""),
             "{line}"
         );
     }

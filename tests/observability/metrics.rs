@@ -1,19 +1,67 @@
 //! Metrics over HTTP: they are what Prometheus reads, they count what happened, and nothing of a client is a label.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use reqwest::Method;
 use serde_json::json;
 
 use super::execute;
 use super::exposition::Exposition;
+use crate::guest::{guest, options};
 use crate::harness::{Server, Setup, until};
 
 async fn scrape(server: &Server) -> Exposition {
     let response = server
         .request(Method::GET, "/metrics")
+        .header("accept", "application/openmetrics-text")
         .send()
         .await
         .unwrap();
     Exposition::read(&response.text().await.unwrap())
+}
+
+/// Checks a text of Prometheus with the tool that comes with it: whether it can be read, and whether its names are sound.
+#[toolhost_needs::needs(program = "promtool")]
+#[tokio::test]
+async fn promtool_accepts_what_a_scraper_gets() {
+    let setup = Setup::with(|builder| builder.plugin(guest("memory_bomb"), options("bomb"))).await;
+    let server = Server::start(setup.host.clone()).await;
+    for body in [execute("echo 1"), json!({ "tool": "t", "arguments": {} })] {
+        server.put("chat", "1", body).await;
+    }
+    assert!(setup.outcome("t", json!({})).await.is_error());
+    let asked = server.request(Method::GET, "/metrics").send();
+    let response = asked.await.unwrap();
+    assert_eq!(
+        response.headers()["content-type"],
+        "text/plain; version=0.0.4; charset=utf-8"
+    );
+    let text = response.text().await.unwrap();
+    for sample in [
+        "# TYPE toolhost_build_info gauge",
+        "# TYPE toolhost_plugin_calls_total counter",
+        "# TYPE process_cpu_seconds_total counter",
+    ] {
+        assert!(text.lines().any(|line| line == sample), "{sample}: {text}");
+    }
+    let resident = text
+        .lines()
+        .find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    assert!(resident.unwrap().parse::<f64>().unwrap() > 1e6);
+    let mut promtool = std::process::Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = promtool.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    drop(stdin);
+    let checked = promtool.wait_with_output().unwrap();
+    assert!(checked.status.success(), "{checked:?}\n{text}");
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -24,7 +72,12 @@ async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
         let asked = program.client.get(url).bearer_auth(crate::harness::TOKEN);
         asked.send().await.unwrap()
     };
-    let scrape = async || Exposition::read(&ask("/metrics").await.text().await.unwrap());
+    let scrape = async || {
+        let url = format!("{}/metrics", program.serving.url);
+        let asked = program.client.get(url).bearer_auth(crate::harness::TOKEN);
+        let asked = asked.header("accept", "application/openmetrics-text");
+        Exposition::read(&asked.send().await.unwrap().text().await.unwrap())
+    };
     let mut stream = ask("/v1/chats/a/events").await;
     // It follows from its first line on.
     stream.chunk().await.unwrap().unwrap();

@@ -111,7 +111,7 @@ async fn a_name_with_no_public_address_is_refused() {
             matches!(error, SendError::Prohibited(_)),
             "{address}: {error:?}"
         );
-        let expected = "denied http://api.test: http://api.test is no public address: if that is intended, add \
+        let expected = "denied http://api.test: http://api.test is no public address of another machine: if that is intended, add \
                         \"private:http://api.test\" to the plugin's grant `http`";
         assert_eq!(told.all(), [expected], "{address}");
     }

@@ -1,8 +1,13 @@
 //! What changes on disk changes in the host, and nothing else does.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolhost::audit;
 use toolhost::config::Watcher;
 
 use super::*;
+use crate::audit::{Trail, documented};
 use crate::harness::until;
 
 const ONE: &str = "[plugins.one]\ncomponent = 'one.wasm'\n";
@@ -137,6 +142,7 @@ async fn a_configuration_is_mended_by_what_it_lacked() {
     let info = state(&setup.host, "one");
     assert!(info.state == PluginState::Failed && info.error.unwrap().contains("secrets.key"));
     configured.write("key", "a secret");
+    set_mode(&configured.path("key"), 0o600);
     until_said(&setup.host, "first").await;
     configured.write("toolhost.toml", "plugin_dir = 'later'\n");
     configured.write("one.wasm", greeting("other"));
@@ -154,14 +160,16 @@ async fn a_configuration_is_mended_by_what_it_lacked() {
 
 #[tokio::test]
 async fn what_is_as_it_was_is_left_alone() {
-    let configured = Configured::new(ONE);
+    // Other tests log as well, but of no plugin of this name.
+    let configured = Configured::new("[plugins.left_alone]\ncomponent = 'one.wasm'\n");
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
     let log = harness::logged(async {
         setup.host.apply(configured.read().plugins().unwrap()).await;
     })
     .await;
-    assert!(!log.contains("code cache"), "{log}");
+    let looks = |line: &str| line.contains("code cache") && line.contains("left_alone");
+    assert!(!log.lines().any(looks), "{log}");
 }
 
 async fn until_said(host: &Host, text: &str) {
@@ -181,30 +189,119 @@ async fn no_call_fails_while_versions_are_exchanged() {
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
     let set = configured.read().plugins().unwrap();
+    let done = Arc::new(AtomicBool::new(false));
     let callers: Vec<_> = (0..8)
         .map(|_| {
-            let host = setup.host.clone();
+            let (host, done) = (setup.host.clone(), Arc::clone(&done));
             tokio::spawn(async move {
                 let mut heard = std::collections::BTreeSet::new();
-                for _ in 0..100 {
+                while !done.load(Ordering::Relaxed) {
                     heard.insert(said(&host).await);
                 }
                 heard
             })
         })
         .collect();
-    let mut exchanges = 0;
-    while !callers.iter().all(tokio::task::JoinHandle::is_finished) {
-        let text = ["other", "first"][exchanges % 2];
+    for exchange in 0..10 {
+        let text = ["other", "first"][exchange % 2];
         configured.write("one.wasm", greeting(text));
         setup.host.apply(set.clone()).await;
         assert_eq!(said(&setup.host).await, text);
-        exchanges += 1;
     }
+    done.store(true, Ordering::Relaxed);
     for caller in callers {
         for text in caller.await.unwrap() {
             assert!(["first", "other"].contains(&text.as_str()), "{text}");
         }
     }
-    assert!(exchanges > 1, "nothing was exchanged meanwhile");
+}
+
+#[tokio::test]
+async fn what_others_can_change_is_not_taken_over() {
+    let configured = Configured::new(ONE);
+    configured.write("one.wasm", greeting("first"));
+    let setup = configured.host().await;
+    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    // A component.
+    std::fs::write(configured.path("open.wasm"), greeting("other")).unwrap();
+    set_mode(&configured.path("open.wasm"), 0o664);
+    std::fs::rename(configured.path("open.wasm"), configured.path("one.wasm")).unwrap();
+    let error = until("the error shows", || state(&setup.host, "one").error).await;
+    let expected = format!(
+        "its component cannot be used: others may change {} (mode 664): run `chmod go-w` on it",
+        configured.path("one.wasm").display()
+    );
+    assert_eq!(error, expected);
+    assert_eq!(said(&setup.host).await, "first");
+    configured.write("one.wasm", greeting("third"));
+    until_said(&setup.host, "third").await;
+    // The configuration.
+    let log = harness::logged(async {
+        let open = configured.path("open.toml");
+        std::fs::write(&open, "[plugins.two]\ncomponent = 'one.wasm'\n").unwrap();
+        set_mode(&open, 0o666);
+        std::fs::rename(&open, configured.path("toolhost.toml")).unwrap();
+        // A change that is seen later shows that the one before changed nothing.
+        configured.write("one.wasm", greeting("sixth"));
+        configured.write("toolhost.toml", ONE);
+        until_said(&setup.host, "sixth").await;
+    })
+    .await;
+    assert!(!log.contains("panicked"), "{log}");
+    is(&setup.host, "one", PluginState::Active);
+    assert!(setup.host.plugins().iter().all(|info| info.name != "two"));
+}
+
+/// The audit trail has each change of the configuration, without the values of settings and secrets.
+#[tokio::test]
+async fn each_change_is_in_the_trail() {
+    let configured = Configured::new(ONE);
+    configured.write("one.wasm", greeting("first"));
+    let trail = Trail::new();
+    let audit = trail.open(&audit::Config::default());
+    let setup = configured.host_with(|builder| builder.audit(audit)).await;
+    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let recorded = async |name: &str| {
+        until(name, || {
+            let events = trail.events();
+            events.into_iter().find(|event| event["event"] == name)
+        })
+        .await
+    };
+
+    let one = "[plugins.one]\ncomponent = 'one.wasm'\ngrants = { processes = 'own' }\n\
+        limits = { handles = 7 }\nsettings = { region = 'SETTING-VALUE' }\n\
+        secrets = { key = { file = 'one.key' } }\n";
+    configured.write("one.key", "SECRET-VALUE\n");
+    set_mode(&configured.path("one.key"), 0o600);
+    configured.write("toolhost.toml", one);
+    let changed = recorded("plugin_changed").await;
+    assert_eq!(changed["plugin"], "one");
+    let changes = &changed["changes"];
+    assert_eq!(changes["grants"]["before"]["processes"], false);
+    assert_eq!(changes["grants"]["after"]["processes"], true);
+    assert_eq!(changes["limits"]["after"]["handles"], 7);
+    assert_eq!(changes["settings"], json!(["region"]));
+    assert_eq!(changes["secrets"], json!(["key"]));
+
+    configured.write("toolhost.toml", format!("max_live = 7\n{one}"));
+    let settings = recorded("settings_changed").await;
+    assert_eq!(settings["settings"], json!(["max_live"]));
+    let file = configured.path("toolhost.toml");
+    assert_eq!(settings["file"], file.to_str().unwrap());
+
+    configured.write("toolhost.toml", format!("max_live = 7\n{one}typo = 1\n"));
+    let refused = recorded("configuration_refused").await;
+    let error = refused["error"].as_str().unwrap();
+    assert!(error.contains("typo"), "{error}");
+
+    configured.write("toolhost.toml", "");
+    assert_eq!(recorded("plugin_removed").await["plugin"], "one");
+    setup.host.shutdown().await;
+    let events = trail.events();
+    documented(&events);
+    let text = json!(events).to_string();
+    for value in ["SETTING-VALUE", "SECRET-VALUE"] {
+        assert!(!text.contains(value), "{text}");
+    }
 }

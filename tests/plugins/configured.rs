@@ -76,7 +76,7 @@ async fn files_of_some_directories_alone() {
     let host = Host::builder(workspace.path())
         .without_shell()
         .files(FilesGrant::None)
-        .state_dir(harness::state_dir().join("state"))
+        .state_dir(harness::shared_state("state"))
         .configured(set);
     let setup = Setup {
         host: host.start().await.unwrap(),
@@ -114,4 +114,66 @@ async fn files_of_some_directories_alone() {
     let written = json!({ "path": "new", "content": "made\n" });
     assert!(setup.outcome("write_file", written).await.is_error());
     assert!(!setup.root().join("new").exists());
+}
+
+#[test]
+fn files_that_others_can_change_are_refused() {
+    let text = "plugin_dir = 'plugins'\n[plugins.one]\ncomponent = 'one.wasm'\nsecrets = { key = { file = 'key' } }\n";
+    let configured = Configured::new(text);
+    configured.write("plugins/notes.txt", "");
+    configured.write("key", "s3cr3t");
+    let set_mode = |name: &str, mode| set_mode(&configured.path(name), mode);
+    let others_may = |what: &str, name: &str, mode: u32| {
+        format!(
+            "others may {what} {} (mode {mode:o})",
+            configured.path(name).display()
+        )
+    };
+    // A secret that others can read is none.
+    set_mode("key", 0o644);
+    let set = configured.read().plugins().unwrap();
+    let problem = &set.broken["one"];
+    let expected = format!(
+        "secrets.key: {}: run `chmod 600` on it",
+        others_may("use", "key", 0o644)
+    );
+    assert_eq!(problem, &expected);
+    set_mode("key", 0o600);
+    assert!(configured.read().plugins().unwrap().broken.is_empty());
+    set_mode("plugins", 0o775);
+    let error = configured.read().plugins().unwrap_err().to_string();
+    assert!(
+        error.contains(&others_may("change", "plugins", 0o775)),
+        "{error}"
+    );
+    set_mode("plugins", 0o755);
+    for (name, mode, good) in [("toolhost.toml", 0o666, 0o644), ("", 0o777, 0o700)] {
+        set_mode(name, mode);
+        let error = Config::read(&configured.path("toolhost.toml")).unwrap_err();
+        let expected = format!(
+            "{}: run `chmod go-w` on it",
+            others_may("change", name, mode)
+        );
+        assert!(
+            error.to_string().ends_with(&expected.replace("/ (", " (")),
+            "{error}"
+        );
+        set_mode(name, good);
+    }
+    configured.read();
+}
+
+#[test]
+fn settings_hide_nothing() {
+    let configured = Configured::new(
+        "[plugins.one]\ncomponent = 'one.wasm'\nsettings = { note = \"a\\u200bb\" }\n",
+    );
+    let refused = toolhost::config::Config::read(&configured.path("toolhost.toml"));
+    let error = refused.unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "line 3, column 14: plugins.one.settings: note has the character \\u{200b}, which a model reads and a person does not see: remove it"
+        ),
+        "{error}"
+    );
 }

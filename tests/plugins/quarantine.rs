@@ -2,7 +2,7 @@
 
 use super::*;
 use toolhost::CallError;
-use toolhost::call::Refused;
+use toolhost::call::{Actor, Refused};
 
 #[tokio::test]
 async fn five_traps_in_a_row() {
@@ -58,6 +58,10 @@ async fn a_reload_ends_it() {
     let setup = configured.host().await;
     said(&setup.host).await;
     assert!(state(&setup.host, "bad").quarantined_ms.is_some());
-    setup.host.reload_plugin("bad").await.unwrap();
+    setup
+        .host
+        .reload_plugin("bad", &Actor::default())
+        .await
+        .unwrap();
     is(&setup.host, "bad", PluginState::Active);
 }

@@ -200,3 +200,38 @@ async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
         .expect("it waits for the grace");
     assert!(!is_alive(pid));
 }
+
+/// One process is ended as a chat is: with a grace that a hurry takes, and also if nobody waits.
+#[tokio::test]
+async fn the_end_of_one_process_is_waited_for() {
+    let limits = Limits {
+        grace: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let setup = with(limits);
+    let other = setup.start("exec sleep 1000").await;
+    let (process, pid) = setup.start_stubborn().await;
+    let a = chat("a");
+    let mut ending = Box::pin(setup.registry.end(&a, process.id()));
+    assert!(futures_util::poll!(ending.as_mut()).is_pending());
+    drop(ending);
+    let ended = setup.registry.end(&a, other.id()).await.unwrap();
+    assert!(matches!(ended, State::Exited(_)), "{ended:?}");
+    assert!(is_alive(pid));
+    let ending = setup.registry.end(&a, process.id());
+    setup.registry.hurry();
+    let ended = tokio::time::timeout(PATIENCE, ending).await;
+    let ended = ended.expect("it waits for the grace").unwrap();
+    assert!(!is_alive(pid));
+    let State::Exited(status) = &ended else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(
+        (status.signal.as_deref(), status.cause),
+        (Some("SIGKILL"), Cause::Cancelled)
+    );
+    assert_eq!(setup.registry.end(&a, process.id()).await.unwrap(), ended);
+    let unknown = setup.registry.end(&chat("b"), process.id()).await;
+    assert!(matches!(unknown, Err(Error::NotFound(_))), "{unknown:?}");
+    setup.registry.shutdown().await;
+}

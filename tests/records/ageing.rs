@@ -183,6 +183,8 @@ async fn what_ends_last_is_kept_longest() {
     };
     let setup = Setup::kept(|config| limited(config, limits.clone()));
     let server = setup.start("echo serving; exec sleep 1000").await;
+    let wrote = || (server.info().total == 8).then_some(());
+    until("the server has written its line", wrote).await;
     let mut others = Vec::new();
     for _ in 0..3 {
         let process = setup.run("echo hi").await;

@@ -1,74 +1,30 @@
 //! A state directory on a full disk: commands run on, and whoever asks is told that saving failed.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 use toolhost::process::{Process, Registry, Saved, WINDOW};
+use toolhost_needs::needs;
 
 use super::{Setup, chat, kept, pattern, read_all, sh};
-use crate::harness;
-use crate::harness::{PATIENCE, until};
+use crate::harness::{self, Mounted, PATIENCE, until};
 
-/// A file system of one MiB at the place of the state directory.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Mounts it in a workspace; `None`, with a printed reason, where this user may not.
-    fn mount(workspace: &Path) -> Option<Self> {
-        use std::os::unix::fs::PermissionsExt;
-        let place = workspace.join("state");
-        std::fs::create_dir(&place).unwrap();
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m,mode=700", "toolhost-test"])
-            .arg(&place)
-            .output();
-        match mounted {
-            Ok(output) if output.status.success() => {
-                let mode = std::fs::Permissions::from_mode(0o700);
-                std::fs::set_permissions(&place, mode).unwrap();
-                Some(Self(place))
-            }
-            other => {
-                println!("skipped: no tmpfs can be mounted here: {other:?}");
-                None
-            }
-        }
-    }
-
-    /// Takes all that is left.
-    fn fill(&self) {
-        let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
-        for size in [4096, 1] {
-            while file.write_all(&vec![b'x'; size]).is_ok() {}
-        }
-    }
-
-    fn empty(&self) {
-        std::fs::remove_file(self.0.join("filler")).unwrap();
-    }
+/// Mounts a file system of one MiB at the place of the state directory in a workspace.
+fn small_disk(workspace: &Path) -> Mounted {
+    let place = workspace.join("state");
+    std::fs::create_dir(&place).unwrap();
+    Mounted::in_memory(&place, "size=1m")
 }
 
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: the registry of a test that failed may still have files open.
-        let unmounted = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(&self.0)
-            .status();
-        assert!(unmounted.unwrap().success() || std::thread::panicking());
-    }
-}
-
-fn setup() -> Option<(SmallDisk, Setup)> {
+fn setup() -> (Mounted, Setup) {
     let workspace = tempfile::tempdir().unwrap();
-    let disk = SmallDisk::mount(workspace.path())?;
+    let disk = small_disk(workspace.path());
     let registry = Registry::open(kept(workspace.path())).unwrap();
     let setup = Setup {
         registry,
         workspace,
     };
-    Some((disk, setup))
+    (disk, setup)
 }
 
 async fn exited(process: &Process) {
@@ -83,9 +39,10 @@ fn says_no_space(saved: &Saved) -> bool {
     matches!(saved, Saved::Failed(why) if why.contains("No space left on device"))
 }
 
+#[needs(mount)]
 #[tokio::test]
 async fn commands_run_on_and_say_that_saving_failed() {
-    let Some((disk, setup)) = setup() else { return };
+    let (disk, setup) = setup();
     let bytes = pattern(0..3 << 20);
     setup.write("file", &bytes);
     let process = setup.run("cat file").await;
@@ -129,12 +86,11 @@ async fn commands_run_on_and_say_that_saving_failed() {
     setup.registry.shutdown().await;
 }
 
+#[needs(mount)]
 #[tokio::test]
 async fn the_reply_of_a_tool_says_so() {
     let workspace = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(workspace.path()) else {
-        return;
-    };
+    let disk = small_disk(workspace.path());
     let config = kept(workspace.path());
     let setup = harness::Setup::with(|builder| builder.processes(config)).await;
     let reply = setup.execute("yes | head -c 3000000").await;
@@ -158,9 +114,10 @@ async fn the_reply_of_a_tool_says_so() {
 }
 
 /// A host that is started again while its disk is full knows what its journal says, and runs commands.
+#[needs(mount)]
 #[tokio::test]
 async fn a_full_disk_does_not_stop_the_start() {
-    let Some((disk, setup)) = setup() else { return };
+    let (disk, setup) = setup();
     let mut known = Vec::new();
     for index in 0..20 {
         known.push(setup.run(&format!("echo {index}; true")).await);

@@ -1,41 +1,53 @@
 //! What is written around the end of a shell, and after it.
 
+use std::io::Write;
 use std::time::Duration;
 
 use toolhost::process::State;
 
 use super::{Setup, finished};
-use crate::harness::until;
+use crate::harness::{PATIENCE, until};
 
-/// A child that goes on writing in steps that are shorter than the patience of the drain. It notes its own steps, so that a
-/// machine that was too busy to run it in time is told from output that was lost.
-#[tokio::test]
-async fn a_child_that_writes_for_300_ms_after_the_shell_is_heard_to_its_end() {
-    const CHILD: &str = "date +%s%N > times; (for i in 1 2 3 4 5 6; do sleep 0.05; date +%s%N >> times; echo late $i; done) & echo early";
-    let expected: String = ["early\n".to_owned()]
-        .into_iter()
-        .chain((1..=6).map(|step| format!("late {step}\n")))
-        .collect();
-    for _ in 0..20 {
-        let setup = Setup::with(|config| config);
-        let process = setup.run(CHILD).await;
-        let snapshot = process.snapshot().await;
-        if snapshot.head == expected.as_bytes() {
-            assert!(process.read(0, 1).await.total == expected.len() as u64);
-            return;
-        }
-        until("the child has ended", || {
-            (!process.state().is_live()).then_some(())
-        })
+/// A child that goes on writing in steps that are shorter than the patience of the drain, but longer together. The clock of the
+/// host moves only when this test moves it, so no other load on the machine makes a step longer.
+#[tokio::test(start_paused = true)]
+async fn a_child_that_writes_for_480_ms_after_the_shell_is_heard_to_its_end() {
+    /// Less than the 100 ms of silence that end a drain.
+    const STEP: Duration = Duration::from_millis(80);
+    // A clock that is paused goes on by itself when nothing is left to do, unless something blocks.
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let blocking = tokio::task::spawn_blocking(move || _ = released.recv());
+    let setup = Setup::with(|config| config);
+    let go = setup.workspace.path().join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let process = setup
+        .start("(while read -r step; do echo late $step; done) < go & echo early")
         .await;
-        // Nothing is lost even then, it is only late.
-        assert_eq!(process.snapshot().await.head, expected.as_bytes());
-        let times = std::fs::read_to_string(setup.workspace.path().join("times")).unwrap();
-        let times: Vec<u64> = times.lines().map(|line| line.parse().unwrap()).collect();
-        let slow = times.windows(2).any(|pair| pair[1] - pair[0] > 80_000_000);
-        assert!(slow, "the drain ended early: {snapshot:?}");
+    let mut steps = std::fs::File::options().write(true).open(&go).unwrap();
+    seen(|| process.info().exited.is_some()).await;
+    let mut expected = "early\n".to_owned();
+    for step in 1..=6 {
+        seen(|| process.info().total == expected.len() as u64).await;
+        tokio::time::advance(STEP).await;
+        expected.push_str(&format!("late {step}\n"));
+        writeln!(steps, "{step}").unwrap();
     }
-    println!("skipped: this machine is too busy to run a child every 50 ms");
+    drop(steps);
+    finished(&process).await;
+    let snapshot = process.snapshot().await;
+    assert_eq!(String::from_utf8_lossy(&snapshot.head), expected);
+    release.send(()).unwrap();
+    blocking.await.unwrap();
+}
+
+/// Waits for something while the clock stands still.
+async fn seen(mut look: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !look() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain");
+        tokio::task::yield_now().await;
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A host that was busy finds output, the end of the output and the end of its own patience at the same moment. What is in

@@ -206,6 +206,8 @@ async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
             let process = setup.registry.start(owner, sh(command)).await.unwrap();
             finished(&process).await;
             gone(&process).await;
+            // Its output is on the disk then.
+            assert_eq!(process.snapshot().await.saved, Saved::Complete);
         }
     }
     let directories = || std::fs::read_dir(setup.output_directory()).unwrap().count();

@@ -58,17 +58,17 @@ async fn bulk_table() {
 
 #[tokio::test]
 async fn loop_in_list_tools() {
-    insta::assert_snapshot!(load_error("loop_in_list_tools").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 2000 ms reached");
+    insta::assert_snapshot!(load_error("loop_in_list_tools").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
 }
 
 #[tokio::test]
 async fn loop_in_start() {
-    insta::assert_snapshot!(load_error("loop_in_start").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 2000 ms reached");
+    insta::assert_snapshot!(load_error("loop_in_start").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
 }
 
 #[tokio::test]
 async fn loop_in_initialize() {
-    insta::assert_snapshot!(load_error("loop_in_initialize").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 2000 ms reached");
+    insta::assert_snapshot!(load_error("loop_in_initialize").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
 }
 
 /// The loop runs beside ten calls at a time. What those take is measured by `cargo bench`, not asserted: here they must all
@@ -138,7 +138,7 @@ async fn a_deadline_ends_a_guest_that_has_guest_time_left() {
 async fn a_server_answers_while_24_guests_loop() {
     const LOOPS: usize = 24;
     let limits = Limits {
-        guest_time: Duration::from_millis(200),
+        guest_time: Duration::from_millis(50),
         calls_per_chat: LOOPS,
         ..Limits::default()
     };
@@ -158,7 +158,7 @@ async fn a_server_answers_while_24_guests_loop() {
     }
     for task in looping {
         let outcome = task.await.unwrap().unwrap();
-        End::Limit("guest time limit of 200 ms reached").assert(&outcome);
+        End::Limit("guest time limit of 50 ms reached").assert(&outcome);
     }
     server.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use toolhost::plugin::Limits;
 
-use super::contained::{Attack, End, GUEST_TIME, contained};
+use super::contained::{Attack, End, GUEST_TIME, contained, short};
 
 #[tokio::test]
 async fn stdout_printer() {
@@ -15,7 +15,7 @@ async fn stdout_printer() {
 /// It is cut into lines, of which the log takes 64 KiB.
 #[tokio::test]
 async fn endless_line() {
-    let attack = Attack::new("endless_line", Limits::default()).await;
+    let attack = Attack::new("endless_line", short()).await;
     let (_, lines) = attack.run(GUEST_TIME).await;
     let printed: usize = lines.matches('x').count();
     assert!(printed <= 65 << 10, "{printed}");

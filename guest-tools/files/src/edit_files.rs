@@ -31,7 +31,7 @@ pub(crate) struct EditFiles;
 
 /// The reply.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-struct Edited {
+pub(crate) struct Edited {
     /// Always true: a failure is an error.
     ok: bool,
     /// The files, in the order of the call.
@@ -75,7 +75,7 @@ impl Tool for EditFiles {
     }
 }
 
-fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
+pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
     if arguments.files.is_empty() {
         return Err(Refusal::invalid("files is required"));
     }

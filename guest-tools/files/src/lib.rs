@@ -4,6 +4,8 @@
 //! model is told. They resolve no path: that, and all else that safety rests on, is the host's. Each tool has a `run` that takes
 //! the files as an argument, so that its tests have them in memory.
 
+#[cfg(test)]
+mod cases;
 mod edit_files;
 mod read_file;
 mod refusal;

@@ -57,7 +57,7 @@ enum TruncatedBy {
 
 /// The reply. What does not apply is left out.
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
-struct Page {
+pub(crate) struct Page {
     /// What it is, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
@@ -131,7 +131,7 @@ impl Tool for ReadFile {
     }
 }
 
-fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
+pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
     let path = refusal::required(&arguments.path)?;
     let number = |name: &str, number: Option<i64>, default: u64| match number {
         None | Some(0) => Ok(default),

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 /// The reply.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-struct Written {
+pub(crate) struct Written {
     /// Always true: a failure is an error.
     ok: bool,
     /// The version of the file that was written, for the next if_unmodified_since.
@@ -66,7 +66,7 @@ impl Tool for WriteFile {
     }
 }
 
-fn run(files: &dyn Files, arguments: Arguments) -> Result<Written, Refusal> {
+pub(crate) fn run(files: &dyn Files, arguments: Arguments) -> Result<Written, Refusal> {
     let path = refusal::required(&arguments.path)?;
     let content = arguments
         .content

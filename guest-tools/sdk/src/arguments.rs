@@ -1,5 +1,7 @@
 //! From the text of a call's arguments to typed ones, with errors that a model can act on.
 
+mod plain;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -8,33 +10,31 @@ use crate::{Schema, ToolError};
 /// How alike an argument's name and an unknown one are at least for the one to be meant.
 const ALIKE: f64 = 0.75;
 
-/// Reads the arguments of a call.
+/// Reads the arguments of a call, in any way in which models write them (see [`plain`]).
 ///
 /// # Errors
 ///
 /// [`ToolError::InvalidArguments`], which names the argument that does not fit.
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, ToolError> {
+    let invalid = |error: &dyn std::fmt::Display| {
+        ToolError::InvalidArguments(format!("invalid arguments: {error}"))
+    };
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let mut json = serde_json::Deserializer::from_str(text);
-    let arguments = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let written = serde_json::from_str(text).map_err(|error| invalid(&error))?;
+    let arguments = plain::plain(written, Schema::of_arguments::<T>().value());
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
         let path = error.path().to_string();
-        let reason = without_position(error.inner());
+        let reason = error.inner().to_string();
         let unknown = format!("unknown field `{path}`");
         // The path of an argument that is missing is that of the object, `.`; of one that is unknown, its own name.
-        ToolError::InvalidArguments(if reason.starts_with(&unknown) {
-            format!(
-                "invalid arguments: {}",
-                unknown_argument(&path, &Schema::names::<T>())
-            )
+        if reason.starts_with(&unknown) {
+            invalid(&unknown_argument(&path, &Schema::names::<T>()))
         } else if path == "." || reason.contains(&format!("`{path}`")) {
-            format!("invalid arguments: {reason}")
+            invalid(&natural(&reason))
         } else {
-            format!("invalid argument `{path}`: {reason}")
-        })
-    })?;
-    json.end()
-        .map_err(|error| ToolError::InvalidArguments(format!("invalid arguments: {error}")))?;
-    Ok(arguments)
+            ToolError::InvalidArguments(format!("invalid argument `{path}`: {}", natural(&reason)))
+        }
+    })
 }
 
 /// Says that there is no such argument, and which one may be meant.
@@ -58,16 +58,41 @@ fn unknown_argument(unknown: &str, names: &[String]) -> String {
     format!("there is no argument `{unknown}`{meant}{stop}{known}")
 }
 
-/// Returns what an error says, without the line and column: a model never sees its arguments as text.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if !error.is_data() {
-        return text;
+/// Returns what an error says in words of JSON, where serde has words of Rust.
+fn natural(reason: &str) -> String {
+    if reason.contains("untagged enum") {
+        return "it has none of the forms that this argument can have".to_owned();
     }
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&position)
-        .map(str::to_owned)
-        .unwrap_or(text)
+    let Some((found, expected)) = reason.rsplit_once(", expected ") else {
+        return reason.to_owned();
+    };
+    let words = [
+        ("invalid type: floating point ", "invalid type: number "),
+        ("invalid type: sequence", "invalid type: array"),
+        ("invalid type: map", "invalid type: object"),
+    ];
+    let found = words
+        .into_iter()
+        .find_map(|(rust, json)| Some(format!("{json}{}", found.strip_prefix(rust)?)))
+        .unwrap_or_else(|| found.to_owned());
+    let integer = |least: &str, most: &str| format!("an integer from {least} to {most}");
+    let expected = match expected {
+        "i8" => integer("-128", "127"),
+        "i16" => integer("-32768", "32767"),
+        "i32" => integer("-2147483648", "2147483647"),
+        "i64" | "i128" | "isize" => "an integer".to_owned(),
+        "u8" => integer("0", "255"),
+        "u16" => integer("0", "65535"),
+        "u32" => integer("0", "4294967295"),
+        "u64" | "u128" | "usize" => "an integer of 0 or more".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "a map" => "an object".to_owned(),
+        "string or map" => "a string or an object".to_owned(),
+        expected if expected.starts_with("struct ") => "an object".to_owned(),
+        expected => expected.to_owned(),
+    };
+    format!("{found}, expected {expected}")
 }
 
 #[cfg(test)]
@@ -120,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             refusal(r#"{"path": "", "edits": [{"line": 1}, {"line": "x"}]}"#),
-            "invalid argument `edits[1].line`: invalid type: string \"x\", expected u32"
+            "invalid argument `edits[1].line`: invalid type: string \"x\", expected an integer from 0 to 4294967295"
         );
         assert_eq!(
             refusal(r#"{"path": "", "deep": 1}"#),
@@ -130,18 +155,26 @@ mod tests {
             refusal(r#"{"path": "", "recursive": true}"#),
             "invalid arguments: there is no argument `recursive`. The arguments are `path`, `depth`, `edits`."
         );
+        assert_eq!(
+            refusal(r#"{"path": "", "depth": 1.5}"#),
+            "invalid argument `depth`: invalid type: number `1.5`, expected an integer from 0 to 4294967295"
+        );
+        assert_eq!(
+            refusal(r#"{"path": "", "edits": {}}"#),
+            "invalid argument `edits`: invalid type: object, expected an array"
+        );
         assert!(
             refusal("{").contains("EOF while parsing"),
             "{}",
             refusal("{")
         );
         assert!(
-            refusal("[]").contains("expected struct Arguments"),
+            refusal("[]").contains("expected an object"),
             "{}",
             refusal("[]")
         );
         assert!(
-            refusal("{} {}").contains("missing field"),
+            refusal("{} {}").contains("trailing characters"),
             "{}",
             refusal("{} {}")
         );

@@ -28,7 +28,8 @@ pub fn remaining() -> Duration {
     Duration::from_millis(host::remaining_ms())
 }
 
-/// Returns whether the caller has cancelled the call. Reply soon, with what there is: the host waits 2 seconds.
+/// Returns whether the caller has cancelled the call. Reply soon, with what there is: the host waits 2 seconds, besides the
+/// time in which the processes end that the call started in the foreground.
 #[must_use]
 pub fn cancelled() -> bool {
     host::cancelled()

@@ -54,6 +54,13 @@ pub trait Process: fmt::Debug {
     /// The process cannot be reached, or [`WaitOptions::until`] is no regular expression.
     fn wait(&self, options: &WaitOptions) -> Result<Waited, Error>;
 
+    /// Returns what a list shows of the process.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached.
+    fn info(&self) -> Result<Info, Error>;
+
     /// Returns state and bounded output of this moment.
     ///
     /// # Errors
@@ -88,7 +95,7 @@ pub struct StartOptions {
     /// Variables that are set last, over the environment that the host builds.
     pub env: Vec<(String, String)>,
     /// Whether the caller means to leave the process running. It decides whether a cancelled or failed call takes the
-    /// process with it.
+    /// process with it: the host ends those of the foreground, and the call is not over before they are.
     pub background: bool,
     /// Bytes for standard input, followed by end of file; `None`: the null device.
     pub stdin: Option<Vec<u8>>,

@@ -46,6 +46,7 @@ impl Schema {
 }
 
 fn generate<T: JsonSchema>(contract: Contract) -> Value {
+    let is_of_arguments = matches!(contract, Contract::Deserialize);
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -55,8 +56,33 @@ fn generate<T: JsonSchema>(contract: Contract) -> Value {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
+    if is_of_arguments {
+        bound(&mut schema);
+    }
     tidy(&mut schema);
     schema
+}
+
+/// Writes down the bounds of numbers that a Rust type has and its schema does not.
+fn bound(schema: &mut Value) {
+    let format = schema.get("format").and_then(Value::as_str);
+    let bounds: [(&str, i64); 2] = match format {
+        Some("int32") => [("minimum", i32::MIN.into()), ("maximum", i32::MAX.into())],
+        Some("uint32") => [("minimum", 0), ("maximum", u32::MAX.into())],
+        _ => {
+            match schema {
+                Value::Object(parts) => parts.values_mut().for_each(bound),
+                Value::Array(parts) => parts.iter_mut().for_each(bound),
+                _ => {}
+            }
+            return;
+        }
+    };
+    if let Value::Object(object) = schema {
+        for (name, value) in bounds {
+            object.entry(name).or_insert_with(|| value.into());
+        }
+    }
 }
 
 /// Removes what says nothing to a model, and what some providers refuse.
@@ -173,7 +199,7 @@ mod tests {
                 "type": "object",
                 "properties": {
                     "path": {"type": "string", "description": "Where to look. It is required."},
-                    "depth": {"type": "integer", "minimum": 0, "description": "How deep."},
+                    "depth": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": "How deep."},
                     "how": {"type": "string", "enum": ["breadth_first", "depth_first"]},
                 },
                 "required": ["path"],

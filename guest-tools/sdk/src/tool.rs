@@ -41,6 +41,9 @@ pub trait Tool {
     /// Put `#[serde(deny_unknown_fields)]` on it, so that an argument that does not exist is refused by name. To answer
     /// with a text of your own when an argument is missing, mark its field `#[serde(default)]` and
     /// `#[schemars(!default)]`: the schema still requires it, and [`call`](Tool::call) sees that it is empty.
+    ///
+    /// Models write `1.0` for an integer, null or an empty text for an optional argument, and numbers in quotes. The schema decides:
+    /// a value that it refuses, and that can mean only one thing, is read as that.
     type Arguments: DeserializeOwned + JsonSchema;
 
     /// Returns the schema of the JSON part of a reply; `None` if the tool promises no such part.

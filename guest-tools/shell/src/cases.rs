@@ -9,9 +9,10 @@ use toolhost_sdk::testing::{FakeProcess, FakeProcesses};
 use toolhost_sdk::{Tool, ToolError};
 
 use crate::execute::Execute;
+use crate::process_list::ProcessList;
 use crate::process_output::ProcessOutput;
 use crate::process_signal::ProcessSignal;
-use crate::{execute, process_output, process_signal};
+use crate::{execute, process_list, process_output, process_signal};
 
 fn text<'a>(script: &'a Value, name: &str) -> Option<&'a str> {
     script[name].as_str()
@@ -91,6 +92,8 @@ fn outcome(case: &Value) -> Map<String, Value> {
         ProcessSignal::NAME => parsed(&arguments)
             .and_then(|arguments| process_signal::run(&processes, &arguments))
             .map(|outcome| json!(outcome)),
+        ProcessList::NAME => parsed::<process_list::Arguments>(&arguments)
+            .map(|_| json!(process_list::run(&processes, 0))),
         other => panic!("{other}"),
     };
     let mut outcome = Map::new();

@@ -3,56 +3,61 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toolhost_sdk::ToolError;
 
 use crate::invalid;
 
-/// A duration as a model gives it: in Go's grammar, or as a number of seconds.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a duration such as \"30s\" or \"1m30s\""
-)]
-pub(crate) enum Argument {
-    /// A text in Go's grammar.
-    Text(String),
-    /// A number of seconds.
-    Seconds(f64),
-}
+/// A duration as a model writes it: in Go's grammar, or as a number of seconds, with or without quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Argument(String);
 
 impl Argument {
-    /// Makes one of a number of milliseconds.
-    pub(crate) fn milliseconds(number: u64) -> Self {
-        Self::Text(format!("{number}ms"))
-    }
-
     /// Reads it.
     ///
     /// # Errors
     ///
     /// A text that says what is wrong, to follow `invalid timeout "x": `.
     pub(crate) fn parse(&self) -> Result<Parsed, String> {
-        match self {
-            Self::Text(text) => parse(text),
-            Self::Seconds(seconds) if *seconds <= 0.0 => Ok(Parsed::NotPositive),
-            Self::Seconds(seconds) => match Duration::try_from_secs_f64(*seconds) {
-                Ok(duration) if duration.is_zero() => Ok(Parsed::NotPositive),
-                Ok(duration) if i64::try_from(duration.as_nanos()).is_ok() => {
-                    Ok(Parsed::Positive(duration))
-                }
-                _ => Err(TOO_LONG.to_owned()),
-            },
+        parse(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Argument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl Visitor<'_> for Written {
+            type Value = Argument;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a duration such as \"30s\" or \"1m30s\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Argument, E> {
+                Ok(Argument(text.to_owned()))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Argument, E> {
+                Ok(Argument(number.to_string()))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Argument, E> {
+                Ok(Argument(number.to_string()))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Argument, E> {
+                Ok(Argument(number.to_string()))
+            }
         }
+
+        deserializer.deserialize_any(Written)
     }
 }
 
 impl fmt::Display for Argument {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => formatter.write_str(text),
-            Self::Seconds(seconds) => write!(formatter, "{seconds}"),
-        }
+        formatter.write_str(&self.0)
     }
 }
 
@@ -70,19 +75,26 @@ const UNITS: [(&str, u128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Returns which of two arguments was given that say the same, the second one in milliseconds.
+/// Returns which of two arguments was given that say the same, the second one in milliseconds. An empty text is none.
 ///
 /// # Errors
 ///
 /// Both were.
 pub(crate) fn one_of(
     (name, argument): (&str, Option<Argument>),
-    (other, milliseconds): (&str, Option<u64>),
+    (other, milliseconds): (&str, Option<Argument>),
 ) -> Result<Option<Argument>, ToolError> {
-    match (argument, milliseconds) {
+    match (given(argument), given(milliseconds)) {
         (Some(_), Some(_)) => Err(invalid(format!("pass {name} or {other}, not both"))),
-        (argument, milliseconds) => Ok(argument.or(milliseconds.map(Argument::milliseconds))),
+        (argument, milliseconds) => Ok(argument.or(milliseconds.map(|Argument(text)| {
+            Argument(number(&text).map_or(text, |number| format!("{number}ms")))
+        }))),
     }
+}
+
+/// Returns the argument unless it is an empty text, which models write for none.
+pub(crate) fn given(argument: Option<Argument>) -> Option<Argument> {
+    argument.filter(|Argument(text)| !text.is_empty())
 }
 
 /// What a text in Go's grammar says.
@@ -94,20 +106,19 @@ pub(crate) enum Parsed {
     NotPositive,
 }
 
-/// Reads a duration.
+/// Reads a duration. A number alone has the unit of seconds.
 ///
 /// # Errors
 ///
 /// A text that says what is wrong, to follow `invalid timeout "x": `.
-pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
+fn parse(text: &str) -> Result<Parsed, String> {
+    if let Some(seconds) = number(text) {
+        return of_seconds(seconds);
+    }
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    // Zero alone needs no unit.
-    if rest == "0" {
-        return Ok(Parsed::NotPositive);
-    }
     if rest.is_empty() {
         return Err(not_a_duration());
     }
@@ -124,6 +135,26 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
             Ok(Parsed::Positive(Duration::from_nanos(nanoseconds)))
         }
         Ok(_) => Ok(Parsed::NotPositive),
+    }
+}
+
+/// Reads a number without a unit.
+fn number(text: &str) -> Option<f64> {
+    let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let number = text.bytes().all(is_number).then(|| text.parse().ok());
+    number.flatten()
+}
+
+fn of_seconds(seconds: f64) -> Result<Parsed, String> {
+    if seconds <= 0.0 {
+        return Ok(Parsed::NotPositive);
+    }
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if duration.is_zero() => Ok(Parsed::NotPositive),
+        Ok(duration) if i64::try_from(duration.as_nanos()).is_ok() => {
+            Ok(Parsed::Positive(duration))
+        }
+        _ => Err(TOO_LONG.to_owned()),
     }
 }
 
@@ -188,6 +219,17 @@ pub(crate) fn format(duration: Duration) -> String {
     }
 }
 
+/// Returns a measured duration without digits that mean nothing to a reader: whole milliseconds, from a second on tenths of it.
+pub(crate) fn rounded(duration: Duration) -> Duration {
+    let step = if duration < Duration::from_secs(1) {
+        1
+    } else {
+        100
+    };
+    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(milliseconds / step * step)
+}
+
 /// Writes a number divided by a power of ten, without zeros at the end.
 fn decimal(number: u128, digits: u32) -> String {
     let scale = 10_u128.pow(digits);
@@ -210,6 +252,8 @@ mod tests {
         for (json, expected) in [
             ("30", Ok(Parsed::Positive(Duration::from_secs(30)))),
             ("0.5", Ok(Parsed::Positive(Duration::from_millis(500)))),
+            ("\"30\"", Ok(Parsed::Positive(Duration::from_secs(30)))),
+            ("\"-0.5\"", Ok(Parsed::NotPositive)),
             ("\"30s\"", Ok(Parsed::Positive(Duration::from_secs(30)))),
             ("0", Ok(Parsed::NotPositive)),
             ("-3", Ok(Parsed::NotPositive)),
@@ -219,7 +263,6 @@ mod tests {
         ] {
             assert_eq!(read(json), expected, "{json}");
         }
-        assert_eq!(Argument::Seconds(1.5).to_string(), "1.5");
         for json in ["true", "[]", "{}"] {
             let error = serde_json::from_str::<Argument>(json).unwrap_err();
             assert!(error.to_string().contains("such as \"30s\""), "{error}");
@@ -276,10 +319,9 @@ mod tests {
                 "{text}: {error}"
             );
         }
-        assert_eq!(
-            parse("10").unwrap_err(),
-            format!("\"10\" has no unit; {form}")
-        );
+        for text in ["inf", "nan", "1e999s", "e"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
         assert_eq!(
             parse("1m30").unwrap_err(),
             format!("\"30\" has no unit; {form}")
@@ -320,6 +362,19 @@ mod tests {
         assert_eq!(format(Duration::from_nanos(1)), "1ns");
         assert_eq!(format(Duration::from_nanos(1_100)), "1.1µs");
         assert_eq!(format(Duration::from_nanos(2_200_000)), "2.2ms");
+    }
+
+    #[test]
+    fn rounds_what_was_measured() {
+        for (microseconds, text) in [
+            (999, "0s"),
+            (12_345, "12ms"),
+            (999_999, "999ms"),
+            (1_599_999, "1.5s"),
+            (65_043_210, "1m5s"),
+        ] {
+            assert_eq!(format(rounded(Duration::from_micros(microseconds))), text);
+        }
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{Error, Host, Processes, StartOptions, State};
-use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError};
+use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context};
 
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     timeout: Option<Argument>,
     /// The same in milliseconds, as other tools have it. Models are not told of it.
     #[schemars(skip)]
-    timeout_ms: Option<u64>,
+    timeout_ms: Option<Argument>,
     /// The directory to run in, absolute or relative to the workspace directory. Default: the workspace directory.
     #[serde(alias = "cwd")]
     workdir: Option<String>,
@@ -155,8 +155,13 @@ fn timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     };
     match text.parse() {
         Ok(Parsed::Positive(timeout)) if timeout <= MAX_TIMEOUT => Ok(timeout),
-        Ok(_) => Err(invalid(format!(
-            "invalid timeout \"{text}\": it must be more than 0s and at most 1h"
+        Ok(Parsed::Positive(_)) => Err(invalid(format!(
+            "invalid timeout \"{text}\": it must be at most 1h. To run a command for longer, set run_in_background: true, and \
+             wait with process_output"
+        ))),
+        Ok(Parsed::NotPositive) => Err(invalid(format!(
+            "invalid timeout \"{text}\": it must be more than 0s. To reply at once, set run_in_background: true, and read \
+             the output with process_output"
         ))),
         Err(reason) => Err(invalid(format!("invalid timeout \"{text}\": {reason}"))),
     }
@@ -168,7 +173,10 @@ fn not_started(error: &Error, in_background: bool) -> Report {
     } else {
         "start process"
     };
-    let report = Report::failed(format!("{what}: {}", start_error::describe(error)));
+    let report = Report {
+        cancelled: context::cancelled(),
+        ..Report::failed(format!("{what}: {}", start_error::describe(error)))
+    };
     match error {
         // Whether it runs, nobody knows.
         Error::UnknownOutcome(_) => report,

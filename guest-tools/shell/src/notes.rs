@@ -37,8 +37,21 @@ impl Notes {
     }
 }
 
+/// Returns whether the host ends with this call, and every process with it: no later call can ask for one.
+fn ends_with_call() -> bool {
+    toolhost_sdk::context::attribute("processes").as_deref() == Some("end-with-call")
+}
+
+const ENDS_WITH_CALL: &str = "The process ends with this call. To keep processes, run `toolhost serve` and call with --server.";
+
+/// The middle of the output is not shown, and is gone with the call.
+const OMITTED_FOR_GOOD: &str = "What is omitted is not kept. To have all of the output, redirect it into a file: COMMAND > FILE.";
+
 /// A trailing `&` was cut off.
 pub(crate) fn promoted(id: &str) -> String {
+    if ends_with_call() {
+        return format!("The trailing \"&\" was removed. {ENDS_WITH_CALL}");
+    }
     format!(
         "The trailing \"&\" was removed and the whole command was started in the background instead. Use process_output with \
          process_id \"{id}\" to read its output; next time set run_in_background."
@@ -47,6 +60,9 @@ pub(crate) fn promoted(id: &str) -> String {
 
 /// The timeout of a foreground command is over.
 pub(crate) fn timed_out(id: &str) -> String {
+    if ends_with_call() {
+        return ENDS_WITH_CALL.to_owned();
+    }
     format!(
         "The command was not killed and keeps running. Use process_output with process_id \"{id}\" to wait for it, or \
          process_signal to end it."
@@ -55,6 +71,9 @@ pub(crate) fn timed_out(id: &str) -> String {
 
 /// The host did not wait for as long as was asked.
 pub(crate) fn clamped(id: &str) -> String {
+    if ends_with_call() {
+        return ENDS_WITH_CALL.to_owned();
+    }
     format!(
         "The command is still running: one call cannot wait any longer. Use process_output with process_id \"{id}\" to go \
          on waiting."
@@ -105,6 +124,9 @@ pub(crate) const BINARY: &str =
 
 /// The middle of the output is not shown, and can be read.
 pub(crate) fn omitted(id: &str, from: u64) -> String {
+    if ends_with_call() {
+        return OMITTED_FOR_GOOD.to_owned();
+    }
     format!(
         "To read what is omitted, use process_output with process_id \"{id}\" and since={from}."
     )

@@ -50,7 +50,7 @@ impl Tool for ProcessList {
 
 /// The reply. What does not apply is left out.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct List {
+pub(crate) struct List {
     /// Whether the processes could be listed.
     success: bool,
     /// Why they could not.
@@ -94,7 +94,7 @@ struct Entry {
 }
 
 /// Runs one call, at this moment in milliseconds since the Unix epoch.
-fn run(processes: &dyn Processes, now_ms: u64) -> List {
+pub(crate) fn run(processes: &dyn Processes, now_ms: u64) -> List {
     match processes.list(false, LIMIT) {
         Ok((infos, total)) => {
             let shown = u32::try_from(infos.len()).unwrap_or(u32::MAX);

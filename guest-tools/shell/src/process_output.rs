@@ -45,15 +45,16 @@ pub(crate) struct Arguments {
     /// The same in milliseconds, as other tools have it. Models are not told of it.
     #[serde(alias = "timeout_ms")]
     #[schemars(skip)]
-    wait_timeout_ms: Option<u64>,
+    wait_timeout_ms: Option<Argument>,
     /// Why you look at the process, as a short phrase such as "waiting for the server to start". People see it in place
     /// of the command. Plain English, under 100 characters.
     #[expect(dead_code, reason = "it is for people; the host passes it on")]
     model_intent: Option<String>,
     /// Reply with the output from this byte offset on only: the cursor of an earlier reply, or 0 for the beginning.
     since: Option<u64>,
-    /// The most bytes of output to reply with, from 256 to 131072. Default 32768.
-    max_bytes: Option<u32>,
+    /// The most bytes of output to reply with. Default 32768.
+    #[schemars(range(min = MIN_MAX_BYTES, max = MAX_MAX_BYTES))]
+    max_bytes: Option<i64>,
     /// Wait no longer than until the output (with since: from there on) matches this regular expression, such as
     /// "listening on|error". The reply then has match_end, the byte offset right after the match. Classes are of ASCII: write
     /// "✓|✔" instead of "[✓✔]".
@@ -112,12 +113,17 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         ("wait_timeout", arguments.wait_timeout),
         ("wait_timeout_ms", arguments.wait_timeout_ms),
     )?;
-    let max_bytes = arguments.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    if !(MIN_MAX_BYTES..=MAX_MAX_BYTES).contains(&max_bytes) {
-        return Err(invalid(format!(
+    let max_bytes = arguments
+        .max_bytes
+        .map_or(Ok(DEFAULT_MAX_BYTES), u32::try_from);
+    let max_bytes = max_bytes
+        .ok()
+        .filter(|bytes| (MIN_MAX_BYTES..=MAX_MAX_BYTES).contains(bytes));
+    let max_bytes = max_bytes.ok_or_else(|| {
+        invalid(format!(
             "max_bytes must be between {MIN_MAX_BYTES} and {MAX_MAX_BYTES}"
-        )));
-    }
+        ))
+    })?;
     let request = Request {
         id,
         timeout: wait_timeout(timeout.as_ref())?,
@@ -187,6 +193,7 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
 
     let mut notes = Notes::default();
     let mut report = Report::of(&snapshot, request.id, &mut notes);
+    report.command = process.info().ok().map(|info| info.command);
     if snapshot.state == State::Running {
         report.success = true;
         if wake == Some(Wake::Clamped) {

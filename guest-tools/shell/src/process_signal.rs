@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolhost_sdk::processes::{Error, Host, Processes, Signal, State};
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
-use crate::duration::{Argument, Parsed};
+use crate::duration::{self, Argument, Parsed};
 use crate::invalid;
 use crate::report::{Report, Status};
 
@@ -99,7 +99,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Ou
             "signal must be \"terminate\" or \"kill\", or else \"interrupt\", \"hangup\", \"quit\", \"user1\" or \"user2\"",
         ));
     };
-    let grace = grace(arguments.grace.as_ref(), *signal)?;
+    let grace = grace(duration::given(arguments.grace.clone()).as_ref(), *signal)?;
     let state = processes
         .open(id)
         .and_then(|process| process.signal(*signal, grace));

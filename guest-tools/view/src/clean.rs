@@ -6,6 +6,7 @@
 mod line;
 mod sequence;
 
+use crate::hidden;
 use crate::text::Text;
 use line::Line;
 use sequence::{Effect, Parser};
@@ -86,14 +87,28 @@ fn plain_lines(bytes: &[u8], complete: bool) -> &str {
     let seen = if valid.is_ascii() {
         valid
     } else {
-        valid.split(is_hidden).next().unwrap_or_default()
+        valid.get(..first_hidden(valid)).unwrap_or_default()
     };
     let end = memchr::memrchr(b'\n', seen.as_bytes()).map_or(0, |end| end + 1);
     seen.get(..end).unwrap_or_default()
 }
 
 fn has_hidden(text: &str) -> bool {
-    !text.is_ascii() && text.contains(is_hidden)
+    first_hidden(text) < text.len()
+}
+
+/// Returns where the first hidden character of a text without ASCII control characters is, or the length of the text.
+fn first_hidden(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
+    let hidden = hidden::find(text).map_or(text.len(), |(at, _)| at);
+    text.find(is_c1_control)
+        .map_or(hidden, |control| control.min(hidden))
+}
+
+fn is_c1_control(char: char) -> bool {
+    matches!(char, '\u{80}'..='\u{9F}')
 }
 
 /// Returns how many bytes at the end are a control sequence that is not complete.
@@ -214,6 +229,7 @@ impl Cleaner {
 
     fn valid(&mut self, text: &str, start: usize, sequence: &mut Option<usize>) {
         let mut rest = text;
+        let mut previous = None;
         while !rest.is_empty() {
             let at = start + text.len() - rest.len();
             let printable = |byte: &u8| (b' '..=b'~').contains(byte);
@@ -223,9 +239,14 @@ impl Cleaner {
             };
             let (shown, after) = rest.split_at(run);
             self.line.put_ascii(shown.as_bytes(), at);
+            previous = shown.chars().next_back().or(previous);
             let mut chars = after.chars();
             if let Some(char) = chars.next() {
-                self.char(char, at + run, sequence);
+                let next = chars.clone().next();
+                if !hidden::is_hidden(previous, char, next) {
+                    self.char(char, at + run, sequence);
+                }
+                previous = Some(char);
             }
             rest = chars.as_str();
         }
@@ -254,21 +275,10 @@ impl Cleaner {
             '\r' => self.line.apply(Effect::Column(0)),
             '\x08' => self.line.apply(Effect::Left(1)),
             '\t' => self.line.put(char, at, 1),
-            _ if char.is_control() || is_hidden(char) => {}
+            _ if char.is_control() => {}
             _ => self.line.put(char, at, char.len_utf8()),
         }
     }
-}
-
-/// Returns whether nobody sees a character: it controls, or says in which direction others run, or is a tag. The joiners that
-/// words and emoji are made with are none of these.
-fn is_hidden(char: char) -> bool {
-    matches!(char,
-        '\u{80}'..='\u{9F}'
-        | '\u{61C}' | '\u{180E}' | '\u{200B}' | '\u{200E}' | '\u{200F}'
-        | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-        | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
-        | '\u{E0000}'..='\u{E0FFF}')
 }
 
 #[cfg(test)]

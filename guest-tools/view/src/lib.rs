@@ -9,6 +9,7 @@
 mod binary;
 mod clean;
 mod edge;
+pub mod hidden;
 mod layout;
 mod lines;
 pub mod reference;

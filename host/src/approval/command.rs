@@ -1,24 +1,33 @@
 //! A command that is asked. It is the operator's own program, not a command of a chat: it is in no workspace and no registry.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::{Answer, ApprovalError, MAX_REASON};
+use crate::trusted::{UntrustedError, check_program};
+
+/// Where programs are searched.
+const SEARCHED: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The environment of the command, all of it.
-const ENVIRONMENT: [(&str, &str); 2] = [
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
-    ("LANG", "C.UTF-8"),
-];
+const ENVIRONMENT: [(&str, &str); 2] = [("PATH", SEARCHED), ("LANG", "C.UTF-8")];
+
+/// Why a program is not run.
+#[derive(Debug, thiserror::Error)]
+enum FindError {
+    #[error("there is no such program")]
+    Missing,
+    #[error(transparent)]
+    Untrusted(#[from] UntrustedError),
+}
 
 /// How long the output of a command that has exited is waited for: something that it left running may hold it open.
 const LATE_OUTPUT: Duration = Duration::from_secs(1);
@@ -35,19 +44,62 @@ impl Program {
         if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
             return Err(ApprovalError::Program(program));
         }
-        Ok(Self {
+        let program = Self {
             path: program,
             arguments,
-        })
+        };
+        match program.find() {
+            // It may come: until then, every call is refused.
+            Ok(_) | Err(FindError::Missing) => Ok(program),
+            Err(FindError::Untrusted(error)) => Err(error.into()),
+        }
+    }
+
+    /// Returns the program, which only the operator can change, as well as those of its arguments that are files: such as the
+    /// script of an interpreter.
+    fn find(&self) -> Result<PathBuf, FindError> {
+        let path = match self.path.starts_with('/') {
+            true => PathBuf::from(&self.path),
+            false => SEARCHED
+                .split(':')
+                .map(|directory| Path::new(directory).join(&self.path))
+                .find(|path| access(path, AccessFlags::X_OK).is_ok() && path.is_file())
+                .ok_or(FindError::Missing)?,
+        };
+        if !path.exists() {
+            return Err(FindError::Missing);
+        }
+        check_program(&path)?;
+        let arguments = self.arguments.iter().map(Path::new);
+        for argument in arguments.filter(|path| path.is_absolute() && path.is_file()) {
+            check_program(argument)?;
+        }
+        Ok(path)
+    }
+
+    /// Returns whether a command of this user can trace the program, and so answer in its place: the program neither belongs to
+    /// another user whose rights it takes, nor is it closed to reading.
+    pub(super) fn can_be_traced(&self) -> bool {
+        let Ok(path) = self.find() else {
+            return true;
+        };
+        let user = nix::unistd::geteuid().as_raw();
+        let takes_rights = std::fs::metadata(&path)
+            .is_ok_and(|found| found.mode() & 0o4000 != 0 && found.uid() != user);
+        user == 0 || !takes_rights && access(&path, AccessFlags::R_OK).is_ok()
     }
 
     /// Runs the command with this on its standard input, and returns its answer, or why there is none.
     pub(super) async fn ask(&self, input: Vec<u8>) -> Result<Answer, String> {
+        let path = self.find().map_err(|error| match error {
+            FindError::Missing => format!("{} cannot be run: there is no such program", self.path),
+            FindError::Untrusted(error) => error.to_string(),
+        })?;
         #[expect(
             clippy::disallowed_methods,
             reason = "the operator's hook is no command of a chat, and nothing of it belongs into a workspace"
         )]
-        let mut command = tokio::process::Command::new(&self.path);
+        let mut command = tokio::process::Command::new(&path);
         let spawned = command
             .args(&self.arguments)
             .env_clear()

@@ -6,15 +6,12 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
-use tokio::io::AsyncReadExt;
 
 use super::{Answer, ApprovalError};
+use crate::trusted::read_private;
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-
-/// The longest file with a token that is read, in bytes.
-const MAX_TOKEN: u64 = 4 << 10;
 
 /// A header that is sent with every question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +43,7 @@ impl Url {
     ///
     /// # Errors
     ///
-    /// If the URL is no absolute `http` one, or a header cannot be sent.
+    /// If the URL is no absolute `http` one, a header cannot be sent, or others can use the file of the token.
     pub fn new(
         url: &str,
         headers: &[Header],
@@ -72,6 +69,9 @@ impl Url {
             map.insert(name, value);
         }
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(path) = &token_file {
+            read_private(path)?;
+        }
         let client = Client::builder()
             .redirect(Policy::none())
             .no_proxy()
@@ -125,17 +125,12 @@ impl Url {
         let Some(path) = &self.token_file else {
             return Ok(None);
         };
-        let problem =
-            |why: String| format!("its token in {} cannot be used: {why}", path.display());
-        let read = async {
-            let mut text = String::new();
-            let file = tokio::fs::File::open(path).await?;
-            file.take(MAX_TOKEN).read_to_string(&mut text).await?;
-            Ok::<_, std::io::Error>(text)
-        };
-        let text = read.await.map_err(|error| problem(error.to_string()))?;
+        let path = path.clone();
+        let read = tokio::task::spawn_blocking(move || read_private(&path)).await;
+        let text = read.map_err(|error| error.to_string())?;
+        let text = text.map_err(|error| format!("its token cannot be used: {error}"))?;
         let mut value = HeaderValue::from_str(&format!("Bearer {}", text.trim()))
-            .map_err(|_| problem("it is no token".into()))?;
+            .map_err(|_| "its token cannot be used: it is no text of a header".to_owned())?;
         value.set_sensitive(true);
         Ok(Some(value))
     }

@@ -55,8 +55,12 @@ impl LogFile {
     /// If it could not be written as a whole.
     pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
         let metadata = self.file.metadata()?;
-        let removed = metadata.nlink() == 0;
-        if removed || metadata.len() >= self.max_size {
+        // Removed, or given another name: by another host, or by a program that rotates logs.
+        let moved = match self.directory.inode(NAME) {
+            Ok(found) => found != Some(metadata.ino()),
+            Err(_) => false,
+        };
+        if moved || metadata.len() >= self.max_size {
             // A file that is too large is better than an event that is lost.
             if let Err(error) = self.rotate() {
                 tracing::warn!(%error, "the audit trail cannot be rotated, and grows on");

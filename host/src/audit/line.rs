@@ -8,7 +8,11 @@ use serde_json::{Map, Value};
 use super::time::rfc3339;
 
 /// The longest text in an event, in bytes; a longer one is cut and ends with `…`.
-const MAX_TEXT: usize = 4096;
+const MAX_TEXT: usize = 1024;
+
+/// The longest id that is shown as it is, and how much is shown of a longer one, in bytes.
+const MAX_ID: usize = 96;
+const SHOWN_ID: usize = 64;
 
 /// The most entries of a list in an event; the last one says how many more there are.
 const MAX_LIST: usize = 200;
@@ -31,6 +35,17 @@ pub(super) fn text(text: &str) -> Value {
     }
     let cut = text.get(..text.floor_char_boundary(MAX_TEXT));
     format!("{}…", cut.unwrap_or_default()).into()
+}
+
+/// Returns an id of a caller. A long one is cut, and told apart by its digest.
+pub(super) fn id(id: &str) -> Value {
+    if id.len() <= MAX_ID {
+        return id.into();
+    }
+    let shown = id.get(..id.floor_char_boundary(SHOWN_ID));
+    let digest = blake3::hash(id.as_bytes()).to_hex();
+    let digest = digest.get(..16).unwrap_or_default();
+    format!("{}…{digest}", shown.unwrap_or_default()).into()
 }
 
 /// Returns a list that is cut where it is too long.
@@ -83,6 +98,20 @@ mod tests {
         assert!(line.contains(r#"a\n\"\u009b2J\u202e\u007fä"#), "{line}");
         let parsed: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(parsed["text"], hostile);
+    }
+
+    #[test]
+    fn long_ids_are_cut_and_still_differ() {
+        let fits = "x".repeat(MAX_ID);
+        assert_eq!(id(&fits), fits);
+        let (one, other) = (id(&format!("{fits}1")), id(&format!("{fits}2")));
+        assert_ne!(one, other);
+        let text = one.as_str().unwrap();
+        assert!(
+            text.starts_with(&format!("{}…", "x".repeat(SHOWN_ID))),
+            "{text}"
+        );
+        assert_eq!(text.len(), SHOWN_ID + "…".len() + 16);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::file::LogFile;
 use super::line::line;
+use super::shares::{Owner, Report, Shares};
 use crate::metrics::Metrics;
 
 /// After this long, what could not be written is tried again although nothing new has come.
@@ -35,9 +36,10 @@ struct Shared {
     limit: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    lines: VecDeque<String>,
+    lines: VecDeque<Line>,
+    shares: Shares,
     /// Bytes of the lines that are queued or being written.
     bytes: usize,
     /// Lines that were not written, and of which no line says so yet.
@@ -49,15 +51,43 @@ struct State {
     closed: bool,
 }
 
+/// A line, and whose it is: `None` for what the host and its operator do.
+#[derive(Debug)]
+struct Line {
+    text: String,
+    owner: Option<Owner>,
+}
+
+impl Line {
+    fn cost(&self) -> usize {
+        self.text.len() + OVERHEAD
+    }
+}
+
 impl Queue {
-    /// Starts the thread, which may hold so many bytes of lines.
+    /// Starts the thread, which may hold so many bytes of lines. A token may add so many bytes at once, and again in each hour,
+    /// and have half of what the thread holds.
     ///
     /// # Errors
     ///
     /// If the system refuses another thread.
-    pub(super) fn start(file: LogFile, limit: usize, metrics: Metrics) -> io::Result<Self> {
+    pub(super) fn start(
+        file: LogFile,
+        limit: usize,
+        share: u64,
+        metrics: Metrics,
+    ) -> io::Result<Self> {
+        let state = State {
+            lines: VecDeque::new(),
+            shares: Shares::new(share, limit / 2),
+            bytes: 0,
+            lost: 0,
+            busy: false,
+            flushing: false,
+            closed: false,
+        };
         let shared = Arc::new(Shared {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             arrived: Condvar::new(),
             settled: Condvar::new(),
             limit,
@@ -75,11 +105,17 @@ impl Queue {
         Ok(Self { shared, metrics })
     }
 
-    /// Queues a line, or counts it as lost if the queue is full. Waits for no disk.
-    pub(super) fn push(&self, line: String) {
+    /// Queues the line of an event. Counts it as left out if its owner's share is used up, or as lost if the queue is full.
+    /// Waits for no disk.
+    pub(super) fn push(&self, event: &'static str, owner: Option<Owner>, text: String) {
+        let line = Line { text, owner };
+        let cost = line.cost();
         let mut state = self.shared.lock();
-        let cost = line.len() + OVERHEAD;
-        if state.bytes + cost > self.shared.limit {
+        if let Some(owner) = &line.owner
+            && !state.shares.admit(owner, event, cost, Instant::now())
+        {
+            self.metrics.audit_left_out(owner);
+        } else if state.bytes + cost > self.shared.limit {
             state.lost += 1;
             self.metrics.audit_lost(1);
         } else {
@@ -134,7 +170,9 @@ struct Writer {
 
 /// What the thread does in one go.
 struct Batch {
-    lines: VecDeque<String>,
+    lines: VecDeque<Line>,
+    /// Lines that were left out, of each token whose turn it is to be told of.
+    left_out: Vec<Report>,
     lost: u64,
     flush: bool,
     last: bool,
@@ -145,17 +183,24 @@ impl Writer {
         loop {
             let Batch {
                 lines,
+                left_out,
                 lost,
                 flush,
                 last,
             } = self.next();
             let mut lost = self.report(lost);
-            let mut bytes = 0;
-            for line in lines {
-                bytes += line.len() + OVERHEAD;
+            for report in left_out {
+                lost = self.report(lost);
+                let text = line(SystemTime::now(), "left_out", report.fields);
+                if lost > 0 || !self.write(&text) {
+                    lost += report.count;
+                    self.metrics.audit_lost(report.count);
+                }
+            }
+            for line in &lines {
                 // Nothing follows a gap before the line that says so.
                 lost = self.report(lost);
-                if lost > 0 || !self.write(&line) {
+                if lost > 0 || !self.write(&line.text) {
                     lost += 1;
                     self.metrics.audit_lost(1);
                 }
@@ -167,7 +212,12 @@ impl Writer {
                 tracing::warn!(%error, "the disk may not have all of the audit trail");
             }
             let mut state = self.shared.lock();
-            state.bytes -= bytes;
+            for line in &lines {
+                state.bytes -= line.cost();
+                if let Some(owner) = &line.owner {
+                    state.shares.settled(owner, line.cost());
+                }
+            }
             state.lost += lost;
             state.busy = !state.lines.is_empty() || state.flushing;
             drop(state);
@@ -184,15 +234,21 @@ impl Writer {
         let mut retry = false;
         while state.lines.is_empty() && !state.flushing && !state.closed && !retry {
             let arrived = &self.shared.arrived;
-            if state.lost == 0 {
-                state = arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
-            } else {
-                let waited = arrived.wait_timeout(state, RETRY);
-                let (locked, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-                (state, retry) = (locked, timeout.timed_out());
+            let due = state.shares.due();
+            let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let lost = (state.lost > 0).then_some(RETRY);
+            match lost.into_iter().chain(due).min() {
+                None => state = arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    let waited = arrived.wait_timeout(state, time);
+                    let (locked, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                    (state, retry) = (locked, timeout.timed_out());
+                }
             }
         }
+        let all = state.flushing || state.closed;
         Batch {
+            left_out: state.shares.reports((!all).then(Instant::now)),
             lines: std::mem::take(&mut state.lines),
             lost: std::mem::take(&mut state.lost),
             flush: std::mem::take(&mut state.flushing),
@@ -241,7 +297,7 @@ mod tests {
     fn queue(path: &std::path::Path, limit: usize, metrics: &Metrics) -> Queue {
         let directory = StateDir::open(path).unwrap();
         let file = LogFile::open(directory, &Config::default()).unwrap();
-        Queue::start(file, limit, metrics.clone()).unwrap()
+        Queue::start(file, limit, u64::MAX, metrics.clone()).unwrap()
     }
 
     #[test]
@@ -251,12 +307,12 @@ mod tests {
         let metrics = Metrics::default();
         let first = queue(&path, 1 << 20, &metrics);
         for index in 0..100 {
-            first.push(index.to_string());
+            first.push("x", None, index.to_string());
         }
         assert!(first.flush(Duration::from_secs(60)));
         let expected: String = (0..100).map(|index| format!("{index}\n")).collect();
         assert_eq!(std::fs::read_to_string(path.join(NAME)).unwrap(), expected);
-        first.push("100".into());
+        first.push("x", None, "100".into());
         let shared = Arc::downgrade(&first.shared);
         drop(first);
         // The thread drops what it shares when it ends.
@@ -281,10 +337,10 @@ mod tests {
             state.bytes = 1000;
         }
         for _ in 0..3 {
-            queue.push("x".into());
+            queue.push("x", None, "x".into());
         }
         queue.shared.lock().bytes = 0;
-        queue.push("y".into());
+        queue.push("x", None, "y".into());
         assert!(queue.flush(Duration::from_secs(60)));
         let text = std::fs::read_to_string(path.join(NAME)).unwrap();
         let lost: Vec<_> = text

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Map, Value, json};
 
 use super::Audit;
-use super::line::text;
+use super::line::{id, text};
+use crate::call::Request;
 use crate::id::{CallId, ChatId};
 use crate::metrics::{LimitKind, Metrics};
 
@@ -56,6 +57,45 @@ pub(crate) enum Use {
     },
 }
 
+impl Use {
+    /// Returns the name of its event, and the fields that are its own.
+    pub(super) fn line(&self) -> (&'static str, Value) {
+        match self {
+            Self::ProcessStart { process, command } => (
+                "process_start",
+                json!({ "process": process, "command": command.to_hex().as_str() }),
+            ),
+            Self::ProcessSignal { process, signal } => (
+                "process_signal",
+                json!({ "process": text(process), "signal": signal }),
+            ),
+            Self::FileWrite {
+                path,
+                size,
+                content,
+                certain,
+            } => (
+                "file_write",
+                json!({
+                    "path": text(path), "size": size, "content": content.to_hex().as_str(), "certain": certain,
+                }),
+            ),
+            Self::HttpRequest {
+                method,
+                authority,
+                status,
+            } => (
+                "http_request",
+                json!({ "method": text(method), "authority": text(authority), "status": status }),
+            ),
+            Self::Denied { capability, what } => (
+                "denied",
+                json!({ "capability": capability, "what": text(what) }),
+            ),
+        }
+    }
+}
+
 /// Events of one call that cost a guest next to nothing, beyond which they are only counted: a guest must not flood the trail
 /// until what came before it is rotated away.
 const MAX_CHEAP: u64 = 100;
@@ -68,6 +108,8 @@ pub(crate) struct Trail {
     pub(crate) metrics: Metrics,
     pub(crate) plugin: Arc<str>,
     pub(crate) call: Option<(ChatId, CallId)>,
+    /// The fields that each line begins with: principal, chat, call and plugin.
+    whose: Map<String, Value>,
     /// How many events there were that cost next to nothing.
     cheap: Arc<AtomicU64>,
 }
@@ -77,13 +119,41 @@ impl Trail {
         audit: Audit,
         metrics: Metrics,
         plugin: Arc<str>,
-        call: Option<(ChatId, CallId)>,
+        request: Option<&Request>,
     ) -> Self {
+        let call = request.map(|request| (request.chat.clone(), request.id.clone()));
+        let whose = match request {
+            Some(Request {
+                actor, chat, id, ..
+            }) => whose(Some(actor.name()), Some(chat), Some(id.as_str()), &plugin),
+            None => whose(None, None, None, &plugin),
+        };
         Self {
             audit,
             metrics,
             plugin,
             call,
+            whose,
+            cheap: Arc::default(),
+        }
+    }
+
+    /// Makes a trail of what a client does itself over an interface, whose name stands for a plugin's. `call` is the name that
+    /// the client gives to what it does.
+    pub(crate) fn of_client(
+        audit: Audit,
+        metrics: Metrics,
+        interface: &str,
+        principal: &str,
+        chat: Option<&ChatId>,
+        call: Option<&str>,
+    ) -> Self {
+        Self {
+            audit,
+            metrics,
+            plugin: interface.into(),
+            call: None,
+            whose: whose(Some(principal), chat, call, interface),
             cheap: Arc::default(),
         }
     }
@@ -96,45 +166,14 @@ impl Trail {
     /// Records and counts the use of a capability. Never blocks and never fails.
     pub(crate) fn record(&self, used: &Use) {
         let plugin = &*self.plugin;
-        let (event, fields) = match used {
-            Use::ProcessStart { process, command } => {
-                self.metrics.process_started(plugin);
-                let fields = json!({ "process": process, "command": command.to_hex().as_str() });
-                ("process_start", fields)
-            }
-            Use::ProcessSignal { process, signal } => (
-                "process_signal",
-                json!({ "process": text(process), "signal": signal }),
-            ),
-            Use::FileWrite {
-                path,
-                size,
-                content,
-                certain,
-            } => {
-                self.metrics.file_written(plugin);
-                let fields = json!({
-                    "path": text(path), "size": size, "content": content.to_hex().as_str(), "certain": certain,
-                });
-                ("file_write", fields)
-            }
-            Use::HttpRequest {
-                method,
-                authority,
-                status,
-            } => {
-                self.metrics.http_request(plugin);
-                let fields = json!({
-                    "method": text(method), "authority": text(authority), "status": status,
-                });
-                ("http_request", fields)
-            }
-            Use::Denied { capability, what } => {
-                self.metrics.denied(plugin, capability);
-                let fields = json!({ "capability": capability, "what": text(what) });
-                ("denied", fields)
-            }
-        };
+        match used {
+            Use::ProcessStart { .. } => self.metrics.process_started(plugin),
+            Use::ProcessSignal { .. } => {}
+            Use::FileWrite { .. } => self.metrics.file_written(plugin),
+            Use::HttpRequest { .. } => self.metrics.http_request(plugin),
+            Use::Denied { capability, .. } => self.metrics.denied(plugin, capability),
+        }
+        let (event, fields) = used.line();
         let cheap = matches!(used, Use::Denied { .. } | Use::ProcessSignal { .. });
         if !cheap || self.cheap.fetch_add(1, Ordering::Relaxed) < MAX_CHEAP {
             self.event(event, fields);
@@ -148,15 +187,29 @@ impl Trail {
 
     /// Records an event of this call, with whose it is before its own fields.
     pub(crate) fn event(&self, event: &'static str, fields: Value) {
-        let mut all = Map::new();
-        if let Some((chat, call)) = &self.call {
-            all.insert("chat".into(), chat.as_str().into());
-            all.insert("call".into(), call.as_str().into());
-        }
-        all.insert("plugin".into(), (&*self.plugin).into());
+        let mut all = self.whose.clone();
         if let Value::Object(fields) = fields {
             all.extend(fields);
         }
         self.audit.record(event, all.into());
     }
+}
+
+fn whose(
+    principal: Option<&str>,
+    chat: Option<&ChatId>,
+    call: Option<&str>,
+    plugin: &str,
+) -> Map<String, Value> {
+    let mut whose = Map::new();
+    let mut add = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            whose.insert(name.to_owned(), value);
+        }
+    };
+    add("principal", principal.map(text));
+    add("chat", chat.map(|chat| id(chat.as_str())));
+    add("call", call.map(id));
+    add("plugin", Some(text(plugin)));
+    whose
 }

@@ -52,10 +52,15 @@ impl Arguments {
         deserializer.end().map_err(not_json)?;
         let kind = match &value {
             Value::Object(_) => {
-                let canonical = serde_json_canonicalizer::to_vec(&value).map_err(not_json)?;
+                let text = value.to_string();
+                // `1e18` has four bytes, and nineteen digits.
+                if text.len() > MAX_ARGUMENTS {
+                    return Err(InvalidArguments::TooLarge(text.len()));
+                }
+                let canonical = serde_json_canonicalizer::to_vec(&exact(value));
                 return Ok(Self {
-                    text: text.to_owned(),
-                    digest: *blake3::hash(&canonical).as_bytes(),
+                    text,
+                    digest: *blake3::hash(&canonical.map_err(not_json)?).as_bytes(),
                 });
             }
             Value::Null => "null",
@@ -67,7 +72,8 @@ impl Arguments {
         Err(InvalidArguments::NotAnObject(kind))
     }
 
-    /// Returns the text as the caller wrote it.
+    /// Returns the object in one spelling: without white space, and with each whole number that has 64 bits as its digits. Callers
+    /// that write `1.0` or `1e0` for `1` make the same call, so the tool gets the same text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -97,13 +103,44 @@ impl Strict {
     }
 }
 
-/// Returns an integer as what is hashed. The canonical form has doubles only, in which large integers that a plugin can tell apart
-/// are the same: those are a text that no other integer has.
-fn exact(value: impl ToString + Into<Value>, size: u64) -> Value {
+/// Replaces integers of 2⁵³ and beyond by texts that no other value has. The canonical form has doubles only, in which such
+/// integers are the same although a plugin can tell them apart.
+fn exact(value: Value) -> Value {
     const EXACT: u64 = 1 << 53;
-    match size < EXACT {
-        true => value.into(),
-        false => Value::String(format!("\0{}", value.to_string())),
+    match value {
+        Value::Number(number) => {
+            let size = number.as_u64();
+            let size = size.or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match size.is_some_and(|size| size >= EXACT) {
+                true => Value::String(format!("\0{number}")),
+                false => Value::Number(number),
+            }
+        }
+        Value::Array(values) => values.into_iter().map(exact).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields.map(|(key, value)| (key, exact(value))).collect()
+        }
+        value => value,
+    }
+}
+
+/// Returns a double as the integer of 64 bits that it is, if it is one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the double is whole and in range"
+)]
+fn whole(value: f64) -> Value {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if value.fract() != 0.0 {
+        value.into()
+    } else if (-TWO_TO_63..TWO_TO_63).contains(&value) {
+        (value as i64).into()
+    } else if (TWO_TO_63..2.0 * TWO_TO_63).contains(&value) {
+        (value as u64).into()
+    } else {
+        value.into()
     }
 }
 
@@ -131,15 +168,15 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(exact(value, value.unsigned_abs()))
+        Ok(value.into())
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(exact(value, value))
+        Ok(value.into())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(whole(value))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -178,13 +215,56 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_text_and_compares_the_meaning() {
-        let a = Arguments::parse(r#"{"a":1,"b":[true,null,"x"],"c":1e2}"#).unwrap();
-        let b =
-            Arguments::parse("{ \"c\": 100, \"b\" : [true,null,\"\\u0078\"], \"a\":1.0 }").unwrap();
-        assert_eq!(a.as_str(), r#"{"a":1,"b":[true,null,"x"],"c":1e2}"#);
+    fn calls_of_one_meaning_are_one_and_reach_the_tool_as_one() {
+        let parse = |text: &str| Arguments::parse(text).unwrap();
+        let a = parse(r#"{"a":1,"b":[true,null,"x"],"c":1e2}"#);
+        let b = parse("{ \"c\": 100, \"b\" : [true,null,\"\\u0078\"], \"a\":1.0 }");
+        assert_eq!(a.as_str(), r#"{"a":1,"b":[true,null,"x"],"c":100}"#);
+        assert_eq!(b.as_str(), r#"{"c":100,"b":[true,null,"x"],"a":1}"#);
         assert_eq!(a.digest(), b.digest());
-        assert_ne!(a.digest(), Arguments::parse(r#"{"a":1}"#).unwrap().digest());
+        assert_ne!(a.digest(), parse(r#"{"a":1}"#).digest());
+    }
+
+    #[test]
+    fn each_number_has_one_spelling() {
+        let of = |number: &str| Arguments::parse(&format!("{{\"a\":[{number}]}}")).unwrap();
+        for (spellings, one) in [
+            (&["1", "1.0", "1e0", "10E-1", "0.1e1"][..], "1"),
+            (&["0", "-0", "0.0", "-0.0", "0e9"], "0"),
+            (&["-2e3", "-2000", "-2000.0"], "-2000"),
+            (&["1.5", "15e-1", "1.50"], "1.5"),
+            (&["1e16", "10000000000000000"], "10000000000000000"),
+            (
+                &["9007199254740992", "9007199254740992.0"],
+                "9007199254740992",
+            ),
+            (&["9007199254740993"], "9007199254740993"),
+            (
+                &["-9223372036854775808", "-9223372036854775808.0"],
+                "-9223372036854775808",
+            ),
+            (&["18446744073709551615"], "18446744073709551615"),
+            (&["1e20", "100000000000000000000"], "1e+20"),
+        ] {
+            for spelling in spellings {
+                let arguments = of(spelling);
+                assert_eq!(
+                    arguments.as_str(),
+                    format!("{{\"a\":[{one}]}}"),
+                    "{spelling}"
+                );
+                assert_eq!(arguments.digest(), of(one).digest(), "{spelling}");
+            }
+        }
+        // Neighbours that are one double are two calls.
+        assert_ne!(
+            of("9007199254740993").digest(),
+            of("9007199254740992").digest()
+        );
+        assert_ne!(
+            of("18446744073709551615").digest(),
+            of("18446744073709551614").digest()
+        );
     }
 
     #[test]
@@ -205,6 +285,11 @@ mod tests {
         assert_eq!(
             error(&" ".repeat(MAX_ARGUMENTS + 1)),
             "the arguments have 1048577 bytes, the most is 1048576"
+        );
+        let numbers = "1e18,".repeat(MAX_ARGUMENTS / 20 + 1);
+        assert_eq!(
+            error(&format!(r#"{{"a":[{numbers}0]}}"#)),
+            "the arguments have 1048589 bytes, the most is 1048576"
         );
     }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Limits, Outcome, Request};
+use super::{Limits, Outcome, Request, ToolSet};
 use crate::id::{CallId, ChatId};
 use crate::state_dir::StateDir;
 use crate::state_dir::journal::{self, Known};
@@ -163,12 +163,18 @@ impl Journal {
         });
     }
 
-    /// Writes down that a call was cancelled, arrived or not.
-    pub(super) async fn cancelled(&self, chat: &ChatId, call: &CallId) -> io::Result<()> {
+    /// Writes down that a call was cancelled, arrived or not: one that comes later does not run if it is of one of these tools.
+    pub(super) async fn cancelled(
+        &self,
+        chat: &ChatId,
+        call: &CallId,
+        tools: &ToolSet,
+    ) -> io::Result<()> {
         self.write(Entry::Cancelled(Cancelled {
             chat: chat.to_string(),
             call: call.to_string(),
             at: now(),
+            tools: tools.as_deref().cloned(),
         }))
         .await
     }

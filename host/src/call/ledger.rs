@@ -8,6 +8,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -19,10 +20,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::journal::Journal;
-use super::{Outcome, Request};
+use super::{Actor, Outcome, Request};
 use crate::id::{CallId, ChatId};
 use execution::Execution;
-use records::{Calls, Record, Told};
+use records::{Calls, Cancelling, Record, Told};
 
 pub use recovery::Interrupted;
 
@@ -125,7 +126,10 @@ pub enum Standing {
     /// It has ended, and its outcome is no longer kept.
     Gone,
     /// It was cancelled before it arrived, and will not run.
-    Fenced,
+    Fenced {
+        /// The tools of which it was, one of them; `None`: any.
+        tools: Option<Arc<BTreeSet<String>>>,
+    },
 }
 
 /// What came of cancelling a call.
@@ -134,6 +138,9 @@ pub enum Cancelled {
     /// How the call ended: perhaps before it was cancelled.
     Ended(Arc<Outcome>),
     /// No such call has arrived. When it does, it will not run.
+    ///
+    /// A caller that may not use all tools gets this as well if the id is that of a call of a tool that it may not use: the
+    /// id is taken, and a call of another tool does not run under it.
     Fenced,
     /// The call has ended, and its outcome is no longer kept.
     Gone,
@@ -263,38 +270,59 @@ impl Ledger {
         Some(record.standing())
     }
 
-    /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does.
+    /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does. The
+    /// caller reaches calls of tools that it may use, and no others.
     ///
     /// # Errors
     ///
     /// [`Refused::Closed`] if the host ends meanwhile. Of a call that has not arrived, [`Refused::Busy`] if too many of the chat
     /// were cancelled like that, and [`Refused::Unrecorded`] if this has to be written down and cannot be.
-    pub async fn cancel(&self, chat: &ChatId, id: &CallId) -> Result<Cancelled, Refused> {
+    pub async fn cancel(
+        &self,
+        chat: &ChatId,
+        id: &CallId,
+        actor: &Actor,
+    ) -> Result<Cancelled, Refused> {
         let key = (chat.clone(), id.clone());
-        let (told, news) = self.shared.swept().cancel(key, &self.shared.limits)?;
-        let is_fence = matches!(told, Err(Cancelled::Fenced));
+        let cancelling = self
+            .shared
+            .swept()
+            .cancel(key, &self.shared.limits, actor)?;
         let journal = &self.shared.journal;
-        // Whoever cancels it again waits for the disk as well, and tries again what it refused before.
-        if news || is_fence && journal.is_synced() {
-            let written = journal.cancelled(chat, id).await;
-            if is_fence {
-                written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+        match cancelling {
+            Cancelling::Running { told, news } => {
+                if news {
+                    // Should it not be possible: it has begun, and does not run again.
+                    _ = journal.cancelled(chat, id, &None).await;
+                }
+                Ok(Cancelled::Ended(ended(told).await?))
             }
-        }
-        match told {
-            Ok(told) => Ok(Cancelled::Ended(ended(told).await?)),
-            Err(cancelled) => Ok(cancelled),
+            Cancelling::Over { cancelled, news } => {
+                if news {
+                    _ = journal.cancelled(chat, id, &None).await;
+                }
+                Ok(cancelled)
+            }
+            Cancelling::Fenced { tools, news } => {
+                // A repeated cancellation waits for the disk as well, and retries a write that failed before.
+                if news || journal.is_synced() {
+                    let written = journal.cancelled(chat, id, &tools).await;
+                    written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+                }
+                Ok(Cancelled::Fenced)
+            }
+            Cancelling::Foreign => Ok(Cancelled::Fenced),
         }
     }
 
-    /// Cancels every call of a chat that runs, and returns how they ended, once they have.
-    pub async fn cancel_all(&self, chat: &ChatId) -> Vec<Arc<Outcome>> {
-        let running = self.shared.swept().cancel_running(chat);
+    /// Cancels every call of a chat that runs, of tools that the caller may use, and returns how they ended, once they have.
+    pub async fn cancel_all(&self, chat: &ChatId, actor: &Actor) -> Vec<Arc<Outcome>> {
+        let running = self.shared.swept().cancel_running(chat, actor);
         let journal = &self.shared.journal;
         let ends = running.into_iter().map(|(id, told, news)| async move {
             if news {
                 // Should it not be possible: it has begun, and does not run again.
-                _ = journal.cancelled(chat, &id).await;
+                _ = journal.cancelled(chat, &id, &None).await;
             }
             ended(told).await.ok()
         });
@@ -338,25 +366,27 @@ impl Ledger {
         let mut calls = self.shared.swept();
         let key = (request.chat.clone(), request.id.clone());
         let closing = calls.closing.contains_key(&request.chat);
-        let vacant = match calls.entries.entry(key) {
-            Entry::Occupied(known) => return Ok(known.get().answer(&digest)?),
-            Entry::Vacant(_) if closing => {
-                let text = "the chat is being ended: try again when it has".to_owned();
-                return Err(Refused::Busy(text).into());
-            }
-            Entry::Vacant(vacant) => vacant,
-        };
+        let known = calls.entries.get(&key);
+        if let Some(known) = known.filter(|known| !known.lets_pass(&request.tool)) {
+            return Ok(known.answer(&digest)?);
+        }
+        if closing {
+            let text = "the chat is being ended: try again when it has".to_owned();
+            return Err(Refused::Busy(text).into());
+        }
         let cancelled = self.shared.stopping.child_token();
         let admitted = admit(cancelled.clone())?;
         let (teller, told) = watch::channel(None);
-        vacant.insert(Record::Running {
+        let running = Record::Running {
             digest,
             tool: request.tool.clone(),
             since: Instant::now(),
             cancelled,
             fenced: false,
             told: told.clone(),
-        });
+        };
+        calls.forget(&key);
+        calls.entries.insert(key, running);
         drop(calls);
         let execution = Execution::new(
             Arc::clone(&self.shared),

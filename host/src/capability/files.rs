@@ -25,6 +25,9 @@ fn writable(scope: &Scope) -> Answer<&Call> {
         return Err(wit::Error::Denied(text.into()));
     }
     let call = call(scope)?;
+    scope
+        .check_approved(call, "files")
+        .map_err(wit::Error::Denied)?;
     if call.tell_cancelled() {
         return Err(wit::Error::Failed("the call was cancelled".into()));
     }

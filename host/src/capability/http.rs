@@ -283,6 +283,7 @@ fn code(error: SendError) -> Error {
             rcode: Some(error.to_string()),
             info_code: None,
         },
+        SendError::Interfaces(error) => Error::InternalError(Some(error.to_string())),
         SendError::LookupTimeout => Error::DnsTimeout,
         SendError::Connect(_) => Error::ConnectionRefused,
         SendError::ConnectTimeout => Error::ConnectionTimeout,

@@ -12,6 +12,7 @@ use wasmtime::component::Resource;
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
 use crate::audit::Use;
+use crate::id::ChatId;
 use crate::process::{self, Command, Signal};
 use crate::trace::{self, TraceContext};
 
@@ -28,6 +29,7 @@ const TIME_TO_REPLY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct Process {
+    chat: ChatId,
     id: String,
 }
 
@@ -64,6 +66,9 @@ impl wit::Host for View<'_> {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
         };
+        if let Err(text) = self.scope.check_approved(call, "processes") {
+            return Ok(Err(wit::Error::Denied(text)));
+        }
         if call.tell_cancelled() {
             return Ok(Err(wit::Error::Failed("the call was cancelled".into())));
         }
@@ -79,6 +84,7 @@ impl wit::Host for View<'_> {
             stdin: options.stdin,
             // The same call starts its processes in the same order, however often it is tried.
             key: Some(call.request.id.start_key(call.started.next())),
+            timeout: None,
         };
         let (workspace, request, started) = (
             call.workspace.clone(),
@@ -86,7 +92,8 @@ impl wit::Host for View<'_> {
             call.started.clone(),
         );
         // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
-        let started_by = started.starting.clone();
+        let started_by = started.starting().clone();
+        let chat = request.chat.clone();
         let trail = self.scope.trail.clone();
         let digest = blake3::hash(command.command.as_bytes());
         let start = async move {
@@ -125,7 +132,7 @@ impl wit::Host for View<'_> {
         };
         let start = started_by.spawn(start.in_current_span());
         match start.await? {
-            Ok(id) => Ok(Ok(self.table.push(Process { id })?)),
+            Ok(id) => Ok(Ok(self.table.push(Process { chat, id })?)),
             Err(error) => Ok(Err(error.into())),
         }
     }
@@ -138,8 +145,9 @@ impl wit::Host for View<'_> {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
         };
-        match call.workspace.open(&call.request.chat, &id).await {
-            Ok(()) => Ok(Ok(self.table.push(Process { id })?)),
+        let reach = call.request.reach.as_deref();
+        match call.workspace.open(&call.request.chat, reach, &id).await {
+            Ok(chat) => Ok(Ok(self.table.push(Process { chat, id })?)),
             Err(error) => Ok(Err(error.into())),
         }
     }
@@ -176,11 +184,10 @@ impl wit::HostProcess for View<'_> {
         process: Resource<Process>,
         options: wit::WaitOptions,
     ) -> Result<std::result::Result<wit::Waited, wit::Error>> {
-        let id = self.table.get(&process)?.id.as_str();
+        let Process { chat, id } = self.table.get(&process)?;
         let call = call(self.scope);
         let waited = async {
             let call = call?;
-            let chat = &call.request.chat;
             let asked = Duration::from_millis(options.timeout_ms);
             let left = call
                 .deadline
@@ -199,6 +206,7 @@ impl wit::HostProcess for View<'_> {
                 waited = call.workspace.wait(chat, id, wait) => waited?,
                 () = call.cancelled.cancelled() => {
                     call.tell_cancelled();
+                    call.started.ended(id).await;
                     let look = process::WaitOptions::default();
                     let now = call.workspace.wait(chat, id, look).await?;
                     return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });
@@ -218,19 +226,28 @@ impl wit::HostProcess for View<'_> {
         Ok(waited.await)
     }
 
+    async fn info(
+        &mut self,
+        process: Resource<Process>,
+    ) -> Result<std::result::Result<wit::Info, wit::Error>> {
+        let Process { chat, id } = self.table.get(&process)?;
+        let call = call(self.scope);
+        let info = async {
+            let call = call?;
+            Ok(call.workspace.info(chat, id).await?.into())
+        };
+        Ok(info.await)
+    }
+
     async fn snapshot(
         &mut self,
         process: Resource<Process>,
     ) -> Result<std::result::Result<wit::Snapshot, wit::Error>> {
-        let id = self.table.get(&process)?.id.as_str();
+        let Process { chat, id } = self.table.get(&process)?;
         let call = call(self.scope);
         let snapshot = async {
             let call = call?;
-            Ok(call
-                .workspace
-                .snapshot(&call.request.chat, id)
-                .await?
-                .into())
+            Ok(call.workspace.snapshot(chat, id).await?.into())
         };
         Ok(snapshot.await)
     }
@@ -241,16 +258,12 @@ impl wit::HostProcess for View<'_> {
         since: u64,
         max: u32,
     ) -> Result<std::result::Result<wit::Chunk, wit::Error>> {
-        let id = self.table.get(&process)?.id.as_str();
+        let Process { chat, id } = self.table.get(&process)?;
         let call = call(self.scope);
         let max = max.min(MAX_READ) as usize;
         let chunk = async {
             let call = call?;
-            Ok(call
-                .workspace
-                .read(&call.request.chat, id, since, max)
-                .await?
-                .into())
+            Ok(call.workspace.read(chat, id, since, max).await?.into())
         };
         Ok(chunk.await)
     }
@@ -261,18 +274,18 @@ impl wit::HostProcess for View<'_> {
         signal: wit::Signal,
         grace_ms: Option<u64>,
     ) -> Result<std::result::Result<wit::State, wit::Error>> {
-        let id = self.table.get(&process)?.id.as_str();
+        let Process { chat, id } = self.table.get(&process)?;
         let call = call(self.scope);
         let grace = grace_ms.map(Duration::from_millis);
         let state = async {
             let call = call?;
+            let approved = self.scope.check_approved(call, "processes");
+            approved.map_err(wit::Error::Denied)?;
             let signal = process::Signal::from(signal);
             let workspace = &call.workspace;
-            let state = workspace
-                .signal(&call.request.chat, id, signal, grace)
-                .await?;
+            let state = workspace.signal(chat, id, signal, grace).await?;
             self.scope.trail.record(&Use::ProcessSignal {
-                process: id.to_owned(),
+                process: id.clone(),
                 signal: signal.to_string(),
             });
             Ok(state.into())

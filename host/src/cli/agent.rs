@@ -7,12 +7,19 @@ use clap::Args;
 
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
-use super::{Common, files as options_of_files};
+use super::{Common, files as options_of_files, oversight};
 use crate::files;
 use crate::server::{Listen, Surfaces};
 use crate::workspace::Local;
 
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost agent --workspace ~/project
+  toolhost agent --listen 127.0.0.1:0 --files read";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// Where to listen: an address, of which port 0 is any free one, or unix:/PATH; can be repeated
     #[arg(
@@ -28,6 +35,8 @@ pub(super) struct Options {
     #[command(flatten)]
     files: options_of_files::Options,
     #[command(flatten)]
+    oversight: oversight::Options,
+    #[command(flatten)]
     pub(super) processes: processes::Options,
 }
 
@@ -36,6 +45,7 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    let oversight = options.oversight.open(common)?;
     let start = async || {
         let processes = options.processes.kept(common, prepared)?;
         let files = files::Config {
@@ -49,7 +59,8 @@ pub(super) async fn run(
             Arc::clone(workspace.processes()),
             workspace.files().clone(),
             options.files.grant(),
-        ))
+        )
+        .with_oversight(oversight.of_agent()))
     };
-    listening::run(common, &options.listen, &options.clients, start).await
+    listening::run(common, &options.listen, &options.clients, &oversight, start).await
 }

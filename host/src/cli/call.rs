@@ -1,5 +1,6 @@
 //! `toolhost call`.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::pin::pin;
 use std::process::ExitCode;
@@ -10,13 +11,22 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::processes::{self, Prepared};
-use super::{Common, files, listening, oversight, plugins, print, remote, stderr};
-use crate::call::{Arguments, MAX_ARGUMENTS, Request};
+use super::signals::{self, Hangup};
+use super::{Common, files, oversight, plugins, print, remote, stderr};
+use crate::call::{Actor, Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
 use crate::process::Info;
 
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost call execute '{\"command\": \"uname -a\"}'
+  toolhost call read_file '{\"path\": \"README.md\"}' --workspace ~/project
+  toolhost call execute - --server http://127.0.0.1:7411 --token-file token < arguments.json";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The name of the tool
     tool: String,
@@ -58,25 +68,40 @@ pub(super) async fn run(
     } else {
         options.arguments
     };
+    let mut attributes: BTreeMap<String, String> = [("client".into(), "toolhost".into())].into();
+    if !options.remote.is_named() {
+        attributes.insert("processes".into(), "end-with-call".into());
+    }
     let request = Request {
         chat: options.chat,
         id: options.call.unwrap_or_else(CallId::random),
         tool: options.tool,
         arguments: Arguments::parse(&text)?,
-        attributes: [("client".into(), "toolhost".into())].into(),
+        attributes,
+        actor: Actor::new("cli"),
         max_wait: None,
+        reach: None,
     };
     let (outcome, ended) = match options.remote.server()? {
-        Some(server) => (server.call(&request).await?, Vec::new()),
+        Some(server) => match there(&server, &request).await? {
+            Some(outcome) => (outcome, Vec::new()),
+            None => return Ok(ExitCode::FAILURE),
+        },
         None => {
             let config = options.plugins.configuration(common)?;
             let oversight = options.oversight.open(common)?;
-            let start = common.start(config.plugins()?, |builder| {
+            let plugins = config.plugins()?;
+            let start = common.start(plugins, |builder| {
                 let processes = options.processes.temporary(common, prepared.clone())?;
                 let builder = options.files.configure(builder.processes(processes));
                 Ok(oversight.configure(builder))
             });
-            here(start.await?, request).await?
+            let host = start.await?;
+            if let Err(error) = options.plugins.require(&host) {
+                host.shutdown().await;
+                return Err(error);
+            }
+            here(host, request).await?
         }
     };
     // A cancelled call has a reply, but not the one that was asked for.
@@ -85,19 +110,70 @@ pub(super) async fn run(
             .get("is_error")
             .and_then(Value::as_bool)
             .unwrap_or(true);
-    print(&reply(&outcome, &ended).to_string())?;
-    Ok(if is_error {
+    let reply = reply(&outcome, &ended);
+    print(&reply.to_string())?;
+    Ok(if is_error || reply.get("success") == Some(&json!(false)) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
 }
 
+/// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
+/// server. Returns `None` if there is no reply.
+async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Option<Value>> {
+    let Request { chat, id, .. } = request;
+    let mut call = pin!(server.call(request));
+    tokio::select! {
+        outcome = &mut call => return outcome.map(Some),
+        () = signals::ended(Hangup::Ends) => {}
+    }
+    // From here on, also while this is being said.
+    let again = signals::ended(Hangup::Ends);
+    stderr::line(format_args!(
+        "toolhost: cancelling call {id} of chat {chat}; interrupt again to leave it to the server"
+    ));
+    let cancelled = async {
+        match server.cancel(request).await? {
+            Some(outcome) => anyhow::Ok(Some(outcome)),
+            None => Ok(None),
+        }
+    };
+    tokio::select! {
+        cancelled = cancelled => {
+            match &cancelled {
+                Ok(Some(outcome)) => stderr::line(format_args!(
+                    "toolhost: call {id} is over: {}",
+                    outcome.get("state").and_then(Value::as_str).unwrap_or("ended")
+                )),
+                Ok(None) => stderr::line(format_args!(
+                    "toolhost: call {id} had not begun, and will not run"
+                )),
+                Err(_) => left(server, request),
+            }
+            cancelled
+        }
+        () = again => {
+            left(server, request);
+            Ok(None)
+        }
+    }
+}
+
+/// Says how to look at a call that may still run on a server, and how to cancel it.
+fn left(server: &remote::Server, request: &Request) {
+    let [look, cancel] = server.commands(request);
+    stderr::line(format_args!(
+        "toolhost: call {} of chat {} may still run on the server\n  look at it: {look}\n  cancel it:  {cancel}",
+        request.id, request.chat
+    ));
+}
+
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
 async fn here(host: Host, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
-        () = listening::signalled() => {
+        () = signals::ended(Hangup::Ends) => {
             // The call is cancelled and replies with what it has.
             let ended = end(&host).await;
             return match host.call(request).await {
@@ -109,7 +185,13 @@ async fn here(host: Host, request: Request) -> anyhow::Result<(Value, Vec<Info>)
     let ended = end(&host).await;
     match called {
         Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
-        Err(error @ CallError::UnknownTool { .. }) => bail!(error),
+        Err(error @ CallError::UnknownTool { .. }) => {
+            let failed = plugins::failed(&host);
+            match failed.is_empty() {
+                true => bail!(error),
+                false => bail!("{error}; {}", failed.join("; ")),
+            }
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -117,7 +199,7 @@ async fn here(host: Host, request: Request) -> anyhow::Result<(Value, Vec<Info>)
 /// Ends what still runs, and says so if that takes a while. Another signal takes its grace from it.
 async fn end(host: &Host) -> Vec<Info> {
     let mut ending = pin!(host.shutdown());
-    let mut again = pin!(listening::signalled());
+    let mut again = pin!(signals::ended(Hangup::Ends));
     let mut notice = pin!(tokio::time::sleep(Duration::from_secs(1)));
     let (mut hurried, mut noticed) = (false, false);
     let ended = loop {
@@ -129,16 +211,17 @@ async fn end(host: &Host) -> Vec<Info> {
             }
             () = &mut notice, if !noticed => {
                 noticed = true;
-                stderr::line("toolhost: waiting for processes to end");
+                stderr::notice("toolhost: waiting for processes to end", &[]);
             }
         }
     };
     for info in &ended {
         let command = info.command.escape_debug();
-        stderr::line(format_args!(
+        let text = format_args!(
             "toolhost: ended process {} ({command}) with the call; use `toolhost serve` and --server to keep processes",
             info.id
-        ));
+        );
+        stderr::notice(text, &[("process", &info.id)]);
     }
     ended
 }

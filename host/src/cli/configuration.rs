@@ -1,40 +1,87 @@
 //! The configuration file as defaults for flags: a flag wins over a variable, a variable over the file.
 
+mod applicable;
+mod settings;
+
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use clap::builder::ValueParser;
+use anyhow::Context as _;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, Parser as _};
-use toml::Value;
+use clap::{Arg, ArgMatches, Command, FromArgMatches as _};
 
-use super::Arguments;
-use crate::config::Config;
-
-/// Flags that are no settings: the file cannot name another, and says more of plugins in `[plugins.NAME]`.
-const NO_SETTINGS: [&str; 2] = ["config", "plugin"];
+use super::{Arguments, Common, logging};
+use crate::config::{Config, ConfigError, Problem};
 
 /// Returns the arguments of this program, with what the configuration says where nothing else does. Like clap, this ends the
 /// program if they are not what it takes.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
-    let command = Arguments::command();
-    let matches = command.clone().get_matches_from(&given);
-    let Some(path) = path(&matches) else {
-        return Ok(Arguments::parse_from(given));
+    let command = applicable::command();
+    let matches = accepted(command.clone().try_get_matches_from(&given));
+    let path = match matches.subcommand_name() {
+        // These commands have no settings of their own in the file.
+        Some("token" | "config") => None,
+        _ => path(matches.get_one("config").map(PathBuf::as_path)),
     };
-    let config = Config::read(&path)?;
-    let all = completed(&command, &matches, given, &config)
-        .with_context(|| format!("the configuration {}", path.display()))?;
-    let mut arguments = Arguments::parse_from(all);
-    arguments.common.configuration = Some(config);
+    let config = path.as_deref().map(read).transpose()?;
+    applicable::check(&command, &matches, config.as_ref())?;
+    let matches = match &config {
+        Some(config) => {
+            let all = completed(&command, &matches, given, config)?;
+            accepted(command.try_get_matches_from(all))
+        }
+        None => matches,
+    };
+    let mut arguments = accepted(Arguments::from_arg_matches(&matches));
+    arguments.common.configuration = config;
     Ok(arguments)
 }
 
+/// Reads a file of which everything is checked that can be checked without looking elsewhere.
+pub(super) fn read(path: &Path) -> Result<Config, ConfigError> {
+    Config::read_with(path, settings::check)
+}
+
+/// Returns what the files and directories that settings name lack.
+pub(super) fn missing(config: &Config) -> Vec<Problem> {
+    settings::missing(config)
+}
+
+/// Returns where a configuration says that a host of it works.
+pub(super) fn with(common: &Common, config: &Config) -> Common {
+    let mut common = common.clone();
+    for setting in settings::of(config) {
+        let place = match setting.key {
+            "workspace" => &mut common.workspace,
+            "state_dir" => &mut common.state_dir,
+            _ => continue,
+        };
+        let named = setting
+            .value
+            .as_str()
+            .map(|path| config.resolve(Path::new(path)));
+        *place = place.take().or(named);
+    }
+    common
+}
+
+/// Returns what clap made of the arguments, or says why they are not what this program takes, and ends it.
+fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
+    parsed.unwrap_or_else(|error| {
+        if !error.use_stderr() || !logging::is_json() {
+            error.exit()
+        }
+        let text = error.render().to_string();
+        let line = logging::failure(text.trim_start_matches("error: ").trim_end());
+        _ = io::stderr().write_all(line.as_bytes());
+        std::process::exit(error.exit_code())
+    })
+}
+
 /// Returns the file that was named, or else the default one, if it is there.
-fn path(matches: &ArgMatches) -> Option<PathBuf> {
-    let named = matches.get_one::<PathBuf>("config").cloned();
-    named.or_else(|| {
+pub(super) fn path(named: Option<&Path>) -> Option<PathBuf> {
+    named.map(Path::to_owned).or_else(|| {
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let directory = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let directory = directory.or_else(|| Some(variable("HOME")?.join(".config")));
@@ -43,108 +90,57 @@ fn path(matches: &ArgMatches) -> Option<PathBuf> {
     })
 }
 
-/// Adds a flag for each setting that was not given in another way.
+/// Adds a flag for each setting that was not given in another way, behind the names of the subcommands.
 fn completed(
     command: &Command,
     matches: &ArgMatches,
     mut given: Vec<OsString>,
     config: &Config,
 ) -> anyhow::Result<Vec<OsString>> {
-    let Some((name, below)) = matches.subcommand() else {
-        return Ok(given);
-    };
+    let (mut command, mut matches, mut position) = (command, matches, 0);
+    let mut known: Vec<&Arg> = command.get_arguments().collect();
+    let mut all = vec![matches];
+    while let Some((name, below)) = matches.subcommand() {
+        let found = command.find_subcommand(name);
+        command = found.context("the subcommand cannot be found")?;
+        matches = below;
+        position = position_of(&given, name, position).context("the subcommand cannot be found")?;
+        known.extend(command.get_arguments());
+        all.push(matches);
+    }
     let mut flags = Vec::new();
-    for (key, value) in config.settings() {
-        let (key, value) = match (key.as_str(), value) {
-            ("workspace", Value::Table(table)) => ("workspace", directory(table)?),
-            (key, value) => (key, value),
-        };
-        let named = |arg: &&Arg| {
-            let long = arg.get_long().map(|long| long.replace('-', "_"));
-            long.as_deref() == Some(key) && !NO_SETTINGS.contains(&key)
-        };
-        let subcommand = command.find_subcommand(name);
-        let arg = command
-            .get_arguments()
-            .chain(subcommand.into_iter().flat_map(Command::get_arguments))
-            .find(named);
-        match arg {
-            // A global flag that is given before the subcommand is known behind it as well.
-            Some(arg) if is_given(below, arg) || is_given(matches, arg) => {}
-            Some(arg) => flags.extend(flag(arg, value, config)?),
-            None => {
-                let elsewhere = command.get_subcommands().flat_map(Command::get_arguments);
-                if !elsewhere.into_iter().any(|arg| named(&arg)) {
-                    bail!(
-                        "there is no setting {key:?}; settings are the long flags of `toolhost serve --help`, with `_` for `-`"
-                    );
-                }
-            }
+    for setting in settings::of(config) {
+        let arg = known.iter().find(|arg| setting.is_of(arg));
+        // A global flag that is given before the subcommand is known behind it as well. The rest is for other subcommands.
+        if let Some(arg) = arg
+            && !all.iter().any(|matches| is_given(matches, arg))
+        {
+            flags.extend(setting.flags(arg, config).unwrap_or_default());
         }
     }
-    let position = position(&given, name).context("the subcommand cannot be found")?;
     given.splice(position + 1..position + 1, flags);
     Ok(given)
 }
 
-fn directory(table: &toml::Table) -> anyhow::Result<&Value> {
-    match table.get("dir") {
-        Some(directory) if table.len() == 1 => Ok(directory),
-        _ => bail!("[workspace] has one key, `dir`"),
-    }
-}
-
 fn is_given(matches: &ArgMatches, arg: &Arg) -> bool {
-    let known = matches.try_contains_id(arg.get_id().as_str()).is_ok();
-    let source = known.then(|| matches.value_source(arg.get_id().as_str()));
-    !matches!(source.flatten(), None | Some(ValueSource::DefaultValue))
+    let source = source(matches, arg.get_id().as_str());
+    !matches!(source, None | Some(ValueSource::DefaultValue))
 }
 
-/// Returns where the subcommand stands: the first argument of its name that is not the value of a flag. Each flag before a
-/// subcommand takes a value.
-fn position(given: &[OsString], name: &str) -> Option<usize> {
+/// Returns where the value of an argument is from; `None` also if there is no such argument.
+fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
+    let known = matches.try_contains_id(id).is_ok();
+    known.then(|| matches.value_source(id)).flatten()
+}
+
+/// Returns where a subcommand stands behind another: the first argument of its name that is not the value of a flag. Each flag
+/// before a subcommand takes a value.
+fn position_of(given: &[OsString], name: &str, after: usize) -> Option<usize> {
     let is_flag = |argument: &OsString| {
         let text = argument.to_string_lossy();
         text.starts_with("--") && !text.contains('=')
     };
     let is_value = |index: usize| index > 1 && given.get(index - 1).is_some_and(is_flag);
-    (1..given.len())
+    (after + 1..given.len())
         .find(|index| given.get(*index).is_some_and(|given| given == name) && !is_value(*index))
-}
-
-/// Returns a setting as flags.
-fn flag(arg: &Arg, value: &Value, config: &Config) -> anyhow::Result<Vec<OsString>> {
-    let long = arg.get_long().unwrap_or_default();
-    let key = long.replace('-', "_");
-    let is_path = is_path(arg.get_value_parser());
-    let one = |value: &Value| {
-        let text = match value {
-            Value::String(text) if is_path => {
-                let path = config.resolve(Path::new(text));
-                return Ok(with_value(long, path.as_os_str()));
-            }
-            Value::String(text) => text.clone(),
-            Value::Integer(number) => number.to_string(),
-            _ => bail!("{key} must be a text or a number"),
-        };
-        Ok(with_value(long, text.as_ref()))
-    };
-    match (arg.get_action(), value) {
-        (ArgAction::SetTrue, Value::Boolean(true)) => Ok(vec![format!("--{long}").into()]),
-        (ArgAction::SetTrue, Value::Boolean(false)) => Ok(Vec::new()),
-        (ArgAction::SetTrue, _) => bail!("{key} must be true or false"),
-        (ArgAction::Append, Value::Array(values)) => values.iter().map(one).collect(),
-        (_, Value::Array(_)) => bail!("{key} is not a list"),
-        (_, value) => Ok(vec![one(value)?]),
-    }
-}
-
-fn with_value(long: &str, value: &std::ffi::OsStr) -> OsString {
-    let mut flag = OsString::from(format!("--{long}="));
-    flag.push(value);
-    flag
-}
-
-fn is_path(parser: &ValueParser) -> bool {
-    parser.type_id() == ValueParser::path_buf().type_id()
 }

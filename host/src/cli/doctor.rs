@@ -3,15 +3,23 @@
 mod machine;
 mod probe;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
 
 use super::processes::{self, Prepared};
-use super::{Common, SETUP_FAILED, print};
+use super::{Common, SETUP_FAILED, config, errors, print};
+
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost doctor
+  toolhost doctor --workspace ~/project --json";
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// Print one JSON object instead of a table
     #[arg(long)]
@@ -75,10 +83,18 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let mut checks = machine::checks();
-    checks.push(machine::state_directory(common.state_dir().as_deref()));
+    checks.push(configuration(common).await);
+    let (state, named) = (common.state_dir(), common.state_dir.is_some());
+    checks.push(machine::state_directory(state.as_deref(), named));
+    let workspace = machine::workspace(common.workspace());
+    let usable = workspace.status != Status::Failed;
+    checks.push(workspace);
     let config = options.processes.temporary(common, prepared)?;
     checks.push(machine::environment(&config.environment));
-    checks.extend(probe::checks(config).await);
+    // Without a workspace, no command runs.
+    if usable {
+        checks.extend(probe::checks(config).await);
+    }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
     if options.json {
         print(&serde_json::json!({ "ok": !failed, "checks": checks }).to_string())?;
@@ -90,6 +106,31 @@ pub(super) async fn run(
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Looks at everything that the configuration names.
+async fn configuration(common: &Common) -> Check {
+    const NAME: &str = "configuration";
+    let Some(config) = &common.configuration else {
+        return Check::ok(NAME, "there is no file: everything has its default");
+    };
+    let path = config.path().unwrap_or_else(|| Path::new("")).display();
+    let problems = match config::problems(common, config).await {
+        Ok(problems) => problems,
+        Err(error) => {
+            let advice = "see the other checks";
+            return Check::warning(NAME, errors::told(&error), advice);
+        }
+    };
+    if problems.is_empty() {
+        return Check::ok(NAME, path.to_string());
+    }
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    Check::failed(
+        NAME,
+        format!("{path}: {}", problems.join("; ")),
+        format!("correct it, and look again with `toolhost config check {path}`"),
+    )
 }
 
 /// Shows the checks to a person.

@@ -9,6 +9,7 @@ use crate::host::Builder;
 
 /// What may be done with files, and with which.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Files")]
 #[group(skip)]
 pub(super) struct Options {
     /// What may be done with the files of the workspace, by tools and over the agent API

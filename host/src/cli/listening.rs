@@ -6,17 +6,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use anyhow::Context as _;
+use axum::http::Uri;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::list::List;
-use super::{Common, stderr, token};
+use super::oversight::Oversight;
+use super::signals::{self, Hangup};
+use super::{Common, errors, notify, stderr, token};
+use crate::approval::Approval;
 use crate::server::{self, Access, Listen, Listener, Surfaces, Tls};
 use credentials::Credentials;
 
 /// Who may use a server, and how they reach it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Who may use the server")]
 pub(super) struct Clients {
     /// A file with a bearer token for everything, which others must not be able to read [default: the variable
     /// TOOLHOST_TOKEN, or else the tokens of the configuration, or else a new token]
@@ -26,7 +29,12 @@ pub(super) struct Clients {
     #[arg(long, value_name = "NAME", env = "TOOLHOST_ALLOW_HOST")]
     allow_host: Vec<List>,
     /// An origin, such as https://chat.example.com, whose web pages may use the server; can be repeated
-    #[arg(long, value_name = "ORIGIN", env = "TOOLHOST_ALLOW_ORIGIN")]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "TOOLHOST_ALLOW_ORIGIN",
+        value_parser = origins
+    )]
     allow_origin: Vec<List>,
     /// A PEM file with the certificate of the server, and those between it and an authority: addresses then speak TLS
     #[arg(
@@ -44,8 +52,8 @@ pub(super) struct Clients {
         requires = "tls_cert"
     )]
     tls_key: Option<PathBuf>,
-    /// The mode of Unix sockets. With 600 the user that runs the server needs no token there; with any that lets others
-    /// connect, all need one
+    /// The mode of Unix sockets. With 600 the user that runs the server needs no token there, unless calls are approved;
+    /// with any that lets others connect, all need one
     #[arg(
         long,
         value_name = "MODE",
@@ -63,6 +71,35 @@ struct Mode(u32);
 #[derive(Debug, thiserror::Error)]
 #[error("write it as chmod takes it, such as 600 or 660; the owner must be able to read and write")]
 struct InvalidMode;
+
+/// An origin that no browser sends.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0:?} is no origin: write it as https://NAME or http://NAME:PORT, without anything behind it"
+)]
+struct InvalidOrigin(String);
+
+/// Reads origins with commas between them.
+fn origins(text: &str) -> Result<List, InvalidOrigin> {
+    let Ok(list) = text.parse::<List>();
+    let odd = list.iter().find(|origin| !is_origin(origin));
+    match odd.map(str::to_owned) {
+        Some(odd) => Err(InvalidOrigin(odd)),
+        None => Ok(list),
+    }
+}
+
+/// Returns whether a browser sends this as the origin of pages: a scheme, a host, perhaps a port, and nothing else.
+fn is_origin(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else {
+        return false;
+    };
+    let Some(authority) = uri.authority() else {
+        return false;
+    };
+    let scheme = uri.scheme_str().unwrap_or_default();
+    !authority.as_str().contains('@') && text == format!("{scheme}://{authority}")
+}
 
 impl FromStr for Mode {
     type Err = InvalidMode;
@@ -83,13 +120,26 @@ impl Clients {
         Ok(tls.transpose()?)
     }
 
-    async fn listen(&self, listen: &Listen, tls: Option<&Tls>) -> anyhow::Result<Listener> {
+    async fn listen(
+        &self,
+        listen: &Listen,
+        tls: Option<&Tls>,
+        approval: &Approval,
+    ) -> anyhow::Result<Listener> {
         let address = match listen {
-            Listen::Unix(path) => return Ok(Listener::unix(path.clone(), self.socket_mode.0)?),
+            Listen::Unix(path) => {
+                let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
+                // A command of a tool runs as the same user: without a token it could do what the hook refuses.
+                return Ok(match approval.is_configured() {
+                    true => listener.with_tokens_only(),
+                    false => listener,
+                });
+            }
             Listen::Tcp(address) => *address,
         };
         let listener = Listener::tcp(address, tls.cloned()).await;
-        let listener = listener.with_context(|| format!("cannot listen on {listen}"))?;
+        let listener = listener
+            .map_err(|error| anyhow::anyhow!(errors::cannot_listen(&listen.to_string(), &error)))?;
         if !address.ip().to_canonical().is_loopback() && tls.is_none() {
             tracing::warn!(
                 %listen,
@@ -105,18 +155,25 @@ pub(super) async fn run(
     common: &Common,
     listen: &[Listen],
     clients: &Clients,
+    oversight: &Oversight,
     start: impl AsyncFnOnce() -> anyhow::Result<Surfaces>,
 ) -> anyhow::Result<ExitCode> {
     // From here on a signal ends the server in order, also while it starts.
-    let mut stop = Box::pin(signalled());
+    let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     let tls = clients.tls()?;
     let mut listeners = Vec::new();
     for listen in listen {
-        listeners.push(clients.listen(listen, tls.as_ref()).await?);
+        let listener = clients.listen(listen, tls.as_ref(), oversight.approval());
+        listeners.push(listener.await?);
     }
     let urls = listeners.iter().map(Listener::url);
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
-    let mut credentials = Credentials::new(common, clients.token_file.as_deref(), tls);
+    let mut credentials = Credentials::new(
+        common,
+        clients.token_file.as_deref(),
+        tls,
+        oversight.audit().clone(),
+    );
     let mut known = credentials.read()?;
     // The file with a new token goes when this ends, however it does.
     let mut made = None;
@@ -126,8 +183,11 @@ pub(super) async fn run(
         let new = made.insert(token::made(common.state_dir(), &place)?);
         known = credentials.add(new.token.clone())?;
     }
-    let tokens = server::Tokens::new(known);
-    let _following = credentials.follow(tokens.clone());
+    let tokens = server::Tokens::new(known.clone());
+    let following = credentials.follow(known, tokens.clone());
+    if let Some(following) = &following {
+        signals::on_reload(following.reload());
+    }
     let surfaces = tokio::select! {
         biased;
         () = &mut stop => {
@@ -142,17 +202,30 @@ pub(super) async fn run(
         origins: List::join(&clients.allow_origin),
     };
     for url in &urls {
-        stderr::line(format_args!("listening on {url}"));
+        stderr::notice(format_args!("listening on {url}"), &[("url", url)]);
     }
     if let (Some(made), Some(listener)) = (&made, listeners.first()) {
-        stderr::line(made.hint(&listener.local_url()?));
+        let url = listener.local_url()?;
+        let hint = if surfaces.offers_tools() {
+            made.hint(&url)
+        } else {
+            made.agent_hint(&url)
+        };
+        stderr::notice(hint, &[]);
     }
+    notify::ready();
+    signals::on_reload(|| {
+        notify::reloading();
+        tracing::info!("SIGHUP: the files of the configuration are read again");
+        notify::ready();
+    });
     let hurried = surfaces.clone();
     let stop = async move {
         stop.await;
+        notify::stopping();
         // Whoever asks again does not want to wait for processes that take their time.
         tokio::spawn(async move {
-            signalled().await;
+            signals::ended(Hangup::Reloads).await;
             hurried.hurry();
         });
     };
@@ -164,32 +237,33 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Is ready once SIGINT, SIGTERM or SIGHUP arrives, which from this call on do nothing else.
-pub(super) fn signalled() -> impl Future<Output = ()> {
-    let signals = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ]
-    .map(signal);
-    async move {
-        let mut arrivals = Vec::new();
-        for signal in signals {
-            match signal {
-                Ok(mut signal) => arrivals.push(Box::pin(async move { signal.recv().await })),
-                Err(error) => tracing::warn!(%error, "a signal cannot be handled"),
-            }
-        }
-        if arrivals.is_empty() {
-            return std::future::pending().await;
-        }
-        futures_util::future::select_all(arrivals).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn origins_are_what_browsers_send() {
+        for good in [
+            "https://chat.example.com",
+            "http://127.0.0.1:8000",
+            "http://[::1]:1",
+        ] {
+            assert!(is_origin(good), "{good}");
+        }
+        for bad in [
+            "",
+            "foo",
+            "*",
+            "null",
+            "https://a/",
+            "https://a?b",
+            "https://u@a",
+            "//a",
+        ] {
+            assert!(!is_origin(bad), "{bad}");
+        }
+        assert!(origins("https://a,https://b").is_ok() && origins("https://a,b").is_err());
+    }
 
     #[test]
     fn modes_are_octal_and_leave_the_socket_to_its_owner() {

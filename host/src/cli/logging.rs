@@ -2,10 +2,14 @@
 
 mod lines;
 
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
+use std::sync::{PoisonError, RwLock};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
@@ -21,6 +25,66 @@ pub(super) enum LogFormat {
     Json,
 }
 
+/// The variable with the format, which a flag goes before.
+pub(super) const FORMAT_VARIABLE: &str = "TOOLHOST_LOG_FORMAT";
+
+/// How lines look, from the first one on.
+static LOOK: RwLock<Look> = RwLock::new(Look::Text { colours: false });
+
+impl LogFormat {
+    fn look(self) -> Look {
+        match self {
+            Self::Text => {
+                let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+                Look::Text { colours }
+            }
+            Self::Json => Look::Json,
+        }
+    }
+}
+
+/// Says which format the arguments name, before they are parsed: that they cannot be used is said in it.
+pub(super) fn expect(arguments: &[OsString]) {
+    const FLAG: &str = "--log-format";
+    let mut format = std::env::var(FORMAT_VARIABLE).ok();
+    let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
+    while let Some(argument) = arguments.next() {
+        match argument.strip_prefix(FLAG) {
+            Some("") => format = arguments.next().map(Into::into),
+            Some(value) => format = value.strip_prefix('=').map(Into::into).or(format),
+            None => {}
+        }
+    }
+    let format = format.and_then(|format| LogFormat::from_str(&format, false).ok());
+    set(format.unwrap_or(LogFormat::Text).look());
+}
+
+fn set(look: Look) {
+    *LOOK.write().unwrap_or_else(PoisonError::into_inner) = look;
+}
+
+fn look() -> Look {
+    *LOOK.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns whether lines are JSON.
+pub(super) fn is_json() -> bool {
+    matches!(look(), Look::Json)
+}
+
+/// Returns the line of something that the program itself says. In JSON it has these fields as well.
+pub(super) fn notice(level: Level, text: impl Display, fields: &[(&'static str, &str)]) -> String {
+    look().notice(level, &text.to_string(), fields)
+}
+
+/// Returns the line of a failure, which names the program where a person reads it.
+pub(super) fn failure(text: impl Display) -> String {
+    match look() {
+        Look::Text { .. } => notice(Level::ERROR, format_args!("toolhost: {text}"), &[]),
+        Look::Json => notice(Level::ERROR, text, &[]),
+    }
+}
+
 /// Sends spans to a collector, where that is built in and asked for. Dropped, it sends the last ones.
 #[derive(Debug)]
 pub(super) struct Spans {
@@ -31,13 +95,13 @@ pub(super) struct Spans {
 /// Starts logging for this process. Starts no thread.
 pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     let filter = filtered(filter)?;
-    let look = match format {
-        LogFormat::Text => {
-            let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            Look::Text { colours }
-        }
-        LogFormat::Json => Look::Json,
-    };
+    let look = format.look();
+    set(look);
+    if format == LogFormat::Json {
+        std::panic::set_hook(Box::new(|panic| {
+            tracing::error!(%panic, "a thread panicked");
+        }));
+    }
     // The filter is for lines alone: what is exported does not depend on what is logged.
     let subscriber = tracing_subscriber::registry().with(Lines::new(look).with_filter(filter));
     #[cfg(feature = "otel")]
@@ -73,7 +137,29 @@ impl Spans {
         {
             tracing::warn!(%error, "spans are not exported");
         }
+        #[cfg(not(feature = "otel"))]
+        if let Some(variable) = wanted(|name| std::env::var(name).ok()) {
+            tracing::warn!(
+                variable,
+                "no spans are exported, as this program was built without OpenTelemetry; build it with `cargo build --release --features otel`"
+            );
+        }
     }
+}
+
+/// Returns the variable that asks for spans to be exported, if one does.
+#[cfg(not(feature = "otel"))]
+fn wanted(variable: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let is = |name, value: &str| variable(name).is_some_and(|set| set.eq_ignore_ascii_case(value));
+    if is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+        return None;
+    }
+    let endpoints = [
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    ];
+    let is_set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
+    endpoints.into_iter().find(is_set)
 }
 
 #[cfg(feature = "otel")]
@@ -88,6 +174,31 @@ impl Drop for Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(not(feature = "otel"))]
+    fn an_endpoint_asks_for_spans_unless_they_are_turned_off() {
+        let wanted_of = |variables: &[(&str, &str)]| {
+            wanted(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let (endpoint, traces) = (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        );
+        assert_eq!(wanted_of(&[]), None);
+        assert_eq!(wanted_of(&[(endpoint, "")]), None);
+        assert_eq!(wanted_of(&[(endpoint, "http://x")]), Some(endpoint));
+        assert_eq!(wanted_of(&[(traces, "http://x")]), Some(traces));
+        for off in [
+            ("OTEL_SDK_DISABLED", "TRUE"),
+            ("OTEL_TRACES_EXPORTER", "none"),
+        ] {
+            assert_eq!(wanted_of(&[(endpoint, "http://x"), off]), None);
+        }
+    }
 
     #[test]
     fn what_rmcp_says_is_asked_for_by_name() {

@@ -6,12 +6,20 @@ use std::time::Duration;
 use clap::Args;
 
 use super::processes::{self, Prepared};
-use super::{Common, files, listening, oversight, plugins, serve};
+use super::signals::{self, Hangup};
+use super::{Common, files, oversight, plugins, serve};
 use crate::host::PluginSet;
 use crate::id::ChatId;
 use crate::server::{McpOptions, serve_mcp};
 
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost mcp --workspace ~/project
+  toolhost mcp --files none --plugin weather.wasm";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The chat of calls that name none [default: a random one]
     #[arg(long, value_name = "ID", env = "TOOLHOST_MCP_CHAT", value_parser = str::parse::<ChatId>)]
@@ -22,9 +30,12 @@ pub(super) struct Options {
         value_name = "TIME",
         env = "TOOLHOST_MCP_MAX_WAIT",
         default_value = "100s",
-        value_parser = humantime::parse_duration
+        value_parser = super::time::time
     )]
     max_wait: Duration,
+    /// Reply with structured content and output schemas, for programs; some clients show models the same reply twice then
+    #[arg(long, env = "TOOLHOST_MCP_STRUCTURED")]
+    structured: bool,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -41,7 +52,7 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     // From here on a signal ends everything in order, also while it starts.
-    let mut stop = Box::pin(listening::signalled());
+    let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     let config = options.plugins.configuration(common)?;
     let oversight = options.oversight.open(common)?;
     let plugins = config.plugins()?;
@@ -63,6 +74,7 @@ pub(super) async fn run(
         let watcher = serve::follow(&config, &host, plugins).await;
         anyhow::Ok((host, watcher))
     };
+    signals::on_reload(|| tracing::info!("SIGHUP: the files of the configuration are read again"));
     let (host, _watcher) = tokio::select! {
         biased;
         () = &mut stop => return Ok(ExitCode::SUCCESS),
@@ -73,13 +85,14 @@ pub(super) async fn run(
         stop.await;
         // Whoever asks again does not want to wait for processes that take their time.
         tokio::spawn(async move {
-            listening::signalled().await;
+            signals::ended(Hangup::Reloads).await;
             hurried.hurry();
         });
     };
     let served = McpOptions {
         chat: options.chat,
         max_wait: options.max_wait,
+        structured: options.structured,
     };
     let (input, output) = rmcp::transport::io::stdio_pipes();
     let ended = serve_mcp(host, served, input, output, stop).await?;

@@ -1,9 +1,10 @@
-//! What the operator sees of calls, and may refuse: the audit trail and the approval hook.
+//! Oversight of calls: the audit trail, the approval hook, and budgets.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use bytesize::ByteSize;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
@@ -12,10 +13,12 @@ use crate::approval::{Approval, Url};
 use crate::audit::{self, Audit};
 use crate::host::Builder;
 use crate::metrics::Metrics;
+use crate::server::agent;
 use crate::state_dir::StateDir;
 
-/// What the operator sees of calls, and may refuse.
+/// The options of the audit trail, the approval hook, and budgets.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Audit and approval")]
 #[group(skip)]
 pub(super) struct Options {
     /// Where the audit trail is kept, audit.jsonl [default: the directory `audit` in the state directory]
@@ -24,6 +27,36 @@ pub(super) struct Options {
     /// Keep no audit trail
     #[arg(long, env = "TOOLHOST_NO_AUDIT", value_parser = FalseyValueParser::new())]
     no_audit: bool,
+    /// The size beyond which the file of the audit trail is rotated
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "TOOLHOST_AUDIT_FILE_SIZE",
+        default_value = "64MiB"
+    )]
+    audit_file_size: ByteSize,
+    /// How many rotated files of the audit trail are kept
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOOLHOST_AUDIT_FILES",
+        default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    audit_files: u32,
+    /// The most that one token may add to the audit trail at once, and again in each hour after that; further lines are counted
+    /// instead
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "TOOLHOST_AUDIT_SHARE",
+        default_value = "64MiB"
+    )]
+    audit_share: ByteSize,
+    /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
+    /// the machine or container]
+    #[arg(long, value_name = "SIZE", env = "TOOLHOST_GUEST_MEMORY")]
+    guest_memory: Option<ByteSize>,
     /// A program that is asked before a tool runs that may destroy something; repeated, the rest are its arguments. It gets
     /// the call as JSON on standard input, and approves with exit code 0 or refuses with 1
     #[arg(
@@ -46,26 +79,35 @@ pub(super) struct Options {
     )]
     approval_token_file: Option<PathBuf>,
     /// How long an answer may take, after which the call is refused
-    #[arg(long, value_name = "TIME", env = "TOOLHOST_APPROVAL_TIMEOUT", default_value = "60s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", env = "TOOLHOST_APPROVAL_TIMEOUT", default_value = "60s", value_parser = super::time::time)]
     approval_timeout: Duration,
 }
 
-/// The trail, the metrics and the hook of one host.
+/// The trail, the metrics, the hook and the budgets of one host.
 #[derive(Clone, Debug)]
 pub(super) struct Oversight {
     audit: Audit,
     metrics: Metrics,
     approval: Approval,
+    guest_memory: Option<u64>,
 }
 
 impl Options {
     /// Opens what is asked for. A directory that the user named must work; without the default one there is a warning.
     pub(super) fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
         let metrics = Metrics::default();
+        let approval = self.approval()?;
+        if approval.can_be_traced() {
+            tracing::warn!(
+                "the approval hook runs as the same user as commands: one that was approved can trace it and answer in its \
+                 place; ask a URL of another user or machine, or run the hook as another user, as with `sudo -n -u USER`"
+            );
+        }
         Ok(Oversight {
             audit: self.audit(common, &metrics)?,
-            approval: self.approval()?,
+            approval,
             metrics,
+            guest_memory: self.guest_memory.map(|size| size.as_u64()),
         })
     }
 
@@ -83,7 +125,12 @@ impl Options {
                     StateDir::open(&path)?.subdirectory("audit")?
                 }
             };
-            let config = audit::Config::default();
+            let config = audit::Config {
+                max_size: self.audit_file_size.as_u64(),
+                keep: self.audit_files,
+                share: self.audit_share.as_u64(),
+                ..audit::Config::default()
+            };
             anyhow::Ok(Audit::open(directory, &config, metrics)?)
         };
         match open() {
@@ -115,7 +162,28 @@ impl Options {
 }
 
 impl Oversight {
+    /// Returns what holds for the agent API where there is no host.
+    pub(super) fn of_agent(&self) -> agent::Oversight {
+        agent::Oversight {
+            audit: self.audit.clone(),
+            metrics: self.metrics.clone(),
+            approval: self.approval.clone(),
+        }
+    }
+
+    pub(super) fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    pub(super) fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
     pub(super) fn configure(&self, builder: Builder) -> Builder {
+        let builder = match self.guest_memory {
+            Some(bytes) => builder.guest_memory(bytes),
+            None => builder,
+        };
         builder
             .audit(self.audit.clone())
             .metrics(self.metrics.clone())

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use anyhow::bail;
 use clap::Args;
 
 use super::Common;
 use crate::config::{Config, name_of};
+use crate::host::Host;
 
 /// Further plugins.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Plugins")]
 #[group(skip)]
 pub(super) struct Options {
     /// A component to load as a plugin; without a name, that of the file is taken. Grants, settings and limits are said in the
@@ -51,7 +54,29 @@ impl FromStr for Named {
     }
 }
 
+/// Returns which plugins do not load, and why.
+pub(super) fn failed(host: &Host) -> Vec<String> {
+    let plugins = host.plugins().into_iter();
+    let failed = plugins.filter_map(|plugin| {
+        let error = plugin.error?;
+        Some(format!("the plugin {} does not load: {error}", plugin.name))
+    });
+    failed.collect()
+}
+
 impl Options {
+    /// Refuses a host in which one of these does not load: the user named it.
+    pub(super) fn require(&self, host: &Host) -> anyhow::Result<()> {
+        for plugin in host.plugins() {
+            let named = self.plugin.iter().find(|named| named.name == plugin.name);
+            if let (Some(named), Some(error)) = (named, plugin.error) {
+                let path = named.path.display();
+                bail!("the plugin {} ({path}) does not load: {error}", plugin.name);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the configuration with these plugins added.
     pub(super) fn configuration(&self, common: &Common) -> anyhow::Result<Config> {
         let here = std::env::current_dir()?;

@@ -5,13 +5,14 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::Common;
 use super::list::List;
+use super::{Common, retention};
 use crate::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Commands")]
 #[group(skip)]
 pub(super) struct Options {
     /// The most processes of one chat that run at once
@@ -20,6 +21,7 @@ pub(super) struct Options {
         value_name = "N",
         env = "TOOLHOST_MAX_LIVE",
         default_value_t = 32,
+        allow_negative_numbers = true,
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     max_live: u16,
@@ -29,6 +31,7 @@ pub(super) struct Options {
         value_name = "N",
         env = "TOOLHOST_NICE",
         default_value_t = 5,
+        allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(0..=39)
     )]
     nice: i32,
@@ -54,6 +57,8 @@ pub(super) struct Options {
         value_parser = variables
     )]
     env: Vec<List>,
+    #[command(flatten)]
+    retention: retention::Options,
 }
 
 fn variables(patterns: &str) -> Result<List, ExtrasError> {
@@ -112,14 +117,17 @@ impl Options {
         prepared: Prepared,
     ) -> anyhow::Result<Config> {
         let extras = Extras::new(List::join(&self.env))?;
+        let mut limits = Limits {
+            live_per_chat: self.max_live.into(),
+            nice: self.nice,
+            oom_score_adj: self.oom_score_adj,
+            ..Limits::default()
+        };
+        self.retention.limit(&mut limits);
         Ok(Config {
             environment: Environment::from_host(std::env::vars_os(), &extras),
-            limits: Limits {
-                live_per_chat: self.max_live.into(),
-                nice: self.nice,
-                oom_score_adj: self.oom_score_adj,
-                ..Limits::default()
-            },
+            limits,
+            save_limits: self.retention.saved(),
             records,
             spawner: prepared.spawner,
             ..Config::new(workspace)
@@ -132,6 +140,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::process::SaveLimits;
 
     #[derive(Debug, Parser)]
     struct Program {
@@ -145,8 +154,12 @@ mod tests {
         let records = Records::Temporary(std::env::temp_dir());
         let prepared = Prepared::default();
         let config = program.options.config(Path::new("/"), records, prepared);
-        let (limits, defaults) = (config.unwrap().limits, Limits::default());
-        assert_eq!(format!("{limits:?}"), format!("{defaults:?}"));
+        let config = config.unwrap();
+        assert_eq!(
+            format!("{:?}", config.limits),
+            format!("{:?}", Limits::default())
+        );
+        assert_eq!(config.save_limits, SaveLimits::default());
     }
 
     #[test]

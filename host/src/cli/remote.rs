@@ -1,11 +1,12 @@
 //! The client half of `--server`.
 
 mod connection;
+mod trust;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ use connection::{Answer, Place};
 
 /// Which server to use, and how to be let in.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "A running server")]
 pub(super) struct Remote {
     /// Use a running server, such as http://127.0.0.1:7411, https://tools.example.com or unix:/PATH; processes then stay when a
     /// call ends
@@ -24,8 +26,8 @@ pub(super) struct Remote {
     /// A file with the token of the server, which others must not be able to read [default: the variable TOOLHOST_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A PEM file with the certificates of the authorities that the server's may be from, or with the server's own [default:
-    /// those that the system trusts]
+    /// A PEM file with the certificates of the authorities that the server's may be from, or with the server's own, also if that
+    /// signed itself [default: those that the system trusts]
     #[arg(long, value_name = "FILE", env = "TOOLHOST_CA")]
     ca: Option<PathBuf>,
 }
@@ -51,6 +53,8 @@ pub(super) struct Server {
     url: String,
     /// `None`: it knows who asks, by the socket.
     token: Option<String>,
+    token_file: Option<PathBuf>,
+    ca: Option<PathBuf>,
 }
 
 impl Server {
@@ -58,17 +62,19 @@ impl Server {
         let place = Place::new(url, ca)?;
         let token = token::configured(token_file)?;
         if token.is_none() && !place.is_socket() {
-            bail!("a server wants a token: set TOOLHOST_TOKEN or --token-file");
+            bail!("a server needs a token: set TOOLHOST_TOKEN or --token-file");
         }
         Ok(Self {
             place,
             url: url.trim_end_matches('/').to_owned(),
             token,
+            token_file: token_file.map(Path::to_owned),
+            ca: ca.map(Path::to_owned),
         })
     }
 
-    pub(super) async fn tools(&self, format: Format) -> anyhow::Result<Value> {
-        let path = format!("/v1/tools?format={format}");
+    pub(super) async fn tools(&self, format: Format, strict: bool) -> anyhow::Result<Value> {
+        let path = format!("/v1/tools?format={format}&strict={strict}");
         let answer = self.send(Method::GET, &path, None).await?;
         answer.json().context("the server's answer is not JSON")
     }
@@ -84,14 +90,44 @@ impl Server {
         let arguments: &serde_json::value::RawValue =
             serde_json::from_str(request.arguments.as_str())?;
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
-        let path = format!(
-            "/v1/chats/{}/calls/{}",
-            request.chat,
-            escape(request.id.as_str())
-        );
-        let sent = self.send(Method::PUT, &path, Some(body)).await;
+        let sent = self.send(Method::PUT, &path(request), Some(body)).await;
         let answer = sent.with_context(|| format!("call {}", request.id))?;
         answer.json().context("the server's answer is not JSON")
+    }
+
+    /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.
+    pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Value>> {
+        let answer = self.send(Method::DELETE, &path(request), None).await?;
+        if answer.status == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let outcome = answer.json().context("the server's answer is not JSON")?;
+        Ok(Some(outcome))
+    }
+
+    /// Returns command lines that look at a call and that cancel it.
+    pub(super) fn commands(&self, request: &Request) -> [String; 2] {
+        let token = match (&self.token_file, &self.token) {
+            (Some(file), _) => {
+                format!(
+                    " -H \"Authorization: Bearer $(cat {})\"",
+                    quoted(&file.to_string_lossy())
+                )
+            }
+            (None, Some(_)) => " -H \"Authorization: Bearer $TOOLHOST_TOKEN\"".to_owned(),
+            (None, None) => String::new(),
+        };
+        let (way, base) = match self.url.strip_prefix("unix:") {
+            Some(socket) => (
+                format!(" --unix-socket {}", quoted(socket)),
+                "http://localhost",
+            ),
+            None => (String::new(), self.url.as_str()),
+        };
+        let ca = self.ca.as_deref().map(Path::to_string_lossy);
+        let ca = ca.map_or_else(String::new, |ca| format!(" --cacert {}", quoted(&ca)));
+        let url = quoted(&format!("{base}{}", path(request)));
+        ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{way}{token} {url}"))
     }
 
     async fn send(
@@ -115,6 +151,21 @@ impl Server {
     }
 }
 
+/// Returns the path of a call.
+fn path(request: &Request) -> String {
+    let (chat, id) = (&request.chat, escape(request.id.as_str()));
+    format!("/v1/chats/{chat}/calls/{id}")
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:%@+=,".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Percent-encodes what is not unreserved in a path: an id may contain `?`, `#` and `%`.
 fn escape(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -131,6 +182,13 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_shells() {
+        assert_eq!(quoted("http://[::1]:1/a%20b"), "'http://[::1]:1/a%20b'");
+        assert_eq!(quoted("/a/b"), "/a/b");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
 
     #[test]
     fn ids_are_escaped_in_paths() {

@@ -8,13 +8,22 @@ use clap::builder::FalseyValueParser;
 
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
-use super::{Common, files, oversight, plugins};
+use super::{Common, files, oversight, plugins, signals};
 use crate::call::Durability;
 use crate::config::{Config, Watcher};
+use crate::events;
 use crate::host::{Host, PluginSet};
 use crate::server::{Listen, McpOptions, Surfaces};
 
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost serve --workspace ~/project
+  toolhost serve --listen unix:/run/user/1000/toolhost.sock
+  toolhost serve --listen 0.0.0.0:7411 --tls-cert cert.pem --tls-key key.pem --allow-host tools.example.com";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// Where to listen: an address, of which port 0 is any free one, or unix:/PATH; can be repeated
     #[arg(
@@ -25,8 +34,6 @@ pub(super) struct Options {
         value_delimiter = ','
     )]
     listen: Vec<Listen>,
-    #[command(flatten)]
-    clients: Clients,
     /// Offer the agent API as well, with which the token reaches the processes of all chats, and
     /// the files of the workspace
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
@@ -47,9 +54,20 @@ pub(super) struct Options {
         value_name = "TIME",
         env = "TOOLHOST_MCP_MAX_WAIT",
         default_value = "100s",
-        value_parser = humantime::parse_duration
+        value_parser = super::time::time
     )]
     mcp_max_wait: Duration,
+    /// The most readers that follow chats (`GET /v1/chats/{chat}/events`) with one token; all tokens together have twice as many
+    #[arg(
+        long,
+        value_name = "N",
+        env = "TOOLHOST_EVENT_READERS",
+        default_value_t = 128,
+        value_parser = clap::value_parser!(u16).range(1..=448)
+    )]
+    event_readers: u16,
+    #[command(flatten)]
+    clients: Clients,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -79,7 +97,12 @@ pub(super) async fn run(
         let host = common.start(embedded, |builder| {
             let processes = options.processes.kept(common, prepared.clone())?;
             let builder = options.files.configure(builder.processes(processes));
-            let builder = builder.durability(options.durability);
+            let builder = builder
+                .durability(options.durability)
+                .event_limits(events::Limits {
+                    readers: 2 * usize::from(options.event_readers),
+                    ..events::Limits::default()
+                });
             Ok(oversight.configure(builder))
         });
         let host = host.await?;
@@ -94,7 +117,7 @@ pub(super) async fn run(
             surfaces
         })
     };
-    listening::run(common, &options.listen, &options.clients, start).await
+    listening::run(common, &options.listen, &options.clients, &oversight, start).await
 }
 
 /// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after
@@ -108,6 +131,9 @@ pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> 
     let watcher = watcher
         .inspect_err(|error| tracing::warn!(%error, "changed plugins are loaded at the next start"))
         .ok();
+    if let Some(watcher) = &watcher {
+        signals::on_reload(watcher.reload());
+    }
     let host = host.clone();
     let applied = async {
         match &watcher {

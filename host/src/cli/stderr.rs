@@ -9,6 +9,10 @@ use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tracing::Level;
+
+use super::logging;
+
 /// How many bytes may wait for the reader.
 const QUEUE_BYTES: usize = 1 << 20;
 
@@ -57,6 +61,16 @@ pub(super) fn start() -> io::Result<()> {
 /// Writes one line, some time soon.
 pub(super) fn line(text: impl Display) {
     QUEUE.push(format!("{text}\n").into_bytes());
+}
+
+/// Prints a line that no log filter suppresses. With `--log-format json`, the line has these fields.
+pub(super) fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
+    QUEUE.push(logging::notice(Level::INFO, text, fields).into_bytes());
+}
+
+/// Says why something failed.
+pub(super) fn failure(text: impl Display) {
+    QUEUE.push(logging::failure(text).into_bytes());
 }
 
 /// Waits until every line is written, but not for long.
@@ -128,7 +142,8 @@ impl Waiting {
             }
             None if self.dropped > 0 => {
                 let dropped = std::mem::take(&mut self.dropped);
-                format!("toolhost: {dropped} lines are missing here, as nobody read them\n").into()
+                let text = format_args!("{dropped} lines are missing here, as nobody read them");
+                logging::failure(text).into_bytes()
             }
             None => return None,
         };

@@ -1,20 +1,31 @@
 //! Where bearer tokens come from, and `toolhost token`.
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use nix::fcntl::{Flock, FlockArg};
 
 use super::{print, stderr};
 use crate::config::{InvalidTokenName, check_token_name};
 use crate::id::ChatId;
-use crate::server::{Scope, Token, read_private};
+use crate::server::{Scope, Token};
 use crate::state_dir::StateDir;
+use crate::trusted::read_private;
+
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost token support > support.token
+  toolhost token monitor --scope read
+  toolhost token support --chats support- --tool execute --tool process_output";
 
 /// A token for the configuration.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// Its name: letters, digits, `-` and `_`
     #[arg(value_parser = name)]
@@ -84,10 +95,25 @@ const VARIABLE: &str = "TOOLHOST_TOKEN";
 
 /// Reads the token from a file, which must be nobody else's, or else from the variable; `None` if there is neither.
 pub(super) fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
-    if let Some(path) = file {
-        let text = read_private(path).context("the token file cannot be used")?;
-        return Ok(Some(text.trim().to_owned()));
+    let (text, place) = match file {
+        Some(path) => {
+            let text = read_private(path).context("the token file cannot be used")?;
+            (text, format!("the token file {}", path.display()))
+        }
+        None => match variable()? {
+            Some(text) => (text, format!("the variable {VARIABLE}")),
+            None => return Ok(None),
+        },
+    };
+    let text = text.trim();
+    if text.is_empty() {
+        bail!("{place} is empty: it should have the token of the server");
     }
+    Token::new(text).with_context(|| format!("{place} has no token"))?;
+    Ok(Some(text.to_owned()))
+}
+
+fn variable() -> anyhow::Result<Option<String>> {
     match std::env::var(VARIABLE) {
         Ok(token) => Ok(Some(token)),
         Err(std::env::VarError::NotPresent) => Ok(None),
@@ -112,7 +138,7 @@ pub(super) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {
-        stderr::line(format_args!("token: {text}"));
+        stderr::notice(format_args!("token: {text}"), &[]);
         let (text, file) = (Some(text), None);
         return Ok(Made { token, text, file });
     }
@@ -122,13 +148,25 @@ pub(super) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
         )
     })?;
     let state = StateDir::open(&path)?;
-    let name = format!("token-{place}");
-    state
-        .write(&name, text.as_bytes())
-        .context("cannot keep a new token")?;
+    remove_stale(&state);
+    let name = format!("{PREFIX}{place}");
     let path = state.path().join(&name);
-    stderr::line(format_args!("token file: {}", path.display()));
-    let file = Some(TokenFile { state, name, text });
+    let shown = path.display();
+    let unkept = || {
+        format!(
+            "the new token cannot be kept in {shown}; set {VARIABLE}, --token-file or another --state-dir"
+        )
+    };
+    state.write(&name, text.as_bytes()).with_context(unkept)?;
+    let lock = lock(&state, &name).with_context(unkept)?;
+    let shown = shown.to_string();
+    stderr::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
+    let file = Some(TokenFile {
+        state,
+        name,
+        text,
+        _lock: lock,
+    });
     Ok(Made {
         token,
         text: None,
@@ -137,6 +175,23 @@ pub(super) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
 }
 
 impl Made {
+    /// Returns a command that uses the token at a server of the agent API alone, of which `toolhost` itself is no client.
+    pub(super) fn agent_hint(&self, url: &str) -> String {
+        let token = match (&self.text, &self.file) {
+            (Some(text), _) => text.clone(),
+            (None, Some(file)) => {
+                let path = file.state.path().join(&file.name);
+                format!("$(cat {})", quoted(&path.display().to_string()))
+            }
+            (None, None) => return String::new(),
+        };
+        let target = match url.strip_prefix("unix:") {
+            Some(path) => format!("--unix-socket {} http://localhost", quoted(path)),
+            None => url.to_owned(),
+        };
+        format!("try it: curl -H \"Authorization: Bearer {token}\" {target}/api/v0/processes/list")
+    }
+
     /// Returns a command that uses the token, for whoever reads along.
     pub(super) fn hint(&self, url: &str) -> String {
         match (&self.text, &self.file) {
@@ -153,11 +208,41 @@ impl Made {
     }
 }
 
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The file with a new token, which is removed when this is dropped.
 pub(super) struct TokenFile {
     state: StateDir,
     name: String,
     text: String,
+    /// Held for as long as the server runs: without it, the file is a killed server's.
+    _lock: Option<Flock<File>>,
+}
+
+/// The prefix of the names of token files.
+const PREFIX: &str = "token-";
+
+/// Removes the tokens of servers that were killed.
+fn remove_stale(state: &StateDir) {
+    let names = state.names().unwrap_or_default().into_iter();
+    for (name, _) in names.filter(|(name, _)| name.starts_with(PREFIX)) {
+        // A file that cannot be opened stays.
+        if let Ok(Some(_lock)) = lock(state, &name) {
+            _ = state.remove(&name);
+            tracing::debug!(name, "the token of a server that was killed is removed");
+        }
+    }
+}
+
+/// Locks a file; `None` if there is none, or a server that runs has it.
+fn lock(state: &StateDir, name: &str) -> io::Result<Option<Flock<File>>> {
+    let Some(file) = state.open_file(name)? else {
+        return Ok(None);
+    };
+    Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).ok())
 }
 
 impl Drop for TokenFile {

@@ -2,16 +2,28 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::Args;
 
 use super::{Common, plugins, print, remote};
 use crate::tool::Format;
 
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost tools
+  toolhost tools --format openai
+  toolhost tools --server http://127.0.0.1:7411 --token-file token";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// The dialect of the definitions: json, openai, openai-responses, anthropic or mcp
+    /// The dialect of the definitions: json, openai, openai-responses, anthropic, gemini, bedrock or mcp
     #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = str::parse::<Format>)]
     format: Format,
+    /// Describe arguments for the strict mode of OpenAI's formats: all are required, and optional ones may be null
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -19,12 +31,22 @@ pub(super) struct Options {
 }
 
 pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
+    if options.strict && !options.format.has_strict_mode() {
+        bail!(
+            "the format {} has no strict mode; use --strict with --format openai or openai-responses",
+            options.format
+        );
+    }
     let tools = match options.remote.server()? {
-        Some(server) => server.tools(options.format).await?,
+        Some(server) => server.tools(options.format, options.strict).await?,
         None => {
             let config = options.plugins.configuration(common)?;
             let host = common.start(config.plugins()?, Ok).await?;
-            options.format.render(&host.tools())
+            options.plugins.require(&host)?;
+            match options.strict {
+                true => options.format.render_strict(&host.tools()),
+                false => options.format.render(&host.tools()),
+            }
         }
     };
     print(&serde_json::to_string_pretty(&tools)?)?;

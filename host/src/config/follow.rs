@@ -1,7 +1,9 @@
 //! Following single files while a server runs, such as tokens and certificates.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::WatchError;
@@ -11,6 +13,7 @@ use super::watch::directories::{Changes, Directories, look};
 #[derive(Debug)]
 pub struct Follower {
     task: JoinHandle<()>,
+    again: Arc<Notify>,
 }
 
 impl Follower {
@@ -30,8 +33,16 @@ impl Follower {
     {
         let (mut directories, changes) = Directories::new()?;
         directories.watch(files.clone())?;
-        let task = tokio::spawn(follow(directories, changes, files, changed));
-        Ok(Self { task })
+        let again = Arc::new(Notify::new());
+        let following = follow(directories, changes, files, changed, Arc::clone(&again));
+        let task = tokio::spawn(following);
+        Ok(Self { task, again })
+    }
+
+    /// Returns what has `changed` called, whether or not the files look as before.
+    pub fn reload(&self) -> impl Fn() + Send + 'static {
+        let again = Arc::clone(&self.again);
+        move || again.notify_one()
     }
 }
 
@@ -46,6 +57,7 @@ async fn follow<F>(
     mut changes: Changes,
     mut files: Vec<PathBuf>,
     mut changed: F,
+    again: Arc<Notify>,
 ) where
     F: FnMut() -> Vec<PathBuf> + Send + 'static,
 {
@@ -69,8 +81,9 @@ async fn follow<F>(
                 continue;
             }
         }
-        if !changes.settled().await {
-            return;
+        tokio::select! {
+            settled = changes.settled() => if !settled { return },
+            () = again.notified() => seen = None,
         }
     }
 }

@@ -1,98 +1,81 @@
 //! `limits = { … }` of a plugin.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
+use super::section::Section;
 use super::values::{Size, Time};
 use crate::plugin::{Ceiling, Limits};
 
-/// Limits that differ from the default ones.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LimitsTable {
-    memory: Option<Size>,
-    table_elements: Option<usize>,
-    handles: Option<usize>,
-    instances: Option<usize>,
-    guest_time: Option<Time>,
-    deadline: Option<Time>,
-    max_deadline: Option<Time>,
-    cancel_grace: Option<Time>,
-    reply: Option<Size>,
-    log: Option<Size>,
-    host_call_data: Option<Size>,
-    host_data: Option<Size>,
-    concurrent_calls: Option<usize>,
-    calls_per_chat: Option<usize>,
-    process_starts: Option<u32>,
-    http_requests: Option<u32>,
-    http_bytes: Option<Size>,
-    traps: Option<u32>,
-    component: Option<Size>,
-    compile_time: Option<Time>,
+/// Returns the default limits with those of this section in their place.
+pub(super) fn read(mut section: Section<'_, '_>) -> Limits {
+    let mut limits = Limits::default();
+    let most = Ceiling::default();
+    let section = &mut section;
+    size(section, "memory", &mut limits.memory);
+    bounded(
+        section,
+        "table_elements",
+        &mut limits.table_elements,
+        most.table_elements,
+    );
+    number(section, "handles", &mut limits.handles);
+    bounded(section, "instances", &mut limits.instances, most.instances);
+    time(section, "guest_time", &mut limits.guest_time);
+    time(section, "deadline", &mut limits.deadline);
+    // A longer deadline of one plugin raises its own maximum.
+    if !time(section, "max_deadline", &mut limits.max_deadline) {
+        limits.max_deadline = limits.max_deadline.max(limits.deadline);
+    }
+    time(section, "cancel_grace", &mut limits.cancel_grace);
+    size(section, "reply", &mut limits.reply);
+    size(section, "log", &mut limits.log);
+    size(section, "host_call_data", &mut limits.host_call_data);
+    size(section, "host_data", &mut limits.host_data);
+    bounded(
+        section,
+        "concurrent_calls",
+        &mut limits.concurrent_calls,
+        most.concurrent_calls,
+    );
+    number(section, "calls_per_chat", &mut limits.calls_per_chat);
+    number(section, "process_starts", &mut limits.process_starts);
+    number(section, "http_requests", &mut limits.http_requests);
+    if let Some(Size(bytes)) = section.read("http_bytes") {
+        limits.http_bytes = bytes;
+    }
+    number(section, "traps", &mut limits.traps);
+    size(section, "component", &mut limits.component);
+    time(section, "compile_time", &mut limits.compile_time);
+    section.finish();
+    limits
 }
 
-impl LimitsTable {
-    /// Returns the default limits with these in their place.
-    pub(super) fn limits(&self) -> Result<Limits, String> {
-        fn set<T, U: From<T>>(limit: &mut U, value: Option<T>) {
-            if let Some(value) = value {
-                *limit = value.into();
-            }
+fn size(section: &mut Section<'_, '_>, key: &'static str, limit: &mut usize) {
+    if let Some(Size(bytes)) = section.read(key) {
+        match usize::try_from(bytes) {
+            Ok(bytes) => *limit = bytes,
+            Err(_) => section.wrong(key, "this is more than this machine can address"),
         }
-        let mut limits = Limits::default();
-        set(&mut limits.memory, size(self.memory, "memory")?);
-        set(&mut limits.table_elements, self.table_elements);
-        set(&mut limits.handles, self.handles);
-        set(&mut limits.instances, self.instances);
-        set(&mut limits.guest_time, self.guest_time.map(|time| time.0));
-        set(&mut limits.deadline, self.deadline.map(|time| time.0));
-        set(
-            &mut limits.max_deadline,
-            self.max_deadline.map(|time| time.0),
-        );
-        set(
-            &mut limits.cancel_grace,
-            self.cancel_grace.map(|time| time.0),
-        );
-        set(&mut limits.reply, size(self.reply, "reply")?);
-        set(&mut limits.log, size(self.log, "log")?);
-        let host_call_data = size(self.host_call_data, "host_call_data")?;
-        set(&mut limits.host_call_data, host_call_data);
-        set(&mut limits.host_data, size(self.host_data, "host_data")?);
-        set(&mut limits.concurrent_calls, self.concurrent_calls);
-        set(&mut limits.calls_per_chat, self.calls_per_chat);
-        set(&mut limits.process_starts, self.process_starts);
-        set(&mut limits.http_requests, self.http_requests);
-        set(&mut limits.http_bytes, self.http_bytes.map(|size| size.0));
-        set(&mut limits.traps, self.traps);
-        set(&mut limits.component, size(self.component, "component")?);
-        set(
-            &mut limits.compile_time,
-            self.compile_time.map(|time| time.0),
-        );
-        // A longer deadline of one plugin is meant as such, whatever the most is elsewhere.
-        if self.max_deadline.is_none() {
-            limits.max_deadline = limits.max_deadline.max(limits.deadline);
-        }
-        let most = Ceiling::default();
-        for (name, value, most) in [
-            ("table_elements", limits.table_elements, most.table_elements),
-            ("instances", limits.instances, most.instances),
-            (
-                "concurrent_calls",
-                limits.concurrent_calls,
-                most.concurrent_calls,
-            ),
-        ] {
-            if value > most {
-                return Err(format!("limits.{name} can be {most} at most"));
-            }
-        }
-        Ok(limits)
     }
 }
 
-fn size(size: Option<Size>, name: &str) -> Result<Option<usize>, String> {
-    let size = size.map(|size| usize::try_from(size.0)).transpose();
-    size.map_err(|_| format!("limits.{name} is more than this machine can address"))
+/// Returns whether there is one.
+fn time(section: &mut Section<'_, '_>, key: &'static str, limit: &mut Duration) -> bool {
+    let read = section.read(key).map(|Time(time)| *limit = time);
+    read.is_some()
+}
+
+fn number<'t, T: Deserialize<'t>>(section: &mut Section<'t, '_>, key: &'static str, limit: &mut T) {
+    if let Some(number) = section.expect(key, "a number that is not negative") {
+        *limit = number;
+    }
+}
+
+fn bounded(section: &mut Section<'_, '_>, key: &'static str, limit: &mut usize, most: usize) {
+    number(section, key, limit);
+    if *limit > most {
+        section.wrong(key, format!("it can be {most} at most"));
+    }
 }

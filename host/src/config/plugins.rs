@@ -5,126 +5,218 @@ use std::env::VarError;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toml::de::ValueDeserializer;
 
-use super::Config;
-use super::grants::GrantsTable;
-use super::limits::LimitsTable;
-use super::values::{self, Setting};
-use crate::capability::Settings;
+use super::section::{Section, Value};
+use super::values::Setting;
+use super::{Config, grants, limits};
+use crate::capability::{Grants, Settings};
 use crate::host::{EMBEDDED, Embedded, PluginSet, PluginSource};
-use crate::plugin::Options;
+use crate::plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
+use crate::trusted::read_private;
 
 /// All of them, by their names.
-pub(super) type Tables = BTreeMap<String, PluginTable>;
+pub(super) type Plugins = BTreeMap<String, Plugin>;
 
 /// One plugin, as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PluginTable {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plugin {
     pub(super) component: Option<PathBuf>,
     enabled: Option<bool>,
-    sha256: Option<String>,
-    grants: Option<GrantsTable>,
-    #[serde(default)]
-    limits: LimitsTable,
-    #[serde(default)]
-    settings: BTreeMap<String, Setting>,
-    #[serde(default)]
-    secrets: Secrets,
+    sha256: Option<Digest>,
+    grants: Grants,
+    limits: Limits,
+    settings: BTreeMap<String, String>,
+    secrets: BTreeMap<String, Secret>,
 }
 
-/// All of them. Untagged, as are those below, because other errors would repeat what was written: somebody may write the secret
-/// itself.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "secrets is a table in which each is { file = \"…\" } or { env = \"VARIABLE\" }: a secret itself is not written here"
-)]
-enum Secrets {
-    Table(BTreeMap<String, Secret>),
-}
-
-impl Default for Secrets {
-    fn default() -> Self {
-        Self::Table(BTreeMap::new())
-    }
-}
-
-impl Secrets {
-    fn table(&self) -> &BTreeMap<String, Secret> {
-        let Self::Table(table) = self;
-        table
-    }
-}
-
-/// Where a secret is: `{ file = "…" }` or `{ env = "…" }`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+/// Where a secret is.
+#[derive(Clone, Debug)]
 enum Secret {
-    File(SecretFile),
-    Env(SecretVariable),
+    File(PathBuf),
+    Variable(String),
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SecretFile {
-    file: PathBuf,
+/// How plugins are written.
+pub(super) const WRITTEN: &str = "plugins are written as sections [plugins.NAME]";
+
+/// Reads all of them.
+pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
+    let mut plugins = Plugins::new();
+    for (name, value) in section.rest() {
+        let Some(table) = section.table(&name, value, WRITTEN) else {
+            continue;
+        };
+        if !is_plugin_name(&name) {
+            table.wrong_here(
+                "the name of a plugin is 1 to 31 of a-z, 0-9 and single `_`, and begins with a letter",
+            );
+        }
+        let plugin = if EMBEDDED.contains(&name.as_str()) {
+            read_embedded(table, &name)
+        } else {
+            read_one(table, base)
+        };
+        plugins.insert(name, plugin);
+    }
+    plugins
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SecretVariable {
-    env: String,
+fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
+    let plugin = Plugin {
+        enabled: section.truth("enabled"),
+        limits: section
+            .section("limits")
+            .map(limits::read)
+            .unwrap_or_default(),
+        ..Plugin::default()
+    };
+    for key in ["component", "sha256", "grants", "settings", "secrets"] {
+        if section.take(key).is_some() {
+            section.wrong(
+                key,
+                format!(
+                    "{name} is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name"
+                ),
+            );
+        }
+    }
+    section.finish();
+    plugin
 }
 
-impl PluginTable {
+fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
+    let sha256 = section.text("sha256").and_then(|text| {
+        let digest = text.parse::<Digest>();
+        digest
+            .inspect_err(|error| section.wrong("sha256", error.to_string()))
+            .ok()
+    });
+    let plugin = Plugin {
+        component: section.text("component").map(PathBuf::from),
+        enabled: section.truth("enabled"),
+        sha256,
+        grants: section
+            .section("grants")
+            .map(|section| grants::read(section, base))
+            .unwrap_or_default(),
+        limits: section
+            .section("limits")
+            .map(limits::read)
+            .unwrap_or_default(),
+        settings: section
+            .section("settings")
+            .map(read_settings)
+            .unwrap_or_default(),
+        secrets: read_secrets(&mut section),
+    };
+    section.finish();
+    plugin
+}
+
+fn read_settings(mut section: Section<'_, '_>) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in section.rest() {
+        match Setting::deserialize(ValueDeserializer::from(value)) {
+            Ok(Setting(value)) => {
+                if let Some(c) = hidden_in(&name, false).or_else(|| hidden_in(&value, true)) {
+                    section.wrong_unnamed(
+                        &name,
+                        format!(
+                            "{} has the character {}, which a model reads and a person does not see: remove it",
+                            shown(&name),
+                            c.escape_unicode()
+                        ),
+                    );
+                }
+                settings.insert(name, value);
+            }
+            Err(error) => section.wrong(&name, error.message()),
+        }
+    }
+    settings
+}
+
+/// Reads all secrets. No error repeats a value of the file: the value may be the secret itself.
+fn read_secrets(section: &mut Section<'_, '_>) -> BTreeMap<String, Secret> {
+    const SECRET: &str = "it must be { file = \"…\" } or { env = \"VARIABLE\" }: a secret itself is not written here";
+    let mut secrets = BTreeMap::new();
+    let Some(value) = section.take("secrets") else {
+        return secrets;
+    };
+    let Some(mut table) = section.table(
+        "secrets",
+        value,
+        "it must be a table, in which each is { file = \"…\" } or { env = \"VARIABLE\" }",
+    ) else {
+        return secrets;
+    };
+    for (name, value) in table.rest() {
+        match read_secret(&value) {
+            Some(secret) => _ = secrets.insert(name, secret),
+            None => table.wrong(&name, SECRET),
+        }
+    }
+    secrets
+}
+
+fn read_secret(value: &Value<'_>) -> Option<Secret> {
+    let table = value.get_ref().as_table()?;
+    let mut entries = table.iter();
+    let (Some((key, value)), None) = (entries.next(), entries.next()) else {
+        return None;
+    };
+    let value = value.get_ref().as_str()?;
+    match &**key.get_ref() {
+        "file" => Some(Secret::File(value.into())),
+        "env" => Some(Secret::Variable(value.into())),
+        _ => None,
+    }
+}
+
+impl Plugin {
     /// Adds the plugin to a set.
+    ///
+    /// # Errors
+    ///
+    /// If what the file names is not there now: the keys, and what is wrong with each.
     pub(super) fn add_to(
         &self,
         set: &mut PluginSet,
         name: &str,
         config: &Config,
-    ) -> Result<(), String> {
+    ) -> Result<(), Vec<(String, String)>> {
         let enabled = self.enabled.unwrap_or(true);
-        let limits = self.limits.limits()?;
         if EMBEDDED.contains(&name) {
-            let more = self.grants.is_some() || self.sha256.is_some();
-            if self.component.is_some()
-                || more
-                || !self.settings.is_empty()
-                || !self.secrets.table().is_empty()
-            {
-                return Err(format!(
-                    "{name} is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name"
-                ));
-            }
-            let limits = Some(limits);
+            let limits = Some(self.limits.clone());
             set.embedded
                 .insert(name.into(), Embedded { enabled, limits });
             return Ok(());
         }
-        let component = self.component.as_deref().ok_or(
-            "`component = \"FILE.wasm\"` is missing, and there is no such file in `plugin_dir`",
-        )?;
-        let grants = self.grants.clone().unwrap_or_default();
-        let settings = self.settings.iter();
-        let secrets = self.secrets.table().iter().map(|(name, secret)| {
-            let value = secret.value(config);
-            let value = value.map_err(|error| format!("secrets.{name}: {error}"))?;
-            Ok((name.clone(), value))
-        });
-        let sha256 = self.sha256.as_deref().map(str::parse).transpose();
-        let sha256 = sha256.map_err(|error| format!("sha256: {error}"))?;
+        let mut problems = Vec::new();
+        if self.component.is_none() {
+            let problem =
+                "`component = \"FILE.wasm\"` is missing, and there is no such file in `plugin_dir`";
+            problems.push((String::new(), problem.to_owned()));
+        }
+        let mut secrets = BTreeMap::new();
+        for (name, secret) in &self.secrets {
+            match secret.value(config) {
+                Ok(value) => _ = secrets.insert(name.clone(), value),
+                Err(problem) => problems.push((format!("secrets.{name}"), problem)),
+            }
+        }
+        let (Some(component), []) = (&self.component, &problems[..]) else {
+            return Err(problems);
+        };
         let options = Options {
-            sha256,
-            grants: grants.grants(config)?,
+            sha256: self.sha256,
+            grants: self.grants.clone(),
             settings: Settings {
-                settings: settings
-                    .map(|(name, value)| (name.clone(), value.0.clone()))
-                    .collect(),
-                secrets: secrets.collect::<Result<_, String>>()?,
+                settings: self.settings.clone(),
+                secrets,
             },
-            limits,
+            limits: self.limits.clone(),
             ..Options::new(name)
         };
         set.sources.push(PluginSource {
@@ -136,14 +228,10 @@ impl PluginTable {
 
     /// Returns every file that it depends on.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        let secrets = self
-            .secrets
-            .table()
-            .values()
-            .filter_map(|secret| match secret {
-                Secret::File(secret) => Some(secret.file.as_path()),
-                Secret::Env(_) => None,
-            });
+        let secrets = self.secrets.values().filter_map(|secret| match secret {
+            Secret::File(path) => Some(path.as_path()),
+            Secret::Variable(_) => None,
+        });
         self.component.as_deref().into_iter().chain(secrets)
     }
 }
@@ -152,18 +240,16 @@ impl Secret {
     /// Looks the secret up. A line end at the end of a file is no part of it.
     fn value(&self, config: &Config) -> Result<String, String> {
         match self {
-            Self::File(secret) => {
-                let path = config.resolve(&secret.file);
-                let text = values::read(&path);
+            Self::File(path) => {
                 let text =
-                    text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+                    read_private(&config.resolve(path)).map_err(|error| error.to_string())?;
                 let text = text.strip_suffix('\n').unwrap_or(&text);
                 Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
             }
-            Self::Env(SecretVariable { env }) => std::env::var(env).map_err(|error| match error {
-                VarError::NotPresent => format!("the variable {env} is not set"),
+            Self::Variable(name) => std::env::var(name).map_err(|error| match error {
+                VarError::NotPresent => format!("the variable {name} is not set"),
                 // The error itself shows the value.
-                VarError::NotUnicode(_) => format!("the variable {env} is not UTF-8"),
+                VarError::NotUnicode(_) => format!("the variable {name} is not UTF-8"),
             }),
         }
     }

@@ -21,7 +21,10 @@ impl File {
     fn write(&self, name: &str, text: &str) {
         let path = self.directory.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
+        // A secret is for its owner alone.
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .unwrap();
     }
 
     fn plugins(&self) -> Result<PluginSet, ConfigError> {
@@ -123,25 +126,25 @@ fn nothing_is_granted_that_is_not_said() {
 
 #[test]
 fn what_is_not_known_is_refused_with_its_line() {
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 1: unknown field `enabeld`, expected one of `component`, `enabled`, `sha256`, `grants`, `limits`, `settings`, `secrets`");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: unknown field `sockets`, expected one of `processes`, `files`, `http`, `env`, `preopens`");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 20: files is "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 21: "much" is no size; write it as "64KiB" or "1.5MiB""#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 21: a size cannot be negative");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { deadline = '5 parsecs' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 23: "5 parsecs" is no time (unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it as "250ms", "30s" or "1h 30m""#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 1: plugins.a.enabeld: there is no such key; did you mean "enabled"?"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.grants.sockets: there is no such key; there are processes, files, http, env, preopens");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.grants.files: it must be "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }"#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.memory: "much" is no size; write it as "64KiB" or "1.5MiB""#);
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.memory: a size cannot be negative");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { deadline = '5 parsecs' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.deadline: "5 parsecs" is no time (unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it as "250ms", "30s" or "1h 30m""#);
     insta::assert_snapshot!(error("listen = "), @"the configuration DIR/toolhost.toml is not valid: line 1, column 10: string values must be quoted, expected literal string");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
     insta::assert_snapshot!(error("[plugins.a]"), @r#"a: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
-    insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"shell: shell is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
-    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"files: files is the name of an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"a: limits.instances can be 64 at most");
+    insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: plugins.shell.component: shell is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: plugins.files.grants: files is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.instances: it can be 64 at most");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = 'none' } }"), @"a: secrets.k: DIR/none cannot be read: No such file or directory (os error 2)");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { env = 'TOOLHOST_NO_SUCH' } }"), @"a: secrets.k: the variable TOOLHOST_NO_SUCH is not set");
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { env = ['A=B'] }"), @r#"a: grants.env: "A=B" cannot be the name of a variable"#);
-    insta::assert_snapshot!(error("plugin_dir = 'none'"), @"the configuration DIR/toolhost.toml is not valid: the plugin_dir DIR/none cannot be read: No such file or directory (os error 2)");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { env = ['A=B'] }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 19: plugins.a.grants.env[0]: "A=B" cannot be the name of a variable"#);
+    insta::assert_snapshot!(error("plugin_dir = 'none'"), @"the configuration DIR/toolhost.toml is not valid: line 1, column 1: plugin_dir: the plugin_dir cannot be used: DIR/none cannot be read: No such file or directory (os error 2)");
     let twice = File::new("plugin_dir = 'p'");
     twice.write("p/a-b.wasm", "");
     twice.write("p/A_b.wasm", "");

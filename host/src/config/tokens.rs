@@ -1,20 +1,19 @@
 //! `[tokens.NAME]`: who may use a server.
-//!
-//! Read by hand, because the errors of `serde` repeat what was written: somebody may write the token itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use toml::{Table, Value};
-
-use super::Config;
+use super::problems::{meant, unknown};
+use super::scope::Scope;
+use super::section::Section;
 use crate::id::ChatId;
+use crate::plugin::Digest;
 
 /// The longest name of a token, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names that are those of callers without a section of their own.
-const TAKEN: [&str; 2] = ["token", "local"];
+/// Names that stand in the audit trail for those without a section of their own.
+const TAKEN: [&str; 6] = ["cli", "configuration", "host", "local", "stdio", "token"];
 
 /// A token as the configuration describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +22,8 @@ pub struct NamedToken {
     pub name: String,
     /// How it is known.
     pub source: TokenSource,
-    /// The names of its scopes, as they are written; at least one.
-    pub scopes: Vec<String>,
+    /// The scopes of the token; at least one.
+    pub scopes: Vec<Scope>,
     /// What the ids of its chats begin with; `None`: all chats.
     pub chats: Option<String>,
     /// The tools that it may see and call; `None`: all.
@@ -67,112 +66,139 @@ pub fn check_token_name(name: &str) -> Result<(), InvalidTokenName> {
     Ok(())
 }
 
-/// Reads all of them.
-pub(super) fn read(tokens: Option<&Value>, config: &Config) -> Result<Vec<NamedToken>, String> {
-    let Some(tokens) = tokens else {
-        return Ok(Vec::new());
-    };
-    let written = "tokens are sections [tokens.NAME] with `sha256` or `file`, and `scopes`";
-    let tokens = tokens.as_table().ok_or(written)?;
-    let one = |(name, token): (&String, &Value)| {
-        check_token_name(name).map_err(|error| match error {
-            // Nobody knows what it is that was written there.
-            InvalidTokenName::Form => error.to_string(),
-            InvalidTokenName::Taken => format!("tokens.{name}: {error}"),
-        })?;
-        let token = token.as_table().ok_or(written)?;
-        named(name, token, config).map_err(|problem| format!("tokens.{name}: {problem}"))
-    };
-    tokens.iter().map(one).collect()
+/// How tokens are written.
+pub(super) const WRITTEN: &str =
+    "tokens are written as sections [tokens.NAME] with `sha256` or `file`, and `scopes`";
+
+/// Reads all tokens. No problem repeats a value: the value may be the token itself.
+pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Vec<NamedToken> {
+    let mut tokens = Vec::new();
+    for (name, value) in section.rest() {
+        if let Err(error) = check_token_name(&name) {
+            match error {
+                // The name itself may be the token: it is not repeated.
+                InvalidTokenName::Form => section.wrong_unnamed(&name, error.to_string()),
+                InvalidTokenName::Taken => section.wrong(&name, error.to_string()),
+            }
+            continue;
+        }
+        let table = section.table(&name, value, WRITTEN);
+        tokens.extend(table.and_then(|table| named(&name, table, base)));
+    }
+    tokens
 }
 
-/// Returns the files of those that have one, also if something is wrong with them.
-pub(super) fn files(tokens: Option<&Value>) -> impl Iterator<Item = &Path> {
-    let tokens = tokens.and_then(Value::as_table).into_iter();
-    let files = tokens.flat_map(Table::values);
-    files.filter_map(|token| token.get("file")?.as_str().map(Path::new))
-}
-
-fn named(name: &str, table: &Table, config: &Config) -> Result<NamedToken, String> {
-    const KEYS: [&str; 5] = ["sha256", "file", "scopes", "chats", "tools"];
-    if !table.keys().all(|key| KEYS.contains(&key.as_str())) {
-        return Err(
-            "it has an unknown key; the keys are sha256, file, scopes, chats and tools".into(),
+fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedToken> {
+    let sha256 = section.text("sha256");
+    let sha256 = sha256.and_then(|text| {
+        let digest = text.parse::<Digest>();
+        let problem =
+            "it has 64 hexadecimal digits, as `toolhost token` and `sha256sum` print them";
+        digest
+            .inspect_err(|_| section.wrong("sha256", problem))
+            .ok()
+    });
+    let file = section.text("file").filter(|file| !file.is_empty());
+    if section.gave("sha256") == section.gave("file") {
+        section.wrong_here(
+            "it has either `sha256`, as `toolhost token` prints it, or `file`, with the token in it",
         );
     }
-    let source = match (text(table, "sha256")?, text(table, "file")?) {
-        (Some(sha256), None) => TokenSource::Sha256(digest(sha256)?),
-        (None, Some(file)) if !file.is_empty() => {
-            TokenSource::File(config.resolve(Path::new(file)))
-        }
-        _ => {
-            return Err(
-                "it has either `sha256`, as `toolhost token` prints it, or `file`, with the token in it"
-                    .into(),
-            );
-        }
+    let source = match (sha256, file) {
+        (Some(digest), _) => Some(TokenSource::Sha256(*digest.as_bytes())),
+        (None, file) => file.map(|file| TokenSource::File(base.join(file))),
     };
-    let scopes = list(table, "scopes")?.unwrap_or_default();
-    if scopes.is_empty() {
-        return Err("scopes: say what it is good for, as in scopes = [\"call\", \"read\"]".into());
+    let scopes = scopes(&mut section);
+    let chats = section.text("chats");
+    if chats
+        .as_deref()
+        .is_some_and(|prefix| prefix.parse::<ChatId>().is_err())
+    {
+        section.wrong(
+            "chats",
+            "it is what chat ids begin with, 1 to 128 of A-Z a-z 0-9 . _ : @ -",
+        );
     }
-    let chats = text(table, "chats")?;
-    if chats.is_some_and(|prefix| prefix.parse::<ChatId>().is_err()) {
-        let problem = "chats: it is what chat ids begin with, 1 to 128 of A-Z a-z 0-9 . _ : -";
-        return Err(problem.into());
-    }
-    let tools = list(table, "tools")?.map(BTreeSet::from_iter);
+    let tools: Option<BTreeSet<String>> = section.texts("tools").map(BTreeSet::from_iter);
     if tools.as_ref().is_some_and(BTreeSet::is_empty) {
-        return Err("tools: name at least one, or leave it out for all".into());
+        section.wrong("tools", "name at least one, or leave it out for all");
     }
-    Ok(NamedToken {
+    let everywhere = [Scope::Agent, Scope::Admin];
+    for scope in everywhere
+        .into_iter()
+        .filter(|scope| scopes.contains(scope))
+    {
+        for bound in ["chats", "tools"] {
+            if section.gave(bound) {
+                let name = scope.name();
+                section.wrong(
+                    bound,
+                    format!(
+                        "`{name}` reaches all chats and all tools: leave out that scope, or this"
+                    ),
+                );
+            }
+        }
+    }
+    finish(&mut section);
+    Some(NamedToken {
         name: name.to_owned(),
-        source,
+        source: source?,
         scopes,
-        chats: chats.map(str::to_owned),
+        chats,
         tools,
     })
 }
 
-fn text<'a>(table: &'a Table, key: &str) -> Result<Option<&'a str>, String> {
-    let text = |value: &'a Value| value.as_str().ok_or_else(|| format!("{key}: it is a text"));
-    table.get(key).map(text).transpose()
-}
-
-fn list(table: &Table, key: &str) -> Result<Option<Vec<String>>, String> {
-    let problem = || format!("{key}: it is a list of texts");
-    let list = |value: &Value| {
-        let each = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(problem);
-        let values = value.as_array().ok_or_else(problem)?;
-        values.iter().map(each).collect()
-    };
-    table.get(key).map(list).transpose()
-}
-
-/// Reads 64 hexadecimal digits.
-fn digest(text: &str) -> Result<[u8; 32], String> {
-    let problem = || {
-        "sha256: it has 64 hexadecimal digits, as `toolhost token` and `sha256sum` print them"
-            .to_owned()
-    };
-    let digit = |c: char| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let digits: Vec<_> = text.chars().map_while(digit).collect();
-    if digits.len() != text.len() {
-        return Err(problem());
+fn scopes(section: &mut Section<'_, '_>) -> Vec<Scope> {
+    const KEY: &str = "scopes";
+    let mut scopes = Vec::new();
+    let texts = section.texts(KEY);
+    if texts.as_ref().map_or(!section.gave(KEY), Vec::is_empty) {
+        section.wrong(
+            KEY,
+            "say what it is good for, as in scopes = [\"call\", \"read\"]",
+        );
     }
-    let bytes = digits.chunks_exact(2).filter_map(|pair| match pair {
-        [high, low] => Some(high << 4 | low),
-        _ => None,
-    });
-    let bytes: Vec<u8> = bytes.collect();
-    (digits.len() == 64)
-        .then(|| bytes.try_into().ok())
-        .flatten()
-        .ok_or_else(problem)
+    for (index, text) in texts.into_iter().flatten().enumerate() {
+        match text.parse() {
+            Ok(scope) => scopes.push(scope),
+            Err(_) => {
+                let names = Scope::ALL.map(Scope::name);
+                let meant = meant(&text, names).map(|meant| format!("; did you mean {meant:?}?"));
+                let names = names.join(", ");
+                let meant = meant.unwrap_or_default();
+                section.wrong(
+                    &format!("{KEY}[{index}]"),
+                    format!("a scope is one of {names}{meant}"),
+                );
+            }
+        }
+    }
+    scopes
+}
+
+/// Takes note of keys that are not known. Only what looks like a key is repeated.
+fn finish(section: &mut Section<'_, '_>) {
+    let is_plain = |key: &str| {
+        key.len() <= 24
+            && key
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte))
+    };
+    let (known, left) = (section.known().to_vec(), section.rest());
+    for key in left.keys() {
+        let problem = unknown(key, "key", &known);
+        match is_plain(key) {
+            true => section.wrong(key, problem),
+            false => section.wrong_unnamed(key, problem),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Config;
     use super::*;
 
     fn read(text: &str) -> Result<Vec<NamedToken>, String> {
@@ -180,7 +206,7 @@ mod tests {
         let path = directory.path().join("toolhost.toml");
         std::fs::write(&path, text).unwrap();
         let base = directory.path().to_string_lossy().into_owned();
-        let tokens = Config::read(&path).and_then(|config| config.tokens());
+        let tokens = Config::read(&path).map(|config| config.tokens().to_vec());
         tokens.map_err(|error| error.to_string().replace(&base, "DIR"))
     }
 
@@ -199,7 +225,7 @@ mod tests {
             TokenSource::Sha256([0, 255].repeat(16).try_into().unwrap())
         );
         assert_eq!(b.source, TokenSource::File("/run/token".into()));
-        assert_eq!(a.scopes, ["call", "read"]);
+        assert_eq!(a.scopes, [Scope::Call, Scope::Read]);
         assert_eq!(a.chats.as_deref(), Some("support-"));
         assert_eq!(a.tools, Some(["execute".to_owned()].into()));
         assert_eq!((b.chats.as_ref(), b.tools.as_ref()), (None, None));
@@ -210,39 +236,50 @@ mod tests {
     fn what_is_wrong_is_said_without_what_was_written() {
         let secret = "s3cr3t-t0ken";
         for (text, problem) in [
-            ("tokens = 's3cr3t-t0ken'", "tokens are sections"),
-            ("[tokens]\na = 's3cr3t-t0ken'", "tokens are sections"),
+            ("tokens = 's3cr3t-t0ken'", "tokens are written as sections"),
+            (
+                "[tokens]\na = 's3cr3t-t0ken'",
+                "tokens are written as sections",
+            ),
             ("[tokens.'s3cr3t-t0ken!']\n", "the name of a token"),
             ("[tokens.local]\n", "tokens.local: this name is taken"),
             ("[tokens.a]\n", "tokens.a: it has either"),
             (
                 "[tokens.a]\ns3cr3t-t0ken = 1",
-                "tokens.a: it has an unknown key",
+                "tokens.a: there is no such key",
             ),
             (
                 "[tokens.a]\nsha256 = 's3cr3t-t0ken'",
-                "tokens.a: sha256: it has 64",
+                "tokens.a.sha256: it has 64",
             ),
             (
                 "[tokens.a]\nsha256 = ['s3cr3t-t0ken']",
-                "tokens.a: sha256: it is a text",
+                "tokens.a.sha256: it must be a text",
             ),
-            ("[tokens.a]\nfile = 'x'", "tokens.a: scopes: say what"),
+            ("[tokens.a]\nfile = 'x'", "tokens.a.scopes: say what"),
             (
                 "[tokens.a]\nfile = 'x'\nscopes = []",
-                "tokens.a: scopes: say what",
+                "tokens.a.scopes: say what",
             ),
             (
                 "[tokens.a]\nfile = 'x'\nscopes = 's3cr3t-t0ken'",
-                "tokens.a: scopes: it is a list",
+                "tokens.a.scopes: it must be a list",
             ),
             (
                 "[tokens.a]\nfile = 'x'\nscopes = ['read']\nchats = 's3cr3t-t0ken/'",
-                "tokens.a: chats: ",
+                "tokens.a.chats: ",
             ),
             (
                 "[tokens.a]\nfile = 'x'\nscopes = ['read']\ntools = []",
-                "tokens.a: tools: name",
+                "tokens.a.tools: name",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['admin', 'call']\ntools = ['a']",
+                "tokens.a.tools: `admin` reaches all chats and all tools",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['agent']\nchats = 'a'",
+                "tokens.a.chats: `agent` reaches all chats and all tools",
             ),
             ("[tokens.a]\nfile = 's3cr3t-t0ken", "line 2"),
         ] {

@@ -1,15 +1,11 @@
 //! Values that people write: sizes, times, and texts that are kept elsewhere.
 
 use std::fmt;
-use std::io::{self, Read};
-use std::path::Path;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
-
-use super::MAX_FILE;
 
 /// A number of bytes: `65536`, `"64KiB"`, `"1.5 MiB"`, `"10MB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +73,4 @@ impl<'de> Deserialize<'de> for Setting {
             )),
         }
     }
-}
-
-/// Reads a text file that is not larger than such a file should be.
-pub(super) fn read(path: &Path) -> io::Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
-    }
-    let mut text = String::new();
-    let mut file = std::fs::File::open(path)?.take(MAX_FILE + 1);
-    file.read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        let error = "it is larger than 1 MiB";
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
-    }
-    Ok(text)
 }

@@ -2,7 +2,10 @@
 
 pub(super) mod directories;
 
-use tokio::sync::watch;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::{Config, ConfigError};
@@ -17,6 +20,7 @@ const ATTEMPTS: usize = 10;
 pub struct Watcher {
     task: JoinHandle<()>,
     settled: watch::Receiver<bool>,
+    again: Arc<Notify>,
 }
 
 /// Why a configuration cannot be followed.
@@ -47,8 +51,20 @@ impl Watcher {
         };
         following.watch()?;
         let (applied, settled) = watch::channel(false);
-        let task = tokio::spawn(following.run(changes, applied));
-        Ok(Self { task, settled })
+        let again = Arc::new(Notify::new());
+        let task = tokio::spawn(following.run(changes, applied, Arc::clone(&again)));
+        Ok(Self {
+            task,
+            settled,
+            again,
+        })
+    }
+
+    /// Returns what has the files read again, whether or not they look as before: changes are not always seen, as on network
+    /// file systems.
+    pub fn reload(&self) -> impl Fn() + Send + 'static {
+        let again = Arc::clone(&self.again);
+        move || again.notify_one()
     }
 
     /// Waits until what the configuration said at the start was applied.
@@ -76,10 +92,16 @@ struct Following {
 }
 
 impl Following {
-    async fn run(mut self, mut changes: Changes, applied: watch::Sender<bool>) {
+    async fn run(mut self, mut changes: Changes, applied: watch::Sender<bool>, again: Arc<Notify>) {
         self.refresh().await;
         applied.send_replace(true);
-        while changes.settled().await {
+        loop {
+            tokio::select! {
+                changed = changes.settled() => if !changed { return },
+                () = again.notified() => {
+                    (self.seen, self.problem) = (None, None);
+                }
+            }
             self.refresh().await;
         }
     }
@@ -120,6 +142,7 @@ impl Following {
             if same {
                 (self.seen, self.problem) = (Some(looks), None);
                 self.host.apply(set).await;
+                self.compare();
                 return;
             }
         }
@@ -127,21 +150,39 @@ impl Following {
         self.seen = None;
     }
 
+    /// Says which tools tokens name that no plugin offers now.
+    fn compare(&self) {
+        let tools = self.host.tools();
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        for problem in self.config.unknown_tools(&names) {
+            tracing::warn!(%problem, "a token names a tool that is not offered");
+        }
+    }
+
     /// Takes note of a configuration that cannot be used: the next event leads to another look, whatever it is about.
     fn failed(&mut self, error: &ConfigError) {
         let problem = error.to_string();
         if self.problem.as_ref() != Some(&problem) {
             tracing::error!(%error, "nothing of the configuration was changed");
+            self.host.audit().configuration_refused(&problem);
         }
         (self.seen, self.problem) = (None, Some(problem));
     }
 
     /// Takes a configuration as the one to watch.
     fn replace(&mut self, config: Config) {
-        if config.settings() != self.config.settings() {
+        let (old, new) = (self.config.settings(), config.settings());
+        let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+        let changed = keys
+            .into_iter()
+            .filter(|key| old.get(*key) != new.get(*key));
+        let changed: Vec<_> = changed.cloned().collect();
+        if let (false, Some(file)) = (changed.is_empty(), config.path()) {
             tracing::warn!(
+                settings = changed.join(", "),
                 "settings other than those of plugins and tokens take effect at the next start"
             );
+            self.host.audit().settings_changed(file, &changed);
         }
         self.config = config;
         if let Err(error) = self.watch() {

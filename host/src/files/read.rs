@@ -174,7 +174,12 @@ impl Files {
 
     fn open_file(&self, path: &str) -> Result<File, Error> {
         match self.walk(path)? {
-            Place::Entry { parent, name, .. } => open(&parent, &name),
+            Place::Entry { parent, name, .. } => {
+                let file = open(&parent, &name)?;
+                // Again, for what took its place after the walk.
+                self.roots.check_links(&Metadata::from_file(&file)?)?;
+                Ok(file)
+            }
             Place::Directory { .. } => Err(Error::NotAFile),
             Place::Missing { .. } => Err(Error::NotFound),
         }

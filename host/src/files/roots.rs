@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
+use super::hidden::Hidden;
 use super::{Config, Error, OpenError};
 
 /// One directory, and what it is called.
@@ -32,32 +33,6 @@ pub(super) struct Roots {
     whole: bool,
     further: Vec<Root>,
     hidden: Vec<Hidden>,
-}
-
-/// A directory that may not be entered, by its path and by what was there: it may be moved, and made anew.
-#[derive(Clone, Debug)]
-struct Hidden {
-    path: PathBuf,
-    identity: Option<(u64, u64)>,
-}
-
-impl Hidden {
-    fn new(path: &Path) -> Self {
-        let identity = std::fs::metadata(path).ok().map(|found| {
-            use std::os::unix::fs::MetadataExt as _;
-            (found.dev(), found.ino())
-        });
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        Self { path, identity }
-    }
-
-    fn own_process() -> Self {
-        // Its environment has the token, if that was given by a variable. What the directory is changes with each look.
-        Self {
-            path: format!("/proc/{}", std::process::id()).into(),
-            identity: None,
-        }
-    }
 }
 
 impl Roots {
@@ -140,9 +115,23 @@ impl Roots {
 
     pub(super) fn is_hidden(&self, directory: &Dir, path: &Path) -> std::io::Result<bool> {
         let found = directory.dir_metadata()?;
-        let identity = Some((found.dev(), found.ino()));
-        let is = |hidden: &Hidden| hidden.path == path || hidden.identity == identity;
-        Ok(self.hidden.iter().any(is))
+        let identity = (found.dev(), found.ino());
+        Ok(self.hidden.iter().any(|hidden| hidden.is(path, identity)))
+    }
+
+    /// Refuses a file that is one of a hidden directory, under another name: a hard link that a command made.
+    pub(super) fn check_links(&self, found: &Metadata) -> Result<(), Error> {
+        // A file with one name has it where the walk found it.
+        if !found.is_file() || found.nlink() < 2 {
+            return Ok(());
+        }
+        for hidden in &self.hidden {
+            if hidden.holds((found.dev(), found.ino()))? {
+                let text = "this file is a link to one that belongs to Toolhost itself";
+                return Err(Error::Denied(text.into()));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -128,6 +128,7 @@ impl Walk<'_> {
                     Err(error) => self.surprise(name, error)?,
                 },
                 Kind::File | Kind::Other if self.left.is_empty() => {
+                    self.files.roots.check_links(&found)?;
                     let path = self.path().join(&name);
                     return Ok(Some(Place::Entry {
                         parent: self.here.try_clone()?,

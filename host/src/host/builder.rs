@@ -41,6 +41,7 @@ pub struct Builder {
     metrics: Metrics,
     approval: Approval,
     compiler: Option<Compiler>,
+    guest_memory: Option<u64>,
 }
 
 /// Why a host does not start.
@@ -98,6 +99,7 @@ impl Builder {
             metrics: Metrics::default(),
             approval: Approval::default(),
             compiler: None,
+            guest_memory: None,
         }
     }
 
@@ -197,6 +199,13 @@ impl Builder {
         self
     }
 
+    /// Bounds the memory of all guests together, in bytes; without it, see
+    /// [`Engine::with_guest_memory`](crate::plugin::Engine::with_guest_memory). Calls beyond it are refused as busy.
+    pub fn guest_memory(mut self, bytes: u64) -> Self {
+        self.guest_memory = Some(bytes);
+        self
+    }
+
     /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
     /// starting. [`Host::apply`] changes them later.
     pub fn configured(mut self, set: PluginSet) -> Self {
@@ -269,6 +278,10 @@ impl Builder {
         let engine = Engine::with_compiler(cache, self.compiler)?
             .observed(self.audit.clone(), self.metrics.clone())
             .protecting(hidden);
+        let engine = match self.guest_memory {
+            Some(bytes) => engine.with_guest_memory(bytes),
+            None => engine,
+        };
         let plugins = Arc::new(Plugins::new(
             engine,
             Arc::clone(&workspace),

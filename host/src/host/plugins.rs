@@ -14,14 +14,18 @@ use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
 use crate::audit::Audit;
+use crate::call::Actor;
 use crate::metrics::{self, LimitKind, Metrics};
-use crate::plugin::{Engine, Limits, LoadError, Options, Plugin};
+use crate::plugin::{Engine, Limits, LoadError, Options, Plugin, changes};
 use crate::workspace::Workspace;
 
 pub(super) use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
 use source::Content;
 pub use source::{Component, PluginSource};
+
+/// The name in the audit trail of what the configuration changes.
+const CONFIGURATION: &str = "configuration";
 
 /// What a configuration says of plugins.
 #[derive(Clone, Debug, Default)]
@@ -200,6 +204,7 @@ impl Plugins {
         self: &Arc<Self>,
         name: &str,
         enabled: bool,
+        actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
         if !enabled {
             let table = self.table();
@@ -208,10 +213,10 @@ impl Plugins {
                 plugin.on.store(false, Ordering::Relaxed);
             }
         }
-        let (plugins, name) = (Arc::clone(self), name.to_owned());
+        let (plugins, name, actor) = (Arc::clone(self), name.to_owned(), actor.clone());
         let change = async move {
             let change = plugins.change(&name, async |entry| {
-                plugins.switch(entry, enabled);
+                plugins.switch(entry, enabled, actor.name());
                 if enabled && entry.plugin.is_none() {
                     let content = entry.content().await;
                     plugins.load(entry, content).await?;
@@ -224,10 +229,15 @@ impl Plugins {
     }
 
     /// Loads a plugin again, whether or not anything of it has changed, and ends its quarantine.
-    pub(super) async fn reload(self: &Arc<Self>, name: &str) -> Result<PluginInfo, PluginError> {
-        let (plugins, name) = (Arc::clone(self), name.to_owned());
+    pub(super) async fn reload(
+        self: &Arc<Self>,
+        name: &str,
+        actor: &Actor,
+    ) -> Result<PluginInfo, PluginError> {
+        let (plugins, name, actor) = (Arc::clone(self), name.to_owned(), actor.clone());
         let change = async move {
             let change = plugins.change(&name, async |entry| {
+                plugins.audit.plugin_reloaded(entry.name(), actor.name());
                 let content = entry.content().await;
                 plugins.load(entry, content).await
             });
@@ -249,10 +259,12 @@ impl Plugins {
             });
         };
         let changed = change(entry).await;
-        let info = entry.info();
+        let unlisted = entry.info();
         self.publish(&entries);
+        let table = self.table();
+        let listed = table.plugins.iter().find(|plugin| plugin.info.name == name);
         match changed {
-            Ok(()) => Ok(info),
+            Ok(()) => Ok(listed.map_or(unlisted, |plugin| plugin.info.clone())),
             Err(source) => Err(PluginError::Load {
                 name: name.into(),
                 source,
@@ -264,25 +276,30 @@ impl Plugins {
     async fn update(&self, entry: &mut Entry, source: PluginSource) {
         // What an administrator turned off or on stays so for as long as the configuration says what it said then.
         if source.enabled != entry.source.enabled {
-            self.switch(entry, source.enabled);
+            self.switch(entry, source.enabled, CONFIGURATION);
         }
         let changed = source.options != entry.source.options;
+        if changed {
+            let changes = changes(&entry.source.options, &source.options);
+            tracing::info!(plugin = entry.name(), %changes, "the configuration of the plugin has changed");
+            self.audit.plugin_changed(entry.name(), &changes);
+        }
         entry.source = source;
         self.refresh(entry, changed).await;
     }
 
     /// Turns a plugin on or off, as far as that needs no loading.
-    fn switch(&self, entry: &mut Entry, enabled: bool) {
+    fn switch(&self, entry: &mut Entry, enabled: bool, principal: &str) {
         entry.on.store(enabled, Ordering::Relaxed);
         if entry.enabled == enabled {
             return;
         }
         entry.enabled = enabled;
         if enabled {
-            self.audit.plugin_enabled(entry.name());
+            self.audit.plugin_enabled(entry.name(), principal);
         } else {
             entry.plugin = None;
-            self.audit.plugin_disabled(entry.name());
+            self.audit.plugin_disabled(entry.name(), principal);
         }
     }
 

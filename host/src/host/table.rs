@@ -76,6 +76,7 @@ impl Table {
         let mut counts = HashMap::<&str, usize>::new();
         all().for_each(|(.., tool)| *counts.entry(&tool.name).or_default() += 1);
         let (mut tools, mut routes) = (Vec::new(), HashMap::new());
+        let mut names = HashMap::<&str, Vec<String>>::new();
         for (entry, plugin, workspace, tool) in all() {
             let name = match counts.get(tool.name.as_str()) {
                 Some(1) => tool.name.clone(),
@@ -90,13 +91,17 @@ impl Table {
                 read_only: tool.hints.read_only,
             };
             routes.insert(name.clone(), Arc::new(route));
+            names.entry(plugin.name()).or_default().push(name.clone());
             tools.push(Definition {
                 name,
                 ..tool.clone()
             });
         }
         let listed = entries.iter().map(|entry| Listed {
-            info: entry.info(),
+            info: PluginInfo {
+                tools: names.remove(entry.name()).unwrap_or_default(),
+                ..entry.info()
+            },
             health: Arc::clone(&entry.health),
             on: Arc::clone(&entry.on),
         });

@@ -26,6 +26,10 @@ pub struct Levels {
     pub calls_running: u64,
     /// Places for calls that are taken, of those for all plugins together.
     pub call_places_taken: u64,
+    /// Bytes of memory that guests hold: linear memories, tables and stacks.
+    pub guest_memory: u64,
+    /// Bytes that all guests together may hold.
+    pub guest_memory_limit: u64,
     /// Calls that computed long enough to take turns, and wait for theirs.
     pub heavy_calls_waiting: u64,
     /// Components that wait for others to be compiled.
@@ -105,6 +109,16 @@ const ROWS: &[Row] = &[
         "call_places_taken",
         "Places for calls that are taken",
         |levels| levels.call_places_taken,
+    ),
+    gauge(
+        "guest_memory_bytes",
+        "Memory that guests hold: linear memories, tables and stacks",
+        |levels| levels.guest_memory,
+    ),
+    gauge(
+        "guest_memory_limit_bytes",
+        "Memory that all guests together may hold",
+        |levels| levels.guest_memory_limit,
     ),
     gauge(
         "heavy_calls_waiting",

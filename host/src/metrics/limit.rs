@@ -37,6 +37,8 @@ pub enum LimitKind {
     CallsPerChat,
     /// Calls of all plugins at the same time.
     CallsInAll,
+    /// Memory of all calls at the same time.
+    MemoryInAll,
     /// Bytes of the component.
     Component,
     /// Wall-clock time of compiling the component.
@@ -45,7 +47,7 @@ pub enum LimitKind {
 
 impl LimitKind {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Memory,
         Self::TableElements,
         Self::Instances,
@@ -63,6 +65,7 @@ impl LimitKind {
         Self::ConcurrentCalls,
         Self::CallsPerChat,
         Self::CallsInAll,
+        Self::MemoryInAll,
         Self::Component,
         Self::CompileTime,
     ];
@@ -87,6 +90,7 @@ impl LimitKind {
             Self::ConcurrentCalls => "concurrent_calls",
             Self::CallsPerChat => "calls_per_chat",
             Self::CallsInAll => "calls_in_all",
+            Self::MemoryInAll => "memory_in_all",
             Self::Component => "component",
             Self::CompileTime => "compile_time",
         }
@@ -123,6 +127,9 @@ impl LimitKind {
             }
             Self::CallsInAll => {
                 format!("limit of {value} calls of all plugins at the same time reached")
+            }
+            Self::MemoryInAll => {
+                format!("limit of {size} of memory of all calls at the same time reached")
             }
             Self::Component => format!("component limit of {size} reached"),
             Self::CompileTime => format!("compile time limit of {value} ms reached"),

@@ -1,5 +1,6 @@
 //! Which addresses are public, and which a request may reach.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Which addresses a request may reach. A later one allows more.
@@ -32,24 +33,44 @@ const METADATA: [IpAddr; 3] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// Returns those addresses that may be reached.
-pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance) -> Vec<IpAddr> {
+/// Returns the addresses of the network interfaces of this machine.
+///
+/// # Errors
+///
+/// If the system does not list them.
+pub(super) fn own_addresses() -> io::Result<Vec<IpAddr>> {
+    let interfaces = nix::ifaddrs::getifaddrs()?;
+    let addresses = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| Some(IpAddr::V6(address.as_sockaddr_in6()?.ip())))
+    });
+    Ok(addresses.collect())
+}
+
+/// Returns those addresses that may be reached from a machine that has its `own` addresses. A public one of its own counts as
+/// private: what listens there may take connections of this machine for those of a friend.
+pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance, own: &[IpAddr]) -> Vec<IpAddr> {
     let allowed = |address: &IpAddr| match allowance {
         Allowance::Itself => true,
-        Allowance::Private => reach(*address) != Reach::Never,
-        Allowance::Public => reach(*address) == Reach::Public,
+        Allowance::Private => reach(*address, own) != Reach::Never,
+        Allowance::Public => reach(*address, own) == Reach::Public,
     };
     let addresses = addresses.iter().map(IpAddr::to_canonical);
     addresses.filter(allowed).collect()
 }
 
-fn reach(address: IpAddr) -> Reach {
+fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
     if METADATA.contains(&address) {
         return Reach::Never;
     }
-    match address {
+    let reach = match address {
         IpAddr::V4(address) => reach_v4(address),
-        IpAddr::V6(address) => reach_v6(address),
+        IpAddr::V6(address) => reach_v6(address, own),
+    };
+    match reach {
+        Reach::Public if own.contains(&address) => Reach::Private,
+        reach => reach,
     }
 }
 
@@ -74,13 +95,13 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
 
 /// Only what is assigned to the internet (2000::/3) can be public. An address with one of IPv4 in it is judged by that one,
 /// and is good for nothing if that is not public: who translates it is not known.
-fn reach_v6(address: Ipv6Addr) -> Reach {
+fn reach_v6(address: Ipv6Addr, own: &[IpAddr]) -> Reach {
     if address.is_loopback() {
         return Reach::Private;
     }
     let within = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        match reach(IpAddr::V4(Ipv4Addr::new(a, b, c, d))) {
+        match reach(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), own) {
             Reach::Public => Reach::Public,
             Reach::Private | Reach::Never => Reach::Never,
         }
@@ -109,7 +130,7 @@ mod tests {
 
     fn judged(text: &str) -> Reach {
         let address: IpAddr = text.parse().unwrap();
-        reach(address.to_canonical())
+        reach(address.to_canonical(), &[])
     }
 
     #[test]
@@ -227,7 +248,7 @@ mod tests {
         .map(|text| text.parse().unwrap())
         .collect();
         let left = |allowance| {
-            let left = vet(&addresses, allowance);
+            let left = vet(&addresses, allowance, &[]);
             left.iter().map(IpAddr::to_string).collect::<Vec<_>>()
         };
         assert_eq!(left(Allowance::Public), ["1.1.1.1", "2606:4700::1"]);
@@ -236,5 +257,25 @@ mod tests {
             ["10.0.0.1", "1.1.1.1", "127.0.0.1", "2606:4700::1"]
         );
         assert_eq!(left(Allowance::Itself).len(), 5);
+    }
+    #[test]
+    fn own_addresses_are_not_public() {
+        let own: Vec<IpAddr> = ["1.1.1.1", "2a00::1"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        for text in ["1.1.1.1", "::ffff:1.1.1.1", "2a00::1"] {
+            let address = [text.parse().unwrap()];
+            assert!(vet(&address, Allowance::Public, &own).is_empty(), "{text}");
+            assert_eq!(vet(&address, Allowance::Private, &own).len(), 1, "{text}");
+            assert_eq!(vet(&address, Allowance::Itself, &own).len(), 1, "{text}");
+            assert_eq!(vet(&address, Allowance::Public, &[]).len(), 1, "{text}");
+        }
+        // A translator may lead back to this machine.
+        for text in ["64:ff9b::101:101", "2002:101:101::"] {
+            let address = [text.parse().unwrap()];
+            assert!(vet(&address, Allowance::Private, &own).is_empty(), "{text}");
+        }
+        let loopback = IpAddr::from([127, 0, 0, 1]);
+        assert!(own_addresses().unwrap().contains(&loopback));
     }
 }

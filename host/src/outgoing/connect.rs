@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
-use super::address::{Allowance, vet};
+use super::address::{Allowance, own_addresses, vet};
 use super::destination::{Destination, Host, Scheme};
 use super::error::SendError;
 use super::network::Network;
@@ -40,7 +40,9 @@ pub(super) async fn find(
         let nothing = io::Error::new(io::ErrorKind::NotFound, "it has no address");
         return Err(SendError::Lookup(nothing));
     }
-    let mut good = vet(&found, allowance);
+    // Looked up for each request: interfaces come and go.
+    let own = own_addresses().map_err(SendError::Interfaces)?;
+    let mut good = vet(&found, allowance, &own);
     good.truncate(ADDRESSES);
     if good.is_empty() {
         return Err(SendError::Prohibited(destination.clone()));

@@ -3,7 +3,8 @@
 use std::io;
 
 use super::account::Limit;
-use super::destination::{Destination, HostError};
+use super::destination::{Destination, Host, HostError};
+use super::pattern::PRIVATE;
 use crate::metrics::LimitKind;
 
 /// Why a request got no response, or not the whole of one.
@@ -21,11 +22,15 @@ pub enum SendError {
     /// No pattern allows the destination.
     #[error("the plugin was not granted requests to {0}: add \"{0}\" to its grant `http`")]
     NotGranted(Destination),
-    /// The name leads to nothing but addresses that are not public.
+    /// The host leads to nothing but addresses that are not public, or that are this machine's.
     #[error(
-        "{0} is no public address: if that is intended, add \"private:{0}\" to the plugin's grant `http`"
+        "{0} is no public address of another machine: if that is intended, add \"{prefix}{0}\" to the plugin's grant `http`",
+        prefix = private_prefix(.0)
     )]
     Prohibited(Destination),
+    /// The addresses of this machine are not known, and one of them could be meant.
+    #[error("the addresses of this machine cannot be listed: {0}")]
+    Interfaces(io::Error),
     /// A limit of the call is used up.
     #[error(transparent)]
     Limit(#[from] Limit),
@@ -59,6 +64,14 @@ pub enum SendError {
     /// One of both sides does not keep to HTTP.
     #[error("the exchange failed: {0}")]
     Http(hyper::Error),
+}
+
+/// Returns what a grant begins with that allows private addresses: an address stands for itself.
+fn private_prefix(destination: &Destination) -> &'static str {
+    match destination.host {
+        Host::Name(_) => PRIVATE,
+        Host::Ip(_) => "",
+    }
 }
 
 impl SendError {

@@ -8,13 +8,14 @@ use super::address::Allowance;
 use super::destination::{Destination, Host, HostError, Scheme, split};
 
 /// What an entry begins with whose names may resolve to private addresses.
-const PRIVATE: &str = "private:";
+pub(super) const PRIVATE: &str = "private:";
 
 /// Where requests may go: `[private:][scheme://]host[:port]`.
 ///
 /// - The scheme is `http` or `https`; without one it is `https`, and only that.
 /// - The host is a name, or `*.example.com`, which is every name below `example.com` but not that name itself, or an address
-///   (IPv6 in brackets), or `*`, which is every host with a public address. Upper case and a dot at the end mean nothing.
+///   (IPv6 in brackets), or `*`, which is every host with a public address that is not
+///   this machine's. Upper case and a dot at the end mean nothing.
 /// - Without a port it is the scheme's own.
 ///
 /// A name never leads to an address that is not public, whatever it resolves to. Two kinds of entries do: an address stands

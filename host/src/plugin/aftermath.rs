@@ -1,50 +1,32 @@
-//! What a call leaves behind: the processes that it started, and what is said of them where nobody else can.
+//! The processes of a call in the text of its error, which is the only place that names them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::capability::StartedProcess;
 use crate::id::ChatId;
-use crate::process::{Signal, State};
-use crate::tool::{Reply, ToolError};
+use crate::process::State;
+use crate::tool::ToolError;
 use crate::workspace::Workspace;
 
 /// How many processes a message names.
 const NAMED: usize = 8;
 
-/// Ends the processes that a call started in the foreground, unless it replied: then nobody was promised them. If there is
-/// an error, it says which processes there were, as the guest no longer can.
-pub(super) async fn settle(
+/// Adds to an error which processes there were and how they stand, as the guest no longer can.
+pub(super) async fn tell(
     workspace: &Arc<dyn Workspace>,
     chat: &ChatId,
     processes: &[StartedProcess],
-    replied: bool,
-    result: &mut Result<Reply, ToolError>,
+    error: &mut ToolError,
 ) {
-    if replied {
-        return;
-    }
-    for process in processes.iter().filter(|process| !process.background) {
-        let ended = workspace.signal(chat, &process.id, Signal::Terminate, None);
-        if let Err(error) = ended.await {
-            tracing::debug!(process = process.id, %error, "failed to end the process of a failed call");
-        }
-    }
-    let Err(error) = result else { return };
     for process in processes.iter().take(NAMED) {
-        let what = match process.background {
+        let how = match process.background {
             true => "it started in the background",
-            false => "it started, which is being ended",
+            false => "it started",
         };
-        _ = write!(error.message, "; process {}, that {what}", process.id);
+        _ = write!(error.message, "; process {}, that {how}", process.id);
         if let Ok(snapshot) = workspace.snapshot(chat, &process.id).await {
-            let state = match snapshot.state {
-                State::Running => "runs",
-                State::Lingering(_) => "has exited, and something that it started runs",
-                State::Exited(_) => "has exited",
-                State::Lost(_) => "is lost",
-            };
-            let total = snapshot.total;
+            let (state, total) = (state(process, &snapshot.state), snapshot.total);
             _ = write!(
                 error.message,
                 ", {state}: its output reaches to cursor {total}"
@@ -53,5 +35,55 @@ pub(super) async fn settle(
     }
     if let Some(more) = processes.len().checked_sub(NAMED).filter(|more| *more > 0) {
         _ = write!(error.message, "; and {more} more processes");
+    }
+}
+
+/// Says how a process stands, as the end of a sentence. Those of the foreground were ended before.
+fn state(process: &StartedProcess, state: &State) -> String {
+    match state {
+        State::Running if process.background => "runs".to_owned(),
+        State::Lingering(_) if process.background => {
+            "has exited, and something that it started runs".to_owned()
+        }
+        State::Running | State::Lingering(_) => "could not be ended and still runs".to_owned(),
+        State::Exited(exit) => match (&exit.signal, exit.code) {
+            (Some(signal), _) => format!("was ended by {signal}"),
+            (None, Some(code)) => format!("has exited with code {code}"),
+            (None, None) => "has exited".to_owned(),
+        },
+        State::Lost(_) => "is lost".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Cause, ExitStatus};
+
+    #[test]
+    fn says_how_each_stands() {
+        let exit = |code, signal: Option<&str>| ExitStatus {
+            code,
+            signal: signal.map(str::to_owned),
+            cause: Cause::Signalled,
+        };
+        let killed = State::Exited(exit(None, Some("SIGKILL")));
+        let exited = State::Exited(exit(Some(3), None));
+        let lingers = State::Lingering(exit(Some(0), None));
+        for (background, stands, says) in [
+            (false, &killed, "was ended by SIGKILL"),
+            (false, &exited, "has exited with code 3"),
+            (false, &lingers, "could not be ended and still runs"),
+            (false, &State::Running, "could not be ended and still runs"),
+            (true, &State::Running, "runs"),
+            (
+                true,
+                &lingers,
+                "has exited, and something that it started runs",
+            ),
+        ] {
+            let id = "p".to_owned();
+            assert_eq!(state(&StartedProcess { id, background }, stands), says);
+        }
     }
 }

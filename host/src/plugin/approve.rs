@@ -1,12 +1,11 @@
 //! Asking before a tool runs that may destroy something. No guest is there yet: only the place of the call is held.
 
-use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::run::Deadline;
-use crate::approval::{Answer, Approval, Question};
+use crate::approval::{Approval, Question, refused};
 use crate::audit::Trail;
 use crate::call::Request;
 use crate::tool::{ErrorKind, Hints, ToolError};
@@ -44,20 +43,15 @@ pub(super) async fn approve(
     let broken = |error: serde_json::Error| Failure::Broken(error.to_string());
     let arguments: &RawValue = serde_json::from_str(request.arguments.as_str()).map_err(broken)?;
     let question = Question {
-        chat: request.chat.as_str(),
-        call: request.id.as_str(),
+        chat: Some(request.chat.as_str()),
+        call: Some(request.id.as_str()),
         plugin: &trail.plugin,
         tool,
         hints,
         arguments,
     };
-    let refused = |reason: &str| {
-        let fields = json!({ "tool": tool, "reason": reason });
-        trail.event("approval_refused", fields);
-    };
-    trail.event("approval_asked", json!({ "tool": tool }));
     let ended = |failure: Failure| {
-        refused(&failure.to_string());
+        refused(trail, tool, &failure.to_string());
         if let Failure::Limit(reached) = &failure {
             trail.limit(reached.kind);
         }
@@ -67,23 +61,8 @@ pub(super) async fn approve(
         biased;
         () = cancelled.cancelled() => return Err(ended(Failure::Cancelled).into()),
         () = tokio::time::sleep_until(deadline.at) => return Err(ended(deadline.passed()).into()),
-        answer = approval.ask(&question) => answer,
+        answer = approval.ask(trail, &question) => answer,
     };
-    trail.metrics.approval(&trail.plugin, answer.name());
-    match &answer {
-        Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
-        Answer::Refused(reason) => refused(reason),
-        Answer::Failed(problem) => {
-            let plugin = &*trail.plugin;
-            tracing::warn!(
-                plugin,
-                tool,
-                problem,
-                "the approval hook failed, so a call was refused"
-            );
-            refused(problem);
-        }
-    }
     match answer.refusal() {
         None => Ok(()),
         Some(text) => Err(ToolError::new(ErrorKind::Denied, text)),

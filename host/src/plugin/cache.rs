@@ -6,9 +6,11 @@
 
 use std::hash::{Hash, Hasher};
 use std::io;
+use std::path::PathBuf;
 
 use wasmtime::component::Component;
 
+use crate::state_dir::journal::is_full;
 use crate::state_dir::{StateDir, StateDirError};
 
 /// The name of the key in the state directory.
@@ -39,23 +41,37 @@ pub enum CacheError {
     /// The directory cannot be used.
     #[error(transparent)]
     Directory(#[from] StateDirError),
-    /// The key cannot be read or made.
-    #[error("the key of the code cache cannot be used")]
-    Key(#[from] io::Error),
+    /// The key cannot be made.
+    #[error("cannot write the key of the code cache, {}", path.display())]
+    Key {
+        /// The file of the key.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
 }
 
 impl CodeCache {
-    /// Opens the cache in a state directory. Several hosts may use it at once.
+    /// Opens the cache in a state directory. Several hosts may use it at once. If the disk has no room for a new key, the key is
+    /// not kept: the code is compiled again at the next start.
     ///
     /// # Errors
     ///
     /// If the directory or the key in it cannot be used.
     pub fn open(state: &StateDir) -> Result<Self, CacheError> {
         let directory = state.subdirectory("cache")?;
-        Ok(Self {
-            directory,
-            key: key(state)?,
-        })
+        let mut new = [0; KEY_SIZE];
+        getrandom::fill(&mut new).map_err(|error| key_error(state, io::Error::other(error)))?;
+        let key = match key(state, new) {
+            Err(error) if is_full(&error) => {
+                let error = key_error(state, error);
+                let error = super::chain(&error);
+                tracing::warn!(error, "compiled code is not kept: the disk is full");
+                new
+            }
+            key => key.map_err(|error| key_error(state, error))?,
+        };
+        Ok(Self { directory, key })
     }
 
     /// Returns the name under which the code of a component for an engine is kept.
@@ -137,8 +153,13 @@ pub(super) fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::R
     unsafe { Component::deserialize(engine, code) }
 }
 
-/// Reads the key, or makes one. A file that is no key is replaced: what was hashed with another is compiled again.
-fn key(state: &StateDir) -> io::Result<[u8; KEY_SIZE]> {
+fn key_error(state: &StateDir, source: io::Error) -> CacheError {
+    let path = state.path().join(KEY);
+    CacheError::Key { path, source }
+}
+
+/// Reads the key, or writes this new one. A file that is no key is replaced: code hashed with another key is compiled again.
+fn key(state: &StateDir, new: [u8; KEY_SIZE]) -> io::Result<[u8; KEY_SIZE]> {
     let read = || {
         state
             .read(KEY, KEY_SIZE as u64)
@@ -149,17 +170,15 @@ fn key(state: &StateDir) -> io::Result<[u8; KEY_SIZE]> {
     if let Some(key) = read() {
         return Ok(key);
     }
-    let mut key = [0; KEY_SIZE];
-    getrandom::fill(&mut key).map_err(io::Error::other)?;
-    if state.create(KEY, &key)? {
-        return Ok(key);
+    if state.create(KEY, &new)? {
+        return Ok(new);
     }
     // Another host was faster, or the file is no key.
     if let Some(key) = read() {
         return Ok(key);
     }
-    state.write(KEY, &key)?;
-    Ok(key)
+    state.write(KEY, &new)?;
+    Ok(new)
 }
 
 /// Feeds what is hashed into BLAKE3: the standard hasher may change between builds, and collides too easily.

@@ -21,10 +21,15 @@ pub(crate) use program::{ARGUMENT as COMPILER, run as run_compiler};
 const NOTICE: Duration = Duration::from_secs(1);
 const REMINDER: Duration = Duration::from_secs(10);
 
+/// A compilation hangs if it takes this many times its limit on the wall, and at least [`HANGS_AFTER`]: so busy may the machine
+/// be.
+const HANGS: u32 = 20;
+const HANGS_AFTER: Duration = Duration::from_mins(10);
+
 /// Compiles components in processes of their own.
 ///
-/// Each has an empty environment, limits for CPU time and memory (2 GiB) and a low priority, and is killed when the time for
-/// compiling is over or whoever loads the plugin gives up.
+/// Each has an empty environment, limits for CPU time and memory (2 GiB) and a low priority. It is killed when its CPU time is
+/// used up, when it hangs, or when loading the plugin is given up.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     program: PathBuf,
@@ -39,7 +44,8 @@ impl Compiler {
     }
 }
 
-/// Takes the code of a component from the cache, or compiles it, one at a time.
+/// Takes the code of a component from the cache, or compiles it, one at a time. `limit` is CPU time in whole seconds, rounded
+/// up; within this process it is only the measure of a hang.
 pub(super) async fn compile(
     engine: &Engine,
     plugin: &str,
@@ -73,13 +79,14 @@ pub(super) async fn compile(
     };
     let code = async {
         match &inner.compiler {
-            Some(compiler) => compiler.compile(engine, component).await,
+            Some(compiler) => compiler.compile(engine, component, limit).await,
             None => in_process(engine, component).await,
         }
     };
-    let code = tokio::time::timeout(limit, with_notices(code, notice));
-    let code = code.await.unwrap_or(Err(Failure::Time));
-    let code = code.map_err(|failure| failure.of(plugin, limit))?;
+    let hangs = limit.saturating_mul(HANGS).max(HANGS_AFTER);
+    let code = tokio::time::timeout(hangs, with_notices(code, notice));
+    let code = code.await.unwrap_or(Err(Failure::Hangs(hangs)));
+    let code = code.map_err(|failure| failure.of(plugin))?;
     tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
     engine.metrics.compiled(plugin, began.elapsed());
     let engine = engine.clone();
@@ -120,20 +127,26 @@ async fn cached(engine: &Engine, name: &str) -> Option<Component> {
 enum Failure {
     /// The component is at fault.
     Component(String),
-    /// It took too long.
-    Time,
+    /// The compiler used up so much CPU time.
+    Time(Duration),
+    /// The compiler did not end within this time.
+    Hangs(Duration),
     /// The compiler is at fault, or the machine.
     Compiler(String),
 }
 
 impl Failure {
-    fn of(self, plugin: &str, limit: Duration) -> LoadError {
+    fn of(self, plugin: &str) -> LoadError {
         match self {
             Self::Component(text) => LoadError::malformed(&text),
-            Self::Time => LoadError::CompileTime {
+            Self::Time(limit) => LoadError::CompileTime {
                 plugin: plugin.to_owned(),
                 limit,
             },
+            Self::Hangs(time) => LoadError::Compiler(format!(
+                "it hangs: it has not ended within {} s",
+                time.as_secs_f64()
+            )),
             Self::Compiler(text) => LoadError::Compiler(text),
         }
     }

@@ -38,7 +38,7 @@ const MAX_EXAMPLE_ARGUMENTS: usize = 64 << 10;
 const OVERHEAD: usize = 32;
 
 /// The CPU time that all schemas of one plugin may take. Each alone is bounded; a sound plugin takes milliseconds.
-const MAX_TIME: Duration = Duration::from_secs(5);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// A call that shows a tool at work, as its author wrote it. What is in it was bounded, and nothing else checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +62,13 @@ pub(super) struct Listed {
     pub(super) warnings: Vec<String>,
 }
 
-/// Checks what a plugin listed. `limit` is for the text of all tools together. Takes up to [`MAX_TIME`] and much stack: not for
-/// a thread that others wait for.
+/// Checks what a plugin listed. `limit` is for the text of all tools together, and `time` for the CPU time, which is looked at
+/// after each tool. It takes much stack: not for a thread that others wait for.
 pub(super) fn check(
     tools: Vec<wit::Tool>,
     plugin: &str,
     limit: usize,
+    time: Duration,
 ) -> Result<Listed, LoadError> {
     if tools.len() > MAX_TOOLS {
         return Err(LoadError::TooManyTools(tools.len()));
@@ -100,10 +101,11 @@ pub(super) fn check(
             }
         }
         let used = Duration::from_nanos(thread_time().saturating_sub(began));
-        if used > MAX_TIME {
-            let text =
-                "checking its schemas, and those before, takes longer than 5 s: make them simpler";
-            return Err(unsound(text.into()));
+        if used > time {
+            return Err(unsound(format!(
+                "checking its schemas, and those before, takes more than {} s of CPU time: make them simpler",
+                time.as_secs_f64()
+            )));
         }
         listed.tools.push(definition);
         listed.examples.extend(examples);
@@ -219,8 +221,13 @@ fn take_examples(tool: &wit::Tool) -> Result<Vec<Example>, String> {
     tool.examples.iter().map(take).collect()
 }
 
+/// Returns whether a plugin can have this name.
+pub(crate) fn is_plugin_name(text: &str) -> bool {
+    is_name(text, MAX_PLUGIN_NAME)
+}
+
 /// `[a-z][a-z0-9]*(_[a-z0-9]+)*`. Two underscores together are kept for `plugin__tool`, so that no name can pose as one.
-pub(super) fn is_name(text: &str, max: usize) -> bool {
+fn is_name(text: &str, max: usize) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let separated = !text.contains("__") && !text.ends_with('_');
     text.len() <= max
@@ -232,6 +239,42 @@ pub(super) fn is_name(text: &str, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugin::cpu_limit::STACK;
+
+    /// Each schema is bounded, and so are all of them together.
+    #[test]
+    fn many_heavy_schemas_reach_the_limit() {
+        let pattern = |index: usize| format!(r#""{index}(\\w{{40}}){{9}}":{{}}"#);
+        let patterns: Vec<_> = (0..64).map(pattern).collect();
+        let schema = format!(
+            r#"{{"type":"object","patternProperties":{{{}}}}}"#,
+            patterns.join(",")
+        );
+        let tools = |count: usize| {
+            let tool = |index| wit::Tool {
+                name: format!("t{index}"),
+                title: None,
+                description: String::new(),
+                input_schema: schema.clone(),
+                output_schema: None,
+                hints: wit::Hints::empty(),
+                max_duration_ms: None,
+                examples: Vec::new(),
+                extra: Vec::new(),
+            };
+            (0..count).map(tool).collect()
+        };
+        let check = |count, time| {
+            let tools = tools(count);
+            let work = move || check(tools, "x", 1 << 20, time);
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
+            thread.unwrap().join().unwrap()
+        };
+        assert_eq!(check(1, MAX_TIME).unwrap().tools.len(), 1);
+        // So much time is over before the second tool, however fast the machine is.
+        let error = check(100, Duration::from_nanos(1)).unwrap_err();
+        insta::assert_snapshot!(error, @r#"the tool "t0" of the plugin is not sound: checking its schemas, and those before, takes more than 0.000000001 s of CPU time: make them simpler"#);
+    }
 
     #[test]
     fn names_are_those_that_every_provider_takes() {

@@ -9,6 +9,8 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::guest_memory::GuestMemory;
+use super::machine;
 use super::queue::Queue;
 use super::ticker::Ticker;
 use super::{CodeCache, Compiler, Limits};
@@ -31,6 +33,9 @@ pub(super) const CORE_INSTANCES_PER_CALL: u32 = 64;
 const MEMORIES_PER_CALL: u32 = 4;
 const TABLES_PER_CALL: u32 = 8;
 
+/// The least memory of all guests together, in bytes, where the machine decides how much that is.
+const LEAST_MEMORY: u64 = 64 << 20;
+
 /// Compiles and runs plugins. Clones share everything.
 #[derive(Clone)]
 pub struct Engine {
@@ -50,6 +55,8 @@ pub(super) struct Inner {
     /// One compilation at a time: each uses every core and up to 350 MiB.
     pub(super) compiling: Arc<Queue>,
     pub(super) calls: Arc<Semaphore>,
+    /// The memory of all calls together.
+    pub(super) memory: Arc<GuestMemory>,
     /// What a call needs to run on once it is no longer light; see `meter`.
     pub(super) heavy: Arc<Queue>,
     guests: Handle,
@@ -107,6 +114,7 @@ impl Engine {
             compiler,
             compiling: Queue::new(1),
             calls: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
+            memory: GuestMemory::new(default_memory()),
             heavy: Queue::new(heavy),
             guests: guests.handle().clone(),
             runtime: Some(guests),
@@ -125,6 +133,8 @@ impl Engine {
         metrics.watch(&self.inner, |inner, levels| {
             let taken = CONCURRENT_CALLS.saturating_sub(inner.calls.available_permits());
             levels.call_places_taken += taken as u64;
+            levels.guest_memory += inner.memory.taken() as u64;
+            levels.guest_memory_limit += inner.memory.limit() as u64;
             levels.heavy_calls_waiting += inner.heavy.waiting();
             levels.compilations_waiting += inner.compiling.waiting();
         });
@@ -133,6 +143,15 @@ impl Engine {
             metrics,
             ..self
         }
+    }
+
+    /// Bounds the memory of all guests together, in bytes: linear memories, tables and stacks. Without it they get half of what
+    /// this process may use, and at least 64 MiB.
+    #[must_use]
+    pub fn with_guest_memory(self, bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.inner.memory.set_limit(bytes);
+        self
     }
 
     /// Protects directories of the host, such as its state directory: no plugin may be granted them, what contains them, or
@@ -177,6 +196,12 @@ impl fmt::Debug for Engine {
             .field("pooling", &self.inner.pooling)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the memory of all guests together where nothing else was said.
+fn default_memory() -> usize {
+    let half = machine::memory().unwrap_or(u64::MAX) / 2;
+    usize::try_from(half.max(LEAST_MEMORY)).unwrap_or(usize::MAX)
 }
 
 /// Makes the engine with a pool of instances, or without one where the address space is too small for it.

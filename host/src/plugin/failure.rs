@@ -57,6 +57,12 @@ impl Reached {
         Self { kind, text }
     }
 
+    /// Says that others hold what was asked for, and may give it back.
+    pub(super) fn for_now(mut self) -> Self {
+        self.text.push_str("; try again later");
+        self
+    }
+
     /// Adds what exceeded the limit.
     pub(super) fn because(mut self, why: &str) -> Self {
         self.text = format!("{}: {why}", self.text);
@@ -122,6 +128,9 @@ impl Failure {
 impl From<Failure> for ToolError {
     fn from(failure: Failure) -> Self {
         let kind = match &failure {
+            Failure::Limit(reached) if reached.kind == LimitKind::MemoryInAll => {
+                ErrorKind::Unavailable
+            }
             Failure::Limit(_) => ErrorKind::Limit,
             Failure::Cancelled => ErrorKind::Cancelled,
             Failure::Crowded => ErrorKind::Unavailable,

@@ -1,5 +1,7 @@
 //! What the audit trail says of a plugin that was loaded.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{Limits, Options, Plugin};
@@ -23,6 +25,39 @@ impl Plugin {
             secrets: names(&options.settings.secrets),
         }
     }
+}
+
+/// Returns what differs between two sets of options of one plugin, for the audit trail and the log. Of settings and secrets, only
+/// the names are told.
+pub(crate) fn changes(before: &Options, after: &Options) -> Value {
+    let mut changes = Map::new();
+    let mut compare = |name: &str, before: Value, after: Value| {
+        if before != after {
+            changes.insert(name.to_owned(), json!({ "before": before, "after": after }));
+        }
+    };
+    let digest = |options: &Options| options.sha256.map(|digest| digest.to_string()).into();
+    compare("grants", grants(&before.grants), grants(&after.grants));
+    compare("limits", limits(&before.limits), limits(&after.limits));
+    compare("sha256", digest(before), digest(after));
+    for (name, before, after) in [
+        (
+            "settings",
+            &before.settings.settings,
+            &after.settings.settings,
+        ),
+        ("secrets", &before.settings.secrets, &after.settings.secrets),
+    ] {
+        let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        let different = all
+            .into_iter()
+            .filter(|name| before.get(*name) != after.get(*name));
+        let different: Vec<_> = different.cloned().collect();
+        if !different.is_empty() {
+            changes.insert(name.to_owned(), different.into());
+        }
+    }
+    changes.into()
 }
 
 fn grants(grants: &Grants) -> Value {

@@ -8,6 +8,7 @@ use wasmtime::ResourceLimiter;
 
 use super::engine::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL};
 use super::failure::Reached;
+use super::guest_memory::Share;
 use crate::metrics::LimitKind;
 
 /// What one plugin may use, per call unless it says otherwise.
@@ -36,7 +37,7 @@ pub struct Limits {
     /// Bytes that one call may hand to the host for files and processes, summed over all calls into the host: contents of
     /// files, commands and their input; 64 MiB.
     pub host_data: usize,
-    /// Calls of the plugin at the same time; 64. More are refused as busy.
+    /// Calls of the plugin at the same time; 128. More are refused as busy.
     pub concurrent_calls: usize,
     /// Calls of the plugin by one chat at the same time; 16. More are refused as busy.
     pub calls_per_chat: usize,
@@ -53,7 +54,9 @@ pub struct Limits {
     pub traps: u32,
     /// Bytes of the component; 64 MiB.
     pub component: usize,
-    /// Wall-clock time of compiling the component; 3 min. A component of Python takes half a minute of CPU time.
+    /// CPU time of compiling the component, of all cores together, in whole seconds; 3 min. A component of Python takes half a
+    /// minute. A compilation that takes 20 times as long on the wall, and at least 10 min, hangs and is given up. A program that
+    /// embeds the library without `Builder::compiler` has only that second limit.
     pub compile_time: Duration,
 }
 
@@ -71,7 +74,7 @@ impl Default for Limits {
             log: 64 << 10,
             host_call_data: 8 << 20,
             host_data: 64 << 20,
-            concurrent_calls: 64,
+            concurrent_calls: 128,
             calls_per_chat: 16,
             instances: 64,
             process_starts: 32,
@@ -105,7 +108,8 @@ impl Default for Ceiling {
     }
 }
 
-/// Keeps the memories, tables and instances of one store within the limits, the first two summed.
+/// Keeps the memories, tables and instances of one store within the limits, the first two summed, and within the memory of all
+/// guests together.
 ///
 /// wasmtime's own `StoreLimits` counts each memory alone, so a component with ten memories would get ten times the limit.
 #[derive(Debug)]
@@ -113,6 +117,7 @@ pub(super) struct Limiter {
     memory: Account,
     tables: Account,
     instances: usize,
+    share: Share,
     /// The bytes of memory in use, for whoever looks on. Nothing shrinks, so it is also the most.
     peak: Arc<AtomicUsize>,
 }
@@ -125,8 +130,11 @@ struct Account {
     refused: bool,
 }
 
+/// The bytes of one element of a table.
+const TABLE_ELEMENT: usize = size_of::<usize>();
+
 impl Limiter {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, share: Share) -> Self {
         let account = |limit| Account {
             used: 0,
             limit,
@@ -136,6 +144,7 @@ impl Limiter {
             memory: account(limits.memory),
             tables: account(limits.table_elements),
             instances: limits.instances,
+            share,
             peak: Arc::default(),
         }
     }
@@ -147,7 +156,8 @@ impl Limiter {
         } else if self.tables.refused {
             Some(Reached::of(LimitKind::TableElements, self.tables.limit))
         } else {
-            None
+            let limit = self.share.refusal()?;
+            Some(Reached::of(LimitKind::MemoryInAll, limit).for_now())
         }
     }
 
@@ -158,15 +168,25 @@ impl Limiter {
 }
 
 impl Account {
-    /// Takes what a growth needs, unless it exceeds the limit or what the guest itself, or the pool, allows at most.
-    fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
-        let used = self.used.saturating_add(desired.saturating_sub(current));
+    /// Takes what a growth needs, unless it exceeds the limit, what the guest itself or the pool allows at most, or what is left
+    /// for all guests. One unit is so many bytes of the share.
+    fn grow(
+        &mut self,
+        share: (&mut Share, usize),
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> bool {
+        let more = desired.saturating_sub(current);
+        let used = self.used.saturating_add(more);
         if used > self.limit {
             self.refused = true;
             return false;
         }
         // wasmtime would refuse it as well, but only after it was counted.
-        let fits = maximum.is_none_or(|maximum| desired <= maximum);
+        let (share, unit) = share;
+        let fits = maximum.is_none_or(|maximum| desired <= maximum)
+            && share.grow(more.saturating_mul(unit));
         if fits {
             self.used = used;
         }
@@ -181,7 +201,9 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let fits = self.memory.grow(current, desired, maximum);
+        let fits = self
+            .memory
+            .grow((&mut self.share, 1), current, desired, maximum);
         self.peak.store(self.memory.used, Ordering::Relaxed);
         Ok(fits)
     }
@@ -192,7 +214,8 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok(self.tables.grow(current, desired, maximum))
+        let share = (&mut self.share, TABLE_ELEMENT);
+        Ok(self.tables.grow(share, current, desired, maximum))
     }
 
     fn instances(&self) -> usize {
@@ -208,10 +231,16 @@ pub(super) fn bytes(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugin::engine::WASM_STACK;
+    use crate::plugin::guest_memory::GuestMemory;
+
+    fn limiter(limits: &Limits) -> Limiter {
+        Limiter::new(limits, GuestMemory::new(usize::MAX).for_loading())
+    }
 
     #[test]
     fn memories_are_summed() {
-        let mut limiter = Limiter::new(&Limits {
+        let mut limiter = limiter(&Limits {
             memory: 100,
             ..Limits::default()
         });
@@ -228,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_guests_own_maximum_is_no_limit_of_ours() {
-        let mut limiter = Limiter::new(&Limits::default());
+        let mut limiter = limiter(&Limits::default());
         assert!(!limiter.memory_growing(0, 2, Some(1)).unwrap());
         assert!(!limiter.table_growing(0, 2, Some(1)).unwrap());
         assert_eq!(limiter.refusal(), None);
@@ -237,5 +266,26 @@ mod tests {
             limiter.refusal().unwrap().to_string(),
             "limit of 100000 table elements reached"
         );
+    }
+
+    #[test]
+    fn memories_and_tables_of_all_guests_are_summed() {
+        let account = GuestMemory::new(WASM_STACK + 100);
+        let share = account.reserve(0).unwrap();
+        let mut limiter = Limiter::new(&Limits::default(), share);
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(limiter.table_growing(0, 40 / TABLE_ELEMENT, None).unwrap());
+        assert_eq!(limiter.refusal(), None);
+        assert!(!limiter.memory_growing(60, 61, None).unwrap());
+        assert_eq!(limiter.peak().load(Ordering::Relaxed), 60);
+        assert_eq!(
+            limiter.refusal().unwrap().to_string(),
+            format!(
+                "limit of {} of memory of all calls at the same time reached; try again later",
+                bytes(account.limit())
+            )
+        );
+        drop(limiter);
+        assert_eq!(account.taken(), 0);
     }
 }

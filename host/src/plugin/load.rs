@@ -8,9 +8,9 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use super::chats::Chats;
 use super::compile::compile;
-use super::definition::{Listed, MAX_PLUGIN_NAME, check, is_name};
+use super::cpu_limit::{Unfinished, limited};
+use super::definition::{Listed, MAX_TIME, check, is_plugin_name};
 use super::engine::Engine;
-use super::schema::STACK;
 use super::store::State;
 use super::text::shown;
 use super::wasi::Granted;
@@ -20,8 +20,8 @@ use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{self, Grants, Settings};
 use crate::tool::Definition;
 
-/// How long what a plugin listed may be checked, in wall-clock time. It bounds its CPU time between schemas as well; this is
-/// for a single schema that takes longer than anybody foresaw.
+/// The CPU time that checking what a plugin listed may take. [`check`] looks at its own CPU time between schemas; this limit is
+/// for a single schema that takes longer than was foreseen.
 const CHECKING: Duration = Duration::from_secs(10);
 
 /// How a plugin is loaded.
@@ -64,6 +64,8 @@ pub struct Plugin {
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
+    /// The bytes of memory with which a call begins: what listing the tools took.
+    pub(super) first_memory: usize,
     pub(super) grants: Grants,
     component: Facts,
     tools: Vec<Definition>,
@@ -96,7 +98,7 @@ impl Plugin {
             settings,
             limits,
         } = options;
-        if !is_name(&name, MAX_PLUGIN_NAME) {
+        if !is_plugin_name(&name) {
             return Err(LoadError::Name(name));
         }
         if component.len() > limits.component {
@@ -128,6 +130,7 @@ impl Plugin {
             engine: engine.clone(),
             permits: Arc::new(Semaphore::new(limits.concurrent_calls)),
             chats: Arc::default(),
+            first_memory: 0,
             limits,
             settings: Arc::new(settings),
             granted: Arc::new(granted),
@@ -137,7 +140,7 @@ impl Plugin {
             tools: Vec::new(),
             examples: Vec::new(),
         };
-        let tools = plugin.list_tools().await?;
+        let (tools, first_memory) = plugin.list_tools().await?;
         let Listed {
             tools,
             examples,
@@ -146,6 +149,7 @@ impl Plugin {
         for problem in warnings {
             tracing::warn!(plugin = &*plugin.name, problem, "an example is of no use");
         }
+        plugin.first_memory = first_memory;
         (plugin.tools, plugin.examples) = (tools, examples);
         Ok(Arc::new(plugin))
     }
@@ -220,25 +224,13 @@ async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
 
 /// Checks what a plugin listed, on a thread with the stack that deep schemas need.
 async fn checked(tools: Vec<wit::Tool>, plugin: String, limit: usize) -> Result<Listed, LoadError> {
-    in_time(move || check(tools, &plugin, limit)).await?
-}
-
-/// Works on a thread with much stack, and waits for it no longer than [`CHECKING`].
-async fn in_time<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, LoadError> {
-    let failed =
-        |why: String| LoadError::ListTools(format!("the host failed to check them: {why}"));
-    let (give, take) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new()
-        .name("toolhost-schemas".into())
-        .stack_size(STACK)
-        .spawn(move || _ = give.send(work()))
-        .map_err(|error| failed(error.to_string()))?;
-    match tokio::time::timeout(CHECKING, take).await {
-        Ok(done) => done.map_err(|error| failed(error.to_string())),
-        Err(_) => Err(LoadError::CheckTime(CHECKING)),
-    }
+    let checked = limited(CHECKING, move || check(tools, &plugin, limit, MAX_TIME)).await;
+    checked.unwrap_or_else(|unfinished| {
+        Err(match unfinished {
+            Unfinished::Limit(limit) => LoadError::CheckTime(limit),
+            other => LoadError::ListTools(format!("the host failed to check them: {other}")),
+        })
+    })
 }
 
 fn link(
@@ -253,20 +245,4 @@ fn link(
     capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
     FullPluginPre::new(pre).map_err(mismatch)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_check_that_does_not_end_is_not_waited_for() {
-        let (end, never) = std::sync::mpsc::channel::<()>();
-        let error = in_time(move || never.recv()).await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "checking the tools of the plugin takes longer than 10 s: make their schemas simpler"
-        );
-        drop(end);
-    }
 }

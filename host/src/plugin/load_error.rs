@@ -8,6 +8,7 @@ use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::imports::{CONTRACT, GrantName, PACKAGE, grants_line};
 use super::limits::bytes as in_bytes;
 use super::text::shown;
+use crate::trusted::UntrustedError;
 
 /// Why a plugin does not load. Each text says what to do, in one line. What the plugin wrote is escaped and cut in it.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum LoadError {
     /// Its file is none.
     #[error("its component {path} is not a file", path = .0.display())]
     NotAFile(PathBuf),
+    /// Others can change its file.
+    #[error("its component cannot be used: {0}")]
+    Untrusted(UntrustedError),
     /// A directory that it was granted cannot be used.
     #[error("grants.files.roots: {0}")]
     FileRoots(String),
@@ -121,10 +125,10 @@ pub enum LoadError {
         "the plugin does not fit the contract: {0}; build it against the files of wit/ as they are"
     )]
     Mismatch(String),
-    /// Compiling takes too long.
+    /// Compiling takes too much CPU time.
     #[error(
-        "compiling the component takes longer than {limit} s: if it is as it should be, put `limits = {{ compile_time = \"{more}s\" }}` into [plugins.{plugin}]",
-        limit = .limit.as_secs_f64(),
+        "compiling the component takes more than {limit} s of CPU time: if it is as it should be, put `limits = {{ compile_time = \"{more}s\" }}` into [plugins.{plugin}]",
+        limit = .limit.as_secs(),
         more = more(*.limit)
     )]
     CompileTime {
@@ -153,9 +157,9 @@ pub enum LoadError {
         /// The limit in bytes, which is that of a reply.
         limit: usize,
     },
-    /// Checking what it lists takes too long.
+    /// Checking what it lists takes too much CPU time.
     #[error(
-        "checking the tools of the plugin takes longer than {} s: make their schemas simpler",
+        "checking the tools of the plugin takes more than {} s of CPU time: make their schemas simpler",
         .0.as_secs()
     )]
     CheckTime(Duration),

@@ -16,13 +16,14 @@ use super::aftermath;
 use super::approve::{Case, approve};
 use super::chats::ChatPlace;
 use super::failure::{Failure, Instantiating, Reached};
+use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
 use super::reply;
 use super::span;
 use super::store::{self, State};
 use super::tally::{self, Tally, Usage};
 use super::text::shown;
-use super::{Limits, LoadError, Plugin};
+use super::{LoadError, Plugin};
 use crate::approval::Approval;
 use crate::audit::Trail;
 use crate::call::{Outcome, Request};
@@ -31,13 +32,18 @@ use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
 use crate::events::Events;
 use crate::files::Work;
-use crate::id::{CallId, ChatId};
+use crate::id::ChatId;
 use crate::metrics::LimitKind;
 use crate::tool::{Definition, Reply, ToolError};
 use crate::workspace::Workspace;
 
-/// How long a plugin may take to list its tools.
-const LIST_TOOLS: Duration = Duration::from_secs(10);
+/// How long a plugin may take to list its tools, in wall-clock time: far more than its guest time takes on a busy machine, so it
+/// ends only a guest that waits.
+const LIST_TOOLS: Duration = Duration::from_mins(1);
+
+/// The end of an error text about a start that hangs.
+const STARTING: &str =
+    "; a process is still being started: it will be ended as soon as it is there";
 
 /// A place for one call of a plugin.
 #[derive(Debug)]
@@ -45,6 +51,8 @@ pub struct Admitted {
     _chat: ChatPlace,
     _plugin: OwnedSemaphorePermit,
     _engine: OwnedSemaphorePermit,
+    /// The memory that the guest begins with.
+    memory: Share,
     at: Instant,
     /// Of the request that asked for the call.
     span: Span,
@@ -80,7 +88,8 @@ impl Plugin {
     ///
     /// # Errors
     ///
-    /// [`Busy`] if the chat in this plugin, the plugin, or all plugins together, run as many calls as they may.
+    /// [`Busy`] if the chat in this plugin, the plugin, or all plugins together, run as many calls as they may, or if all guests
+    /// together have no room for the memory with which another one begins.
     pub fn admit(&self, chat: &ChatId) -> Result<Admitted, Busy> {
         let busy = |limit, most| {
             self.engine.metrics.limit(&self.name, limit);
@@ -97,10 +106,15 @@ impl Plugin {
         let engine = Arc::clone(all)
             .try_acquire_owned()
             .map_err(|_| busy(LimitKind::CallsInAll, super::engine::CONCURRENT_CALLS))?;
+        let account = &self.engine.inner.memory;
+        let memory = account
+            .reserve(self.first_memory)
+            .ok_or_else(|| busy(LimitKind::MemoryInAll, account.limit()))?;
         Ok(Admitted {
             _chat: chat,
             _plugin: plugin,
             _engine: engine,
+            memory,
             at: Instant::now(),
             span: Span::current(),
         })
@@ -136,26 +150,45 @@ impl Plugin {
         context: Context,
     ) -> Outcome {
         let began = Instant::now();
-        let trail = self.trail(Some((request.chat.clone(), request.id.clone())));
+        let trail = self.trail(Some(&request));
         let mut tally = Tally::begin(trail, tool, &request, began);
-        let started = Started::default();
-        let ran = self.run(began, tool, &request, &context, &started, &mut tally);
+        let workspace = &context.workspace;
+        let started = Started::new(Arc::clone(workspace), request.chat.clone());
+        // The places are given back when everything of the call is over, its memory with its guest.
+        let Admitted {
+            memory,
+            at,
+            _chat,
+            _plugin,
+            _engine,
+            ..
+        } = admitted;
+        let ran = self.run(
+            (began, memory),
+            tool,
+            &request,
+            &context,
+            &started,
+            &mut tally,
+        );
         let mut result = ran.await;
         // A guest that replied without having heard of a cancellation has finished: what it says of its processes holds.
         let heard = result.is_err() || started.heard_of_cancellation();
         let cancelled = heard && context.cancelled.is_cancelled();
         let replied = result.is_ok() && !cancelled;
-        let processes = started.all(replied).await;
-        aftermath::settle(
-            &context.workspace,
-            &request.chat,
-            &processes,
-            replied,
-            &mut result,
-        )
-        .await;
+        let (processes, is_starting) = started.all(replied).await;
+        if !replied {
+            // No reply names these processes. The call is not over before they are.
+            started.end().await;
+        }
+        if let Err(error) = &mut result {
+            aftermath::tell(workspace, &request.chat, &processes, error).await;
+            if is_starting {
+                error.message.push_str(STARTING);
+            }
+        }
         let processes: Vec<String> = processes.into_iter().map(|process| process.id).collect();
-        tally.end(&result, &processes);
+        tally.end(&result, cancelled, &processes);
         Outcome {
             id: request.id.clone(),
             tool: request.tool.clone(),
@@ -164,14 +197,14 @@ impl Plugin {
             uncertain: started.is_uncertain(),
             processes,
             duration: began.elapsed(),
-            queued: began.saturating_duration_since(admitted.at),
+            queued: began.saturating_duration_since(at),
         }
     }
 
     /// Has the call approved if that is needed, and runs its guest.
     async fn run(
         &self,
-        began: Instant,
+        (began, memory): (Instant, Share),
         tool: &str,
         request: &Arc<Request>,
         context: &Context,
@@ -181,11 +214,12 @@ impl Plugin {
         // Who approves has a time limit of his own, and takes none of the tool's.
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
+        let hints = hints.unwrap_or_default();
         let case = Case {
             approval: &context.approval,
             trail: tally.trail(),
             tool,
-            hints: hints.unwrap_or_default(),
+            hints,
             request,
         };
         approve(&case, &deadline, &context.cancelled).await?;
@@ -195,6 +229,7 @@ impl Plugin {
             workspace: Arc::clone(&context.workspace),
             deadline: deadline.at,
             max_wait: context.max_wait,
+            unapproved: context.approval.is_configured() && !context.approval.is_needed(hints),
             cancelled: context.cancelled.clone(),
             started: started.clone(),
             progress: Progress::new(context.events.clone(), Arc::clone(request)),
@@ -205,7 +240,7 @@ impl Plugin {
             arguments: request.arguments.as_str().to_owned(),
         };
         let trail = tally.trail().clone();
-        let (guest, usage) = self.spawn(trail, Some(call), move |plugin, store| {
+        let (guest, usage) = self.spawn(trail, Some(call), memory, move |plugin, store| {
             Box::pin(async move {
                 plugin
                     .toolhost_plugin_tools()
@@ -214,7 +249,8 @@ impl Plugin {
             })
         });
         tally.watch(usage);
-        let settled = settle(guest, &deadline, &context.cancelled, &self.limits).await;
+        let grace = started.grace(self.limits.cancel_grace);
+        let settled = settle(guest, &deadline, &context.cancelled, grace).await;
         let reply = match settled {
             Ok(Ok(reply)) => reply::check(reply, self.limits.reply),
             Ok(Err(error)) => return Err(error.into()),
@@ -226,31 +262,34 @@ impl Plugin {
         })
     }
 
-    /// Asks the plugin for its tools, outside any call.
-    pub(super) async fn list_tools(&self) -> Result<Vec<wit::Tool>, LoadError> {
+    /// Asks the plugin for its tools, outside any call. Returns how many bytes of memory that took as well.
+    pub(super) async fn list_tools(&self) -> Result<(Vec<wit::Tool>, usize), LoadError> {
         let trail = self.trail(None);
-        let (guest, _) = self.spawn(trail.clone(), None, |plugin, store| {
+        let memory = self.engine.inner.memory.for_loading();
+        let (guest, usage) = self.spawn(trail.clone(), None, memory, |plugin, store| {
             Box::pin(async move { plugin.toolhost_plugin_tools().call_list_tools(store).await })
         });
         let never = CancellationToken::new();
         let deadline = Deadline::new(Instant::now(), LIST_TOOLS);
-        let settled = settle(guest, &deadline, &never, &self.limits).await;
+        let settled = settle(guest, &deadline, &never, std::future::ready(())).await;
         if let Err(failure) = &settled {
             tally::count(&trail, failure);
         }
         match settled {
             Ok(listed) => {
-                listed.map_err(|text| LoadError::ListTools(format!("it says: {}", shown(&text))))
+                let listed = listed
+                    .map_err(|text| LoadError::ListTools(format!("it says: {}", shown(&text))));
+                Ok((listed?, usage.memory.load(Ordering::Relaxed)))
             }
             Err(Failure::Unfit(text)) => Err(LoadError::Mismatch(shown(&text))),
             Err(failure) => Err(LoadError::ListTools(failure.to_string())),
         }
     }
 
-    fn trail(&self, call: Option<(ChatId, CallId)>) -> Trail {
+    fn trail(&self, request: Option<&Request>) -> Trail {
         let engine = &self.engine;
         let name = Arc::clone(&self.name);
-        Trail::new(engine.audit.clone(), engine.metrics.clone(), name, call)
+        Trail::new(engine.audit.clone(), engine.metrics.clone(), name, request)
     }
 
     fn definition(&self, tool: &str) -> Option<&Definition> {
@@ -269,7 +308,13 @@ impl Plugin {
     }
 
     /// Starts a guest on the threads for guests: a fresh store and instance, and one use of it.
-    fn spawn<T, U>(&self, trail: Trail, call: Option<Call>, use_it: U) -> (Guest<T>, Usage)
+    fn spawn<T, U>(
+        &self,
+        trail: Trail,
+        call: Option<Call>,
+        memory: Share,
+        use_it: U,
+    ) -> (Guest<T>, Usage)
     where
         T: Send + 'static,
         U: for<'a> FnOnce(
@@ -297,6 +342,7 @@ impl Plugin {
             &self.limits,
             &self.granted,
             scope,
+            memory,
             Arc::clone(&meter),
         );
         let usage = Usage {
@@ -381,21 +427,22 @@ impl Deadline {
     }
 }
 
-/// Waits for a guest until its deadline, and not much longer than somebody cancels its call.
+/// Waits for a guest until its deadline. If its call is cancelled, the guest has the grace to reply, also beyond its deadline.
 async fn settle<T>(
     mut guest: Guest<T>,
     deadline: &Deadline,
     cancelled: &CancellationToken,
-    limits: &Limits,
+    grace: impl Future<Output = ()>,
 ) -> Result<T, Failure> {
     let ended = tokio::select! {
         biased;
         ended = &mut guest.0 => Some(ended),
         () = tokio::time::sleep_until(deadline.at) => None,
-        () = cancelled.cancelled() => {
-            let grace = (Instant::now() + limits.cancel_grace).min(deadline.at);
-            tokio::time::timeout_at(grace, &mut guest.0).await.ok()
-        }
+        () = cancelled.cancelled() => tokio::select! {
+            biased;
+            ended = &mut guest.0 => Some(ended),
+            () = grace => None,
+        },
     };
     match ended {
         Some(Ok(result)) => result,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
+use super::cpu_limit::{Unfinished, limited};
 use super::text::{shown, shown_up_to};
 use survey::Survey;
 
@@ -32,9 +33,6 @@ const PATTERN_MEMORY: usize = 1 << 20;
 
 /// The most steps back of a pattern with lookaround or back-references; others take none.
 const BACKTRACKS: usize = 100_000;
-
-/// The stack of the thread on which schemas are worked on: what is nested takes much of it.
-pub(super) const STACK: usize = 32 << 20;
 
 /// A sound JSON Schema: of 2020-12, or of 2019-09 or draft 7 if its `$schema` says so.
 #[derive(Debug)]
@@ -197,31 +195,26 @@ impl Schema {
         })
     }
 
-    /// Compares a value with a schema on a thread of its own, and waits no longer than this. Beyond that the thread goes on, so
-    /// this is for a process that ends soon.
+    /// Compares a value with a schema on a thread of its own, and waits until the thread has used `limit` of CPU time. Beyond
+    /// that the thread goes on, so this is for a process that ends soon.
     ///
     /// # Errors
     ///
     /// What does not fit, that the schema is not sound, or that it takes too long, in words.
     pub async fn compare(schema: Value, value: Value, limit: Duration) -> Result<(), String> {
-        let (give, take) = tokio::sync::oneshot::channel();
-        let compare = move || {
+        let compared = limited(limit, move || {
             let schema = Self::new(schema).map_err(|error| format!("the schema {error}"))?;
             schema.fits(&value)
-        };
-        std::thread::Builder::new()
-            .name("toolhost-schema".into())
-            .stack_size(STACK)
-            .spawn(move || _ = give.send(compare()))
-            .map_err(|error| error.to_string())?;
-        match tokio::time::timeout(limit, take).await {
-            Ok(Ok(compared)) => compared,
-            Ok(Err(_)) => Err("the comparison failed".into()),
-            Err(_) => Err(format!(
-                "comparing takes longer than {} s: make the schema simpler",
-                limit.as_secs()
-            )),
-        }
+        });
+        compared.await.unwrap_or_else(|unfinished| {
+            Err(match unfinished {
+                Unfinished::Limit(limit) => format!(
+                    "comparing takes more than {} s of CPU time: make the schema simpler",
+                    limit.as_secs_f64()
+                ),
+                other => format!("the comparison failed: {other}"),
+            })
+        })
     }
 
     pub(super) fn into_value(self) -> Value {

@@ -9,6 +9,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::engine::Engine;
+use super::guest_memory::Share;
 use super::limits::{Limiter, Limits};
 use super::meter::{GuestTimeExceeded, Meter};
 use super::ticker::Ticker;
@@ -44,6 +45,7 @@ pub(super) fn make(
     limits: &Limits,
     granted: &Granted,
     scope: Scope,
+    share: Share,
     meter: Arc<Meter>,
 ) -> Store<State> {
     let mut table = ResourceTable::new();
@@ -55,7 +57,7 @@ pub(super) fn make(
     };
     let wasi = WasiContext(granted.context(&scope.log));
     let state = State {
-        limiter: Limiter::new(limits),
+        limiter: Limiter::new(limits, share),
         http: Http::new(&granted.sender, quota, &scope),
         scope,
         wasi,

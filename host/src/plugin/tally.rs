@@ -81,9 +81,20 @@ impl Tally {
         count(&self.trail, failure);
     }
 
-    /// Records the end of the call, with the ids of the processes that it started.
-    pub(super) fn end(mut self, result: &Result<Reply, ToolError>, processes: &[String]) {
-        self.write(outcome(result), processes);
+    /// Records the end of the call, with the ids of the processes that it started. What a cancelled call replied counts as
+    /// cancelled, too.
+    pub(super) fn end(
+        mut self,
+        result: &Result<Reply, ToolError>,
+        cancelled: bool,
+        processes: &[String],
+    ) {
+        let outcome = if cancelled {
+            "cancelled"
+        } else {
+            outcome(result)
+        };
+        self.write(outcome, processes);
     }
 
     fn write(&mut self, outcome: &'static str, processes: &[String]) {

@@ -1,28 +1,23 @@
 //! Text that a guest wrote: what of it is refused, and how the rest is shown to people.
 
+use toolhost_view::hidden;
+
 /// How much of one text is shown.
 const MAX_SHOWN: usize = 500;
 
-/// Returns whether a character is not seen, or changes how what is around it is seen: control characters, directions, tags,
-/// and what else has no width but joiners, which words and emoji need.
+/// Returns the first character of a text that a person does not see: a control character, or what has no ink and is not needed
+/// by what is around it. Line ends and tabs are fine where a text has several lines.
 ///
-/// Models read such characters, people do not: so a description could tell a model what its reader does not see.
-fn is_hidden(c: char) -> bool {
-    c.is_control() || is_invisible(c)
+/// Models read such characters: so a description could tell a model what its human reader never learns.
+pub(crate) fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
+    let fine = |c: char| several_lines && matches!(c, '\n' | '\r' | '\t');
+    let control = text.chars().find(|c| c.is_control() && !fine(*c));
+    control.or_else(|| invisible_in(text))
 }
 
 /// The same without control characters, which a pattern or a value of a schema may have to name.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
-}
-
-/// Returns the first character of a text that nobody would see. Line ends and tabs are fine where a text has several lines.
-pub(super) fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
-    let fine = |c: char| several_lines && matches!(c, '\n' | '\r' | '\t');
-    text.chars().find(|c| is_hidden(*c) && !fine(*c))
+pub(super) fn invisible_in(text: &str) -> Option<char> {
+    hidden::find(text).map(|(_, c)| c)
 }
 
 /// Returns a text in one line, with everything that nobody would see escaped, and cut if it is long.
@@ -34,14 +29,19 @@ pub fn shown(text: &str) -> String {
 pub fn shown_up_to(text: &str, most: usize) -> String {
     let cut = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
     let mut shown = String::with_capacity(cut.len());
-    for c in cut.chars() {
+    let mut previous = None;
+    let mut chars = cut.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            c if is_hidden(c) => shown.extend(c.escape_unicode()),
+            c if c.is_control() || hidden::is_hidden(previous, c, chars.peek().copied()) => {
+                shown.extend(c.escape_unicode());
+            }
             c => shown.push(c),
         }
+        previous = Some(c);
     }
     if cut.len() < text.len() {
         shown.push_str(&format!(" … ({} bytes more)", text.len() - cut.len()));
@@ -70,5 +70,6 @@ mod tests {
         assert_eq!(hidden_in("two\nlines", false), Some('\n'));
         assert_eq!(hidden_in("a\u{202e}b", true), Some('\u{202e}'));
         assert_eq!(hidden_in("\u{7f}", true), Some('\u{7f}'));
+        assert_eq!(hidden_in("👍\u{fe01}", true), Some('\u{fe01}'));
     }
 }

@@ -1,6 +1,9 @@
 //! What to run: a command that was checked before anything is spawned.
 
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use uuid::Uuid;
 
 use super::Error;
 
@@ -36,7 +39,13 @@ pub struct Command {
     /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
     /// first. At most [`MAX_KEY`] bytes. It holds for as long as that process is known, in this host: a later one knows which
     /// key a process was started with, and starts another one all the same.
+    ///
+    /// A key that is a UUID, in lower case with hyphens, is the id of the process as well. A later host then returns the process
+    /// that it knows by this id, and no two chats can use the same one at the same time.
     pub key: Option<String>,
+    /// How long the caller means to wait for the end. It ends nothing: see [`Process::is_overdue`](super::Process::is_overdue).
+    /// A repeat with another time is the same command, and the first time holds.
+    pub timeout: Option<Duration>,
 }
 
 impl Command {
@@ -83,8 +92,15 @@ impl Command {
         Ok(())
     }
 
-    /// Returns a digest of everything but the key and the trace, by which a repeat is told from another command.
-    pub(super) fn digest(&self) -> blake3::Hash {
+    /// Returns the id that the process is to have, if the key names one.
+    pub(super) fn id(&self) -> Option<&str> {
+        let key = self.key.as_deref()?;
+        let uuid = Uuid::parse_str(key).ok()?;
+        (uuid.to_string() == key).then_some(key)
+    }
+
+    /// Returns a digest of everything but the key, the trace and the timeout, by which a repeat is told from another command.
+    pub(crate) fn digest(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -205,11 +221,34 @@ mod tests {
             ..command("true")
         };
         assert_eq!(traced.digest(), command("true").digest());
+        let bounded = Command {
+            timeout: Some(Duration::from_secs(1)),
+            ..command("true")
+        };
+        assert_eq!(bounded.digest(), command("true").digest());
         let own = Command {
             env: traced.trace.clone(),
             ..command("true")
         };
         assert_ne!(own.digest(), traced.digest());
+    }
+
+    #[test]
+    fn a_key_that_is_a_uuid_names_the_process() {
+        const ID: &str = "11111111-2222-4333-8444-aaaaaaaaaaaa";
+        for (key, id) in [
+            (None, None),
+            (Some("call_1"), None),
+            (Some(ID), Some(ID)),
+            (Some("11111111-2222-4333-8444-AAAAAAAAAAAA"), None),
+            (Some("11111111222243338444aaaaaaaaaaaa"), None),
+        ] {
+            let command = Command {
+                key: key.map(str::to_owned),
+                ..command("true")
+            };
+            assert_eq!(command.id(), id);
+        }
     }
 
     #[test]

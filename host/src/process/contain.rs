@@ -27,9 +27,11 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::own_limits;
 use group::Group;
 use supervised::Supervised;
 
+pub(crate) use ignored::is_ignored;
 pub(crate) use program::run as run_spawner;
 pub(crate) use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
@@ -97,6 +99,7 @@ pub(super) enum Watch {
 
 /// Starts a command: below a supervisor if there is a spawner, else in a process group.
 pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
+    own_limits::look();
     match spawner {
         Some(spawner) => spawner.spawn(spawn),
         None => Group::spawn(spawn),

@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::id::ChatId;
 use credentials::without_credentials;
-use extras::CHAT_ID;
+use extras::{BROWSER_SESSION, CHAT_ID};
 pub use extras::{Extras, ExtrasError};
 use names::Rule;
 
@@ -97,8 +97,8 @@ impl Environment {
         }
     }
 
-    /// Returns the whole environment of one command: the base, then what it is traced by, then its own variables, then the
-    /// chat's.
+    /// Returns the whole environment of one command: the base, then what it is traced by, then `AGENT_BROWSER_SESSION`, then
+    /// its own variables, then `CODER_CHAT_ID`. Both of these are the id of the chat.
     ///
     /// Without a chat there is no `CODER_CHAT_ID`, whatever the command's own variables say.
     pub fn of_command(
@@ -108,7 +108,8 @@ impl Environment {
         chat: Option<&ChatId>,
     ) -> BTreeMap<OsString, OsString> {
         let mut all = self.base.clone();
-        let given = trace.iter().chain(own);
+        let session = chat.map(|chat| (BROWSER_SESSION.to_owned(), chat.to_string()));
+        let given = trace.iter().chain(&session).chain(own);
         all.extend(given.map(|(name, value)| (name.into(), value.into())));
         match chat {
             Some(chat) => all.insert(CHAT_ID.into(), chat.as_str().into()),
@@ -123,16 +124,27 @@ impl Environment {
     }
 
     /// Returns the names of the host's variables that are passed on, sorted. What every command gets besides is not the
-    /// host's: the non-interactive set, and defaults where the host has nothing.
+    /// host's: see [`Environment::own_names`].
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.inherited.iter().map(String::as_str)
+    }
+
+    /// Returns the names of the variables that commands of chats get besides those of the host, sorted: the non-interactive
+    /// set, the chat's id, and defaults where the host has nothing.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        let base = self.base.keys().filter_map(|name| name.to_str());
+        let own: BTreeSet<_> = base
+            .filter(|name| !self.inherited.contains(*name))
+            .chain([CHAT_ID, BROWSER_SESSION])
+            .collect();
+        own.into_iter()
     }
 }
 
 /// Returns what commands get of a variable of the host; `None` if they get nothing.
 fn pass(name: &str, value: OsString, extras: &Extras) -> Option<OsString> {
     // Whatever else is said: `Extras` refuses the token, and the chat's name is not the host's to give.
-    if name == extras::HOST_TOKEN || name == CHAT_ID {
+    if [extras::HOST_TOKEN, CHAT_ID, BROWSER_SESSION].contains(&name) {
         return None;
     }
     if extras.names(name) {

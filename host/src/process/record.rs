@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::Command;
 use crate::id::ChatId;
 
 /// The longest command that is remembered, in bytes: a list of processes must stay small, and a command can have 1 MiB.
@@ -24,23 +25,25 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Makes the record of a process that is about to start, with an id of its own.
-    pub(super) fn new(
-        chat: Option<&ChatId>,
-        command: &str,
-        workdir: &Path,
-        background: bool,
-        key: Option<&str>,
-    ) -> Self {
+    /// Makes the record of a process that is about to start, with the id that its key names, or else a random one.
+    pub(super) fn new(chat: Option<&ChatId>, command: &Command, workdir: &Path) -> Self {
+        let id = command.id().map(str::to_owned);
         Self {
-            id: uuid::Uuid::new_v4().to_string(),
+            id: id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
             chat: chat.cloned(),
-            command: clip(command),
+            command: clip(&command.command),
             workdir: workdir.to_path_buf(),
-            background,
+            background: command.background,
             started: SystemTime::now(),
-            key: key.map(str::to_owned),
+            key: command.key.clone(),
         }
+    }
+
+    /// Returns whether this may be the process of an earlier start of this command, as far as a record tells.
+    pub(super) fn is_of(&self, command: &Command) -> bool {
+        self.key == command.key
+            && self.background == command.background
+            && self.command == clip(&command.command)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -29,6 +29,10 @@ pub struct Process {
     pub(super) grown: watch::Sender<()>,
     /// Told of both as well, with what it was.
     observer: Option<Arc<dyn Observer>>,
+    /// Until when its caller means to wait for it.
+    pub(super) deadline: Option<Instant>,
+    /// Keeps the id that its caller chose from others.
+    pub(super) reserved: Option<Arc<()>>,
 }
 
 /// What changes while a process runs.
@@ -121,6 +125,8 @@ impl Process {
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
             observer,
+            deadline: None,
+            reserved: None,
         }
     }
 
@@ -143,6 +149,8 @@ impl Process {
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
             observer: None,
+            deadline: None,
+            reserved: None,
         }
     }
 
@@ -180,6 +188,24 @@ impl Process {
     /// Returns where it stands.
     pub fn state(&self) -> State {
         self.progress().state()
+    }
+
+    /// Returns how long its caller still means to wait for it; `None` if it did not say. See [`Command::timeout`](super::Command::timeout).
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns whether it runs for longer than its caller meant to wait for it.
+    pub fn is_overdue(&self) -> bool {
+        self.time_left().is_some_and(|left| left.is_zero()) && self.state() == State::Running
+    }
+
+    /// Returns how long the shell ran, or has run so far.
+    pub fn duration(&self) -> Duration {
+        let ended = self.progress().ended.unwrap_or_else(SystemTime::now);
+        let ran = ended.duration_since(self.record.started);
+        ran.unwrap_or_default()
     }
 
     /// Returns whether its output is no longer kept: only its state is known.

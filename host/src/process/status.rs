@@ -16,16 +16,19 @@ pub enum Cause {
     OutOfMemory,
     /// The host or the chat ended, or nobody asked for the chat for too long.
     Shutdown,
+    /// The tool call that started it was cancelled, or failed before it replied.
+    Cancelled,
 }
 
 impl Cause {
     /// Every cause.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Itself,
         Self::Signalled,
         Self::OutputLimit,
         Self::OutOfMemory,
         Self::Shutdown,
+        Self::Cancelled,
     ];
 
     /// Returns the name by which replies and the journal know it.
@@ -36,6 +39,7 @@ impl Cause {
             Self::OutputLimit => "output_limit",
             Self::OutOfMemory => "out_of_memory",
             Self::Shutdown => "shutdown",
+            Self::Cancelled => "cancelled",
         }
     }
 }

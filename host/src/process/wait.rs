@@ -108,6 +108,13 @@ impl Process {
         }
     }
 
+    /// Waits until nothing of it is left, and its output was drained.
+    pub(super) async fn until_over(&self) {
+        let mut changed = self.changed.subscribe();
+        // The sender is a part of the process: it cannot have gone.
+        while self.state().is_live() && changed.changed().await.is_ok() {}
+    }
+
     /// Returns why a wait is over, if it is.
     async fn look(&self, options: &WaitOptions, search: Option<&mut Search>) -> Option<Waited> {
         // Before the search, which so sees everything that one that has ended wrote.

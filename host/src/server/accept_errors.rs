@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::process::own_limits;
+
 /// The time between two warnings.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -15,6 +17,8 @@ pub(super) struct AcceptErrors {
 impl AcceptErrors {
     /// Counts a failure, and warns if the last warning is long ago.
     pub(super) fn warn(&mut self, error: &std::io::Error) {
+        // A command may have taken the descriptors of this process.
+        own_limits::look();
         if let Some(count) = self.count(Instant::now()) {
             tracing::warn!(%error, count, "connections could not be accepted");
         }

@@ -1,10 +1,10 @@
 //! Who may ask: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
 
+mod changes;
 mod configured;
 mod names;
 mod pages;
 mod principal;
-mod private;
 mod sight;
 mod streams;
 mod token;
@@ -23,10 +23,11 @@ use super::problem::Problem;
 use super::trace;
 use names::Way;
 
-pub use configured::{ConfiguredError, configured};
+pub use crate::config::{Scope, UnknownScope};
+pub use changes::token_changes;
+pub use configured::configured;
 pub(super) use pages::for_pages;
-pub use principal::{Principal, Scope, UnknownScope};
-pub use private::{PrivateFileError, read_private};
+pub use principal::Principal;
 pub use token::{InvalidToken, Token, Tokens};
 
 /// Who may use a server, and by which names.
@@ -121,7 +122,7 @@ impl Access {
             let detail = "send one `Authorization: Bearer <token>`";
             return Err(unauthorized("no_token", detail));
         };
-        let wrong = || unauthorized("wrong_token", "the bearer token is not a right one");
+        let wrong = || unauthorized("wrong_token", "The bearer token is not valid.");
         self.tokens.find(token).ok_or_else(wrong)
     }
 }

@@ -12,6 +12,7 @@ mod files;
 mod list;
 mod log;
 mod output;
+mod oversight;
 mod page;
 mod process_id;
 mod query;
@@ -19,45 +20,48 @@ mod reply;
 mod signal;
 mod standing;
 mod start;
+mod tool_calls;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::HeaderName;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 
 use crate::capability::FilesGrant;
 use crate::files::Pool;
 use crate::process::Registry;
 
 pub(super) use error::{in_its_form, require_token};
+pub use oversight::Oversight;
+use tool_calls::ToolCalls;
+pub(super) use tool_calls::is_cancellation;
 
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 const BODY_BYTES: usize = 4 << 20;
 
-/// The headers by which clients say more than a request needs: whom it is for, and from where on.
-pub(super) const HEADERS: [HeaderName; 4] = [
-    HeaderName::from_static(chat::CHAT),
-    HeaderName::from_static(chat::ANCESTORS),
-    HeaderName::from_static(start::CALL),
-    HeaderName::from_static(events::LAST_EVENT),
-];
-
 /// Returns the routes of the agent API, all below `/api/v0`.
 ///
 /// Nobody is asked for a token here, and the chat is whatever a header says: `server::router` puts the checks around it.
-pub fn router(registry: Arc<Registry>, files: Pool, grant: FilesGrant) -> Router {
+pub fn router(
+    registry: Arc<Registry>,
+    files: Pool,
+    grant: FilesGrant,
+    oversight: Oversight,
+) -> Router {
     Router::new()
         .route("/api/v0/processes/start", post(start::start))
         .route("/api/v0/processes/list", get(list::list))
         .route("/api/v0/processes/{id}/output", get(output::output))
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
+        .route("/api/v0/tool-calls/{id}/cancel", post(tool_calls::cancel))
         .with_state(registry)
         .merge(files::router(files, grant))
         .method_not_allowed_fallback(error::no_method)
+        .layer(Extension(ToolCalls::default()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(Extension(oversight))
         .layer(from_fn(log::requests))
 }

@@ -33,9 +33,6 @@ const ENDS_EACH: usize = 16;
 const BYTES: usize = 256 << 20;
 const BYTES_EACH: usize = 128 << 20;
 
-/// The most readers of events of one token, which is half of what there are (see [`crate::events`]).
-const READERS_EACH: usize = 128;
-
 /// The most callers that wait for one call.
 const CALLERS: usize = 256;
 
@@ -83,15 +80,17 @@ struct Share {
     ends: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     readers: Arc<Semaphore>,
+    most_readers: usize,
 }
 
 impl Share {
-    fn new(requests: usize, ends: usize, bytes: usize) -> Arc<Self> {
+    fn new(requests: usize, ends: usize, bytes: usize, readers: usize) -> Arc<Self> {
         Arc::new(Self {
             requests: Arc::new(Semaphore::new(requests)),
             ends: Arc::new(Semaphore::new(ends)),
             bytes: Arc::new(Semaphore::new(bytes)),
-            readers: Arc::new(Semaphore::new(READERS_EACH)),
+            readers: Arc::new(Semaphore::new(readers)),
+            most_readers: readers,
         })
     }
 
@@ -123,9 +122,10 @@ pub(super) struct Caller {
 }
 
 impl Limits {
-    pub(super) fn new() -> Self {
+    /// Makes the limits of a server whose events this many readers can follow at once. One token can have half of them.
+    pub(super) fn new(readers: usize) -> Self {
         Self {
-            all: Share::new(REQUESTS, ENDS, BYTES),
+            all: Share::new(REQUESTS, ENDS, BYTES, readers),
             each: Arc::default(),
             callers: Arc::default(),
         }
@@ -154,7 +154,8 @@ impl Limits {
         }
         // Tokens come and go with the configuration: what nobody uses is forgotten.
         each.retain(|_, share| share.strong_count() > 0);
-        let share = Share::new(REQUESTS_EACH, ENDS_EACH, BYTES_EACH);
+        let readers = self.all.most_readers.div_ceil(2);
+        let share = Share::new(REQUESTS_EACH, ENDS_EACH, BYTES_EACH, readers);
         each.insert(token.to_owned(), Arc::downgrade(&share));
         share
     }
@@ -163,8 +164,9 @@ impl Limits {
 impl Place {
     /// Counts one more reader of events, for as long as what this returns is there.
     pub(super) fn reader(&self) -> Result<OwnedSemaphorePermit, NoRoom> {
-        let readers = Arc::clone(&self.inner.own.readers).try_acquire_owned();
-        readers.map_err(|_| NoRoom::ReadersEach(READERS_EACH))
+        let own = &self.inner.own;
+        let reader = Arc::clone(&own.readers).try_acquire_owned();
+        reader.map_err(|_| NoRoom::ReadersEach(own.most_readers))
     }
 
     /// Counts one more caller that waits for a call.
@@ -202,7 +204,8 @@ pub(super) async fn admit(
     next: Next,
 ) -> Result<Response, Problem> {
     let principal = request.extensions().get::<Principal>();
-    let ends = request.method() == Method::DELETE;
+    let ends =
+        request.method() == Method::DELETE || super::agent::is_cancellation(request.uri().path());
     let place = limits.enter(principal.map_or("", Principal::name), ends)?;
     request.extensions_mut().insert(place.clone());
     // One request at a time of each connection: else one that sends hundreds at once goes first with all of them.
@@ -217,7 +220,7 @@ mod tests {
 
     #[test]
     fn one_token_leaves_places_to_others() {
-        let limits = Limits::new();
+        let limits = Limits::new(6);
         let mut places: Vec<_> = (0..REQUESTS_EACH)
             .map(|_| limits.enter("a", false).unwrap())
             .collect();
@@ -246,13 +249,13 @@ mod tests {
 
     #[test]
     fn readers_of_one_token_leave_places_to_others() {
-        let limits = Limits::new();
+        let limits = Limits::new(6);
         let (one, other) = (
             limits.enter("a", false).unwrap(),
             limits.enter("b", false).unwrap(),
         );
-        let readers: Vec<_> = (0..READERS_EACH).map(|_| one.reader().unwrap()).collect();
-        assert_eq!(one.reader().unwrap_err(), NoRoom::ReadersEach(READERS_EACH));
+        let readers: Vec<_> = (0..3).map(|_| one.reader().unwrap()).collect();
+        assert_eq!(one.reader().unwrap_err(), NoRoom::ReadersEach(3));
         assert!(other.reader().is_ok());
         drop(readers);
         assert!(one.reader().is_ok());
@@ -260,7 +263,7 @@ mod tests {
 
     #[test]
     fn callers_of_one_call_are_counted() {
-        let limits = Limits::new();
+        let limits = Limits::new(6);
         let place = limits.enter("a", false).unwrap();
         let (chat, call) = ("a".parse().unwrap(), "1".parse().unwrap());
         let callers: Vec<_> = (0..CALLERS)
@@ -274,7 +277,7 @@ mod tests {
 
     #[test]
     fn bytes_are_counted_and_come_back() {
-        let limits = Limits::new();
+        let limits = Limits::new(6);
         let (one, other) = (
             limits.enter("a", false).unwrap(),
             limits.enter("a", false).unwrap(),

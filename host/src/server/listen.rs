@@ -75,6 +75,8 @@ enum Kind {
     Unix {
         listener: UnixListener,
         file: SocketFile,
+        /// Whether the user who runs this and root need no token.
+        is_private: bool,
     },
 }
 
@@ -112,7 +114,21 @@ impl Listener {
     /// Outside of a tokio runtime.
     pub fn unix(path: PathBuf, mode: u32) -> Result<Self, SocketError> {
         let (listener, file) = socket::bind(path, mode)?;
-        Ok(Self(Kind::Unix { listener, file }))
+        let is_private = file.is_private();
+        Ok(Self(Kind::Unix {
+            listener,
+            file,
+            is_private,
+        }))
+    }
+
+    /// Returns the same place, where every client needs a token.
+    #[must_use]
+    pub fn with_tokens_only(mut self) -> Self {
+        if let Kind::Unix { is_private, .. } = &mut self.0 {
+            *is_private = false;
+        }
+        self
     }
 
     /// Returns how clients name it.
@@ -160,7 +176,7 @@ impl Listener {
     pub fn needs_token(&self) -> bool {
         match &self.0 {
             Kind::Tcp { .. } => true,
-            Kind::Unix { file, .. } => !file.is_private(),
+            Kind::Unix { is_private, .. } => !is_private,
         }
     }
 
@@ -171,9 +187,13 @@ impl Listener {
                 let (stream, _) = listener.accept().await?;
                 Incoming::tcp(stream, tls.as_ref())
             }
-            Kind::Unix { listener, file } => {
+            Kind::Unix {
+                listener,
+                is_private,
+                ..
+            } => {
                 let (stream, _) = listener.accept().await?;
-                Ok(Incoming::unix(stream, file.is_private()))
+                Ok(Incoming::unix(stream, *is_private))
             }
         }
     }

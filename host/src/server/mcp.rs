@@ -8,6 +8,7 @@ mod asking;
 mod begun;
 mod call;
 mod caller;
+mod connection;
 mod errors;
 mod handler;
 mod http;
@@ -33,11 +34,14 @@ pub use stdio::serve_mcp;
 #[derive(Clone, Debug)]
 pub struct McpOptions {
     /// The chat of calls that name none, over pipes and where there are no sessions; `None`: one for each start of the
-    /// program, and one for each token. A session of HTTP always has a chat of its own, which ends with it.
+    /// program, and one for each request. A session of HTTP whose client names no chat has one of its own, which ends with it.
     pub chat: Option<ChatId>,
     /// The longest that one wait of a tool may take; 100 s by default. Clients often give up after 60 to 120 s, so the tool
     /// replies before, and says how to go on. A call that becomes a task waits as long as the tool wants.
     pub max_wait: Duration,
+    /// Whether definitions have output schemas, and results structured content beside the same as text. Over HTTP each client
+    /// asks for that by a header. Some clients show a model both.
+    pub structured: bool,
 }
 
 impl Default for McpOptions {
@@ -45,6 +49,7 @@ impl Default for McpOptions {
         Self {
             chat: None,
             max_wait: Duration::from_secs(100),
+            structured: false,
         }
     }
 }

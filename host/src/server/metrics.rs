@@ -2,7 +2,8 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::response::IntoResponse;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -10,24 +11,35 @@ use utoipa_axum::routes;
 use super::access::{Principal, Scope};
 use super::problem::Problem;
 use crate::host::Host;
-use crate::metrics::MEDIA_TYPE;
+use crate::metrics::Format;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(text))
 }
 
-/// Counters and latencies, in the text format of Prometheus
+/// Counters and latencies
+///
+/// In the text format of Prometheus, or as OpenMetrics if `Accept` names that. They count what all chats and tools did, so a
+/// token that is bounded by `chats` or `tools` gets none of them.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "server",
     responses((
-        status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text",
+        status = 200, description = "The metrics.", content(
+            (String = "text/plain"),
+            (String = "application/openmetrics-text"),
+        ),
     )),
-    extensions(("x-problems" = json!(["missing_scope"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token"]))),
 )]
 async fn text(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
 ) -> Result<impl IntoResponse, Problem> {
-    principal.require(Scope::Read)?;
-    Ok(([(CONTENT_TYPE, MEDIA_TYPE)], host.metrics().text()))
+    principal.require_everything(Scope::Read)?;
+    let accept = headers.get_all(ACCEPT).iter();
+    let accept: Vec<_> = accept.filter_map(|value| value.to_str().ok()).collect();
+    let format = Format::accepted(&accept.join(","));
+    let headers = [(CONTENT_TYPE, format.media_type()), (VARY, "accept")];
+    Ok((headers, host.metrics().text_in(format)))
 }

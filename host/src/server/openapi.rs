@@ -24,10 +24,14 @@ health of the server carries a bearer token. Whatever goes wrong is a problem do
 closed list.";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 6] = [
     ("tools", "What can be called."),
     ("calls", "Calling tools, each call once."),
     ("chats", "The conversations that calls belong to."),
+    (
+        "processes",
+        "The commands of a chat: what runs, their output, and signals.",
+    ),
     ("plugins", "Where tools come from. For operators."),
     ("server", "How the server is doing."),
 ];

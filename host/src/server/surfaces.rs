@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
 use crate::capability::FilesGrant;
 use crate::files::Pool;
@@ -17,6 +18,8 @@ pub struct Surfaces {
     pub(super) files: Pool,
     /// What the agent API may do with them.
     pub(super) grant: FilesGrant,
+    /// The audit trail and the approval hook of the agent API.
+    pub(super) oversight: Oversight,
     /// Whether the agent API is among them.
     pub(super) agent: bool,
     /// The same tools for MCP clients.
@@ -31,9 +34,17 @@ impl Surfaces {
             processes,
             files,
             grant,
+            oversight: Oversight::default(),
             agent: true,
             mcp: None,
         }
+    }
+
+    /// Records and approves like this what clients of the agent API do. Those that offer the tools of a host begin with its
+    /// own.
+    #[must_use]
+    pub fn with_oversight(self, oversight: Oversight) -> Self {
+        Self { oversight, ..self }
     }
 
     /// Offers the agent API as well. Whoever has the token can then reach the processes of all chats, and
@@ -53,6 +64,11 @@ impl Surfaces {
         Self { mcp, ..self }
     }
 
+    /// Returns whether tools are among what it offers.
+    pub fn offers_tools(&self) -> bool {
+        self.host.is_some()
+    }
+
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn hurry(&self) {
         self.processes.hurry();
@@ -60,8 +76,7 @@ impl Surfaces {
 
     /// Returns where requests are counted. Without a host, nobody sees it.
     pub(super) fn metrics(&self) -> Metrics {
-        let host = self.host.as_ref();
-        host.map_or_else(Metrics::default, |host| host.metrics().clone())
+        self.oversight.metrics.clone()
     }
 
     /// Ends calls and processes, and returns those that were live.
@@ -84,6 +99,7 @@ impl From<Host> for Surfaces {
             processes: Arc::clone(host.processes()),
             files: host.files().clone(),
             grant: host.files_grant(),
+            oversight: Oversight::from(&host),
             mcp: Some(Mcp::new(host.clone(), McpOptions::default())),
             host: Some(host),
             agent: false,

@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::access::{PrivateFileError, read_private};
+use crate::trusted::{UntrustedError, read_private};
 
 /// The largest file with certificates, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub enum TlsError {
     },
     /// The file of the key cannot be used.
     #[error("the key of the certificate cannot be used: {0}")]
-    KeyFile(PrivateFileError),
+    KeyFile(UntrustedError),
     /// There is no key in it.
     #[error("{path} has no private key in PEM form", path = path.display())]
     NoKey {

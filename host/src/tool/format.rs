@@ -1,5 +1,7 @@
 //! Tool definitions in the dialects of model providers.
 
+mod strict;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,6 +21,10 @@ pub enum Format {
     OpenAiResponses,
     /// The `tools` of Anthropic's messages.
     Anthropic,
+    /// The `tools` of Gemini's requests.
+    Gemini,
+    /// The `tools` in the `toolConfig` of Bedrock's Converse.
+    Bedrock,
     /// The result of MCP's `tools/list`.
     Mcp,
 }
@@ -26,17 +32,19 @@ pub enum Format {
 /// A name that is no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no format {0:?}; the formats are json, openai, openai-responses, anthropic and mcp"
+    "there is no format {0:?}; the formats are json, openai, openai-responses, anthropic, gemini, bedrock and mcp"
 )]
 pub struct UnknownFormat(String);
 
 impl Format {
     /// Every format, in the order in which they are documented.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Json,
         Self::OpenAi,
         Self::OpenAiResponses,
         Self::Anthropic,
+        Self::Gemini,
+        Self::Bedrock,
         Self::Mcp,
     ];
 
@@ -47,35 +55,72 @@ impl Format {
             Self::OpenAi => "openai",
             Self::OpenAiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
             Self::Mcp => "mcp",
         }
     }
 
-    /// Returns the definitions in this format. The provider formats are arrays, to be passed on as they are.
+    /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
     pub fn render(self, tools: &[Definition]) -> Value {
         let each =
             |render: fn(&Definition) -> Value| Value::Array(tools.iter().map(render).collect());
         match self {
             Self::Json => json!({ "tools": tools }),
-            Self::OpenAi => each(|tool| {
-                let (name, description, parameters) =
-                    (&tool.name, &tool.description, &tool.input_schema);
-                let function =
-                    json!({ "name": name, "description": description, "parameters": parameters });
-                json!({ "type": "function", "function": function })
-            }),
-            Self::OpenAiResponses => each(|tool| {
-                let (name, description, parameters) =
-                    (&tool.name, &tool.description, &tool.input_schema);
-                // Strict mode wants every property to be required, which optional arguments are not.
-                json!({ "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false })
-            }),
+            Self::OpenAi => each(|tool| openai(tool, &tool.input_schema, None)),
+            Self::OpenAiResponses => each(|tool| openai_responses(tool, &tool.input_schema, false)),
             Self::Anthropic => each(
                 |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }),
             ),
+            // A tool without functions is refused.
+            Self::Gemini if tools.is_empty() => json!([]),
+            Self::Gemini => json!([{ "functionDeclarations": each(
+                |tool| json!({ "name": tool.name, "description": tool.description, "parametersJsonSchema": tool.input_schema }),
+            ) }]),
+            Self::Bedrock => each(|tool| {
+                let schema = json!({ "json": tool.input_schema });
+                json!({ "toolSpec": { "name": tool.name, "description": tool.description, "inputSchema": schema } })
+            }),
             Self::Mcp => json!({ "tools": each(mcp) }),
         }
     }
+
+    /// Returns whether the provider has a strict mode, in which models write only arguments that fit.
+    pub fn has_strict_mode(self) -> bool {
+        matches!(self, Self::OpenAi | Self::OpenAiResponses)
+    }
+
+    /// Returns the definitions in this format for the strict mode of the provider, if it has one. A tool whose arguments that mode
+    /// cannot describe is not in it.
+    pub fn render_strict(self, tools: &[Definition]) -> Value {
+        let render = match self {
+            Self::OpenAi => |tool: &Definition| match strict::strict(&tool.input_schema) {
+                Some(schema) => openai(tool, &schema, Some(true)),
+                None => openai(tool, &tool.input_schema, Some(false)),
+            },
+            Self::OpenAiResponses => |tool: &Definition| match strict::strict(&tool.input_schema) {
+                Some(schema) => openai_responses(tool, &schema, true),
+                None => openai_responses(tool, &tool.input_schema, false),
+            },
+            other => return other.render(tools),
+        };
+        tools.iter().map(render).collect()
+    }
+}
+
+fn openai(tool: &Definition, schema: &Value, strict: Option<bool>) -> Value {
+    let mut function =
+        json!({ "name": tool.name, "description": tool.description, "parameters": schema });
+    if let (Some(strict), Some(fields)) = (strict, function.as_object_mut()) {
+        fields.insert("strict".to_owned(), strict.into());
+    }
+    json!({ "type": "function", "function": function })
+}
+
+fn openai_responses(tool: &Definition, schema: &Value, strict: bool) -> Value {
+    json!({
+        "type": "function", "name": tool.name, "description": tool.description, "parameters": schema, "strict": strict
+    })
 }
 
 fn mcp(tool: &Definition) -> Value {
@@ -175,6 +220,14 @@ mod tests {
         let annotations = json!({
             "readOnlyHint": true, "destructiveHint": false, "idempotentHint": false, "openWorldHint": true
         });
+        let declaration = json!({ "name": "weather", "description": "Tells the weather.", "parametersJsonSchema": schema });
+        assert_eq!(
+            render(Format::Gemini),
+            json!([{ "functionDeclarations": [declaration] }])
+        );
+        assert_eq!(Format::Gemini.render(&[]), json!([]));
+        let spec = json!({ "name": "weather", "description": "Tells the weather.", "inputSchema": { "json": schema } });
+        assert_eq!(render(Format::Bedrock), json!([{ "toolSpec": spec }]));
         assert_eq!(
             render(Format::Mcp),
             json!({ "tools": [{
@@ -183,5 +236,38 @@ mod tests {
             }] })
         );
         assert_eq!(render(Format::Json)["tools"][0]["plugin"], "sky");
+    }
+
+    #[test]
+    fn strict_mode_is_for_the_tools_that_it_can_describe() {
+        let closed = Definition {
+            input_schema: json!({
+                "type": "object", "properties": { "place": { "type": "string" } }, "additionalProperties": false
+            }),
+            ..definition()
+        };
+        let strict_schema = json!({
+            "type": "object", "properties": { "place": { "type": ["string", "null"] } },
+            "required": ["place"], "additionalProperties": false,
+        });
+        for format in Format::ALL {
+            let rendered = format.render_strict(&[closed.clone(), definition()]);
+            if !format.has_strict_mode() {
+                assert_eq!(rendered, format.render(&[closed.clone(), definition()]));
+                continue;
+            }
+            let tools = match format {
+                Format::OpenAi => json!([rendered[0]["function"], rendered[1]["function"]]),
+                _ => rendered,
+            };
+            assert_eq!(
+                (&tools[0]["strict"], &tools[0]["parameters"]),
+                (&json!(true), &strict_schema)
+            );
+            assert_eq!(
+                (&tools[1]["strict"], &tools[1]["parameters"]),
+                (&json!(false), &definition().input_schema)
+            );
+        }
     }
 }

@@ -85,8 +85,26 @@ impl Workspace for Local {
         Box::pin(async move { Ok(self.processes.start(chat, command).await?.id().to_owned()) })
     }
 
-    fn open<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { self.processes.get(chat, id).map(|_| ()) })
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        Box::pin(async move {
+            let own = self.processes.get(chat, id);
+            let process = match (own, reach) {
+                (Err(Error::NotFound(_)), Some(_)) => self.processes.find(id),
+                (own, _) => own,
+            };
+            let owner = process?.chat().cloned();
+            let within = |owner: &ChatId| {
+                owner == chat || reach.is_some_and(|reach| owner.as_str().starts_with(reach))
+            };
+            owner
+                .filter(within)
+                .ok_or_else(|| Error::NotFound(id.to_owned()))
+        })
     }
 
     fn info<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
@@ -128,6 +146,10 @@ impl Workspace for Local {
         grace: Option<Duration>,
     ) -> BoxFuture<'a, Result<State, Error>> {
         Box::pin(async move { self.processes.signal(chat, id, signal, grace) })
+    }
+
+    fn end<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move { self.processes.end(chat, id).await })
     }
 
     fn list<'a>(

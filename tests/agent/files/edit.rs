@@ -2,11 +2,13 @@
 //! in `edit_results`, and rows of `NoPermissions` in `permissions`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::path::Path;
 
 use futures_util::future::join_all;
+use toolhost_needs::needs;
 
 use super::*;
+use crate::harness::Mounted;
 
 #[tokio::test]
 async fn no_files() {
@@ -71,38 +73,13 @@ async fn is_dir() {
     refused(request, 400, &format!("open {path}: not a file")).await;
 }
 
-/// A file that something else is mounted at: nothing can be renamed to where it is.
-struct Mounted(String);
-
-impl Mounted {
-    /// `None`, with a printed reason, where this user may not.
-    fn at(path: &str) -> Option<Self> {
-        let mounted = Command::new("mount").args(["--bind", path, path]).output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(Self(path.to_owned())),
-            other => {
-                println!("skipped: nothing can be mounted here: {other:?}");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").args(["-l", &self.0]).status();
-        assert!(unmounted.unwrap().success() || std::thread::panicking());
-    }
-}
-
+#[needs(mount)]
 #[tokio::test]
 async fn fail_rename() {
     let agent = Agent::new().await;
     let others = [agent.make("a", "foo"), agent.make("z", "foo")];
     let path = agent.make("m", "foo");
-    let Some(_mounted) = Mounted::at(&path) else {
-        return;
-    };
+    let _mounted = Mounted::at_itself(Path::new(&path));
     let request = agent.edit_one(&path, &[replace("foo", "bar")]);
     refused(request, 500, &format!("edit {path}: ")).await;
     assert_eq!(agent.text("m"), "foo");

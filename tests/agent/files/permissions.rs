@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use super::*;
 use crate::cli::{Serving, server};
-use crate::harness::TOKEN;
-use crate::harness::copy_for_others;
+use crate::harness::{TOKEN, copy_for_others, with_code};
 
 /// A user that nobody is.
 const USER: u32 = 64_324;
@@ -33,9 +32,11 @@ impl Limited {
 
     fn start() -> Self {
         let (workspace, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let user = nix::unistd::geteuid().is_root().then_some(USER);
+        with_code(workspace.path().join(".state"), user);
         let usual = server(workspace.path());
         let mut command;
-        if nix::unistd::geteuid().is_root() {
+        if user.is_some() {
             chown(workspace.path(), Some(USER), Some(USER)).unwrap();
             command = std::process::Command::new(copy_for_others(directory.path()));
             command.env_clear().args(usual.get_args());

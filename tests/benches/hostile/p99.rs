@@ -9,7 +9,7 @@ use serde_json::json;
 use toolhost::{Builder, FilesGrant, Host, StartError};
 
 use crate::guest::{guest, options};
-use crate::harness::{request, spawner, state_dir};
+use crate::harness::{request, shared_state, spawner};
 use crate::measure::{cpu, forget_peak, kib, milliseconds, percentile};
 
 /// What the p99 may become: twice as much, or this much more.
@@ -98,7 +98,7 @@ fn builder(workspace: &Path, name: &str) -> Builder {
     std::fs::write(workspace.join("hello"), line.repeat(1 << 16))
         .expect("the workspace can be written");
     Host::builder(workspace)
-        .state_dir(state_dir().join("state"))
+        .state_dir(shared_state("state"))
         .spawner(spawner())
         .without_shell()
         .files(FilesGrant::None)

@@ -14,11 +14,14 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp.client.streamable_http import streamable_http_client
 
 
+STRUCTURED = {"toolhost-structured": "true"}
+
+
 def official(mode, kind, target):
     if kind == "stdio":
         return mcp.Client(mcp.StdioServerParameters(command=target[0], args=target[1:]), mode=mode)
     url, token = target
-    http = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60)
+    http = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}", **STRUCTURED}, timeout=60)
     return mcp.Client(streamable_http_client(url, http_client=http), mode=mode)
 
 
@@ -40,7 +43,7 @@ def fast(mode, kind, target):
     if kind == "stdio":
         return Fast(StdioTransport(target[0], target[1:], keep_alive=False), mode=mode)
     url, token = target
-    return Fast(StreamableHttpTransport(url, auth=token), mode=mode)
+    return Fast(StreamableHttpTransport(url, headers=STRUCTURED, auth=token), mode=mode)
 
 
 async def main(which, revision, kind, *target):

@@ -51,7 +51,7 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
         "first", "--scope", "read", "--chats", "a-", "--tool", "execute",
     ]);
     assert!(section.contains("[tokens.first]\n") && section.contains("tools = [\"execute\"]"));
-    std::fs::write(&path, &section).unwrap();
+    write(&path, &section, 0o644);
     let mut command = program(workspace.path());
     command.arg("--config").arg(&path).arg("serve");
     let mut serving = Serving::of(command);
@@ -65,6 +65,10 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
     assert_eq!(refused.status(), 403);
     let problem: Value = refused.json().await.unwrap();
     assert_eq!(problem["code"], "missing_scope");
+    // What others can change is not taken over.
+    let open = format!("{section}[tokens.thief]\nfile = 'thief.token'\nscopes = ['admin']\n");
+    write(&workspace.path().join("thief.token"), "thief\n", 0o600);
+    write(&path, &open, 0o666);
     // Another takes its place.
     let file = workspace.path().join("second.token");
     write(&file, "second-token\n", 0o600);
@@ -88,6 +92,38 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     let log = serving.rest();
     assert!(!log.contains("s3cr3t"), "{log}");
+    // The trail has each change, without the tokens.
+    let trail = workspace.path().join(".state/audit/audit.jsonl");
+    let trail = std::fs::read_to_string(trail).unwrap();
+    for secret in [&first, "second-token", "third-token", "s3cr3t"] {
+        assert!(!trail.contains(secret), "{trail}");
+    }
+    let events = trail
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let changes = events.filter(|event: &Value| event["event"] == "tokens_changed");
+    let told: Vec<_> = changes
+        .map(|event| {
+            let names = |key: &str| -> Vec<String> {
+                let tokens = event[key].as_array().unwrap().iter();
+                tokens
+                    .map(|token| token["name"].as_str().unwrap().to_owned())
+                    .collect()
+            };
+            (names("added"), names("removed"), names("changed"))
+        })
+        .collect();
+    let names =
+        |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).into()).collect() };
+    assert_eq!(
+        told,
+        [
+            (names(&["first"]), names(&[]), names(&[])),
+            (names(&["second"]), names(&["first"]), names(&[])),
+            (names(&[]), names(&[]), names(&["second"])),
+            (names(&[]), names(&["second"]), names(&[])),
+        ]
+    );
 }
 
 #[tokio::test]
@@ -122,9 +158,9 @@ fn tokens_that_cannot_be_used_end_the_program() {
         let text = String::from_utf8(output.stderr).unwrap();
         text.replace(workspace.path().to_str().unwrap(), "DIR")
     };
-    insta::assert_snapshot!(refused("[tokens.a]\nsha256 = 'my-secret-token'\nscopes = ['call']").trim(), @"toolhost: the configuration DIR/toolhost.toml is not valid: tokens.a: sha256: it has 64 hexadecimal digits, as `toolhost token` and `sha256sum` print them");
+    insta::assert_snapshot!(refused("[tokens.a]\nsha256 = 'my-secret-token'\nscopes = ['call']").trim(), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.sha256: it has 64 hexadecimal digits, as `toolhost token` and `sha256sum` print them");
     std::fs::write(workspace.path().join("t"), "x").unwrap();
-    insta::assert_snapshot!(refused("[tokens.a]\nfile = 't'\nscopes = ['call']").trim(), @"toolhost: tokens.a: file: others may use DIR/t (mode 644): run `chmod 600` on it");
+    insta::assert_snapshot!(refused("[tokens.a]\nfile = 't'\nscopes = ['call']").trim(), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.file: others may use DIR/t (mode 644): run `chmod 600` on it");
 }
 
 #[test]
@@ -147,7 +183,10 @@ fn a_token_file_of_others_ends_the_program() {
     let workspace = tempfile::tempdir().unwrap();
     let file = workspace.path().join("token");
     let refused = |arguments: &[&str]| {
-        let mut command = program(workspace.path());
+        let mut command = match arguments.contains(&"--server") {
+            true => crate::cli::client(),
+            false => program(workspace.path()),
+        };
         command.args(arguments).arg("--token-file").arg(&file);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");

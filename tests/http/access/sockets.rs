@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tokio::net::UnixStream;
 use toolhost::server::Listener;
+use toolhost_needs::needs;
 
 use super::*;
 use crate::cli::{Serving, server as program};
@@ -71,13 +72,35 @@ async fn a_socket_for_others_needs_a_token() {
     assert_eq!(ask(&path, &right).await, 200);
 }
 
+#[tokio::test]
+async fn a_private_socket_with_an_approval_hook_needs_a_token() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = Listener::unix(path.clone(), 0o600).unwrap();
+    assert!(!listener.needs_token());
+    let listener = listener.with_tokens_only();
+    assert!(listener.needs_token());
+    let setup = Setup::new().await;
+    let host = setup.host.clone();
+    tokio::spawn(serve(listener, host, access(), std::future::pending()));
+    assert_eq!(ask(&path, "host: localhost\r\n").await, 401);
+    let right = format!("host: localhost\r\nauthorization: Bearer {TOKEN}\r\n");
+    assert_eq!(ask(&path, &right).await, 200);
+    // As the program does it.
+    let other = directory.path().join("other");
+    let mut command = program(directory.path());
+    command.env("TOOLHOST_TOKEN", TOKEN);
+    let unix = format!("unix:{}", other.display());
+    command.args(["serve", "--approval-command", "true", "--listen", &unix]);
+    let _serving = Serving::of(command);
+    assert_eq!(ask(&other, "host: localhost\r\n").await, 401);
+    assert_eq!(ask(&other, &right).await, 200);
+}
+
 /// Another user is a stranger, if the mode of the socket is changed by hand as well.
+#[needs(root)]
 #[test]
 fn another_user_is_not_known() {
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: only root can be somebody else");
-        return;
-    }
     let base = tempfile::tempdir().unwrap();
     crate::harness::copy_for_others(base.path());
     let path = base.path().join("socket");
@@ -123,7 +146,7 @@ async fn the_command_line_uses_a_socket_without_a_token() {
     command.args(["serve", "--listen", &name]);
     let mut serving = Serving::of(command);
     let call = |server: &str| {
-        let mut command = program(&workspace.path().join("elsewhere"));
+        let mut command = crate::cli::client();
         command.args([
             "call",
             "execute",

@@ -132,7 +132,7 @@ async fn the_command_line_follows_the_certificate_and_calls_over_tls() {
     let serving = Serving::of(command);
     let address = serving.url.strip_prefix("https://").unwrap().to_owned();
     let call = |arguments: &[&str]| {
-        let mut command = program(&workspace.path().join("elsewhere"));
+        let mut command = crate::cli::client();
         command.env("TOOLHOST_TOKEN", TOKEN);
         command.args(["call", "execute", r#"{"command":"echo hi"}"#]);
         command.args(["--server", &serving.url]).args(arguments);
@@ -187,4 +187,60 @@ fn a_key_that_others_can_read_is_refused() {
     assert!(said.contains("chmod 600"), "{said}");
     let said = serve(&[path]);
     assert!(said.contains("--tls-key"), "{said}");
+}
+
+/// As `openssl req -x509` makes them: of an authority, and used by a server.
+#[test]
+fn a_certificate_that_signed_itself_is_known_by_itself() {
+    let workspace = tempfile::tempdir().unwrap();
+    let files = |name: &str, of: &str| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new([of.to_owned()]).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let made = parameters.self_signed(&key).unwrap();
+        let write = |ending: &str, text: String| {
+            let path = workspace.path().join(format!("{name}.{ending}"));
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            path
+        };
+        let key = crate::harness::pem("PRIVATE KEY", &key.serialize_der());
+        let certificate = crate::harness::pem("CERTIFICATE", made.der());
+        (write("cert", certificate), write("key", key))
+    };
+    let (own, key) = files("own", "127.0.0.1");
+    let (other, _) = files("other", "127.0.0.1");
+    let mut command = program(workspace.path());
+    command.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
+    command
+        .arg("--tls-cert")
+        .arg(&own)
+        .arg("--tls-key")
+        .arg(&key);
+    let serving = Serving::of(command);
+    let tools = |url: &str, ca: Option<&Path>| {
+        let mut command = crate::cli::client();
+        command.env("TOOLHOST_TOKEN", TOKEN);
+        command.args(["tools", "--server", url]);
+        if let Some(ca) = ca {
+            command.arg("--ca").arg(ca);
+        }
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, said) = tools(&serving.url, Some(&own));
+    assert_eq!(code, Some(0), "{said}");
+    // Not by another name, not another of the same names, and not without being told to.
+    let localhost = serving.url.replace("127.0.0.1", "localhost");
+    for (url, ca, hint) in [
+        (&localhost, Some(&*own), "it is not for localhost"),
+        (&serving.url, Some(&*other), "no certificate in "),
+        (&serving.url, None, "with --ca FILE"),
+    ] {
+        let (code, said) = tools(url, ca);
+        assert!(code == Some(2) && said.contains(hint), "{said}");
+    }
 }

@@ -162,7 +162,6 @@ async fn nothing_is_reachable_without_a_token() {
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::DELETE, "/v1/chats/a"),
         (Method::GET, "/v1/nothing"),
-        (Method::GET, "/"),
         (Method::POST, "/v1/tools"),
         (Method::GET, "/api/v0/processes/list"),
         (Method::GET, "/mcp"),
@@ -182,4 +181,44 @@ async fn nothing_is_reachable_without_a_token() {
         let twice = request.bearer_auth(TOKEN).bearer_auth("x");
         assert_eq!(twice.send().await.unwrap().status(), 401, "{path}");
     }
+}
+
+/// What SECURITY.md says is open is what answers without a token, of all that the server describes and serves.
+#[tokio::test]
+async fn what_is_open_is_what_is_documented() {
+    let (_setup, server) = server().await;
+    let description = server.client.get(format!("{}/openapi.json", server.url));
+    let description: Value = description
+        .bearer_auth(TOKEN)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let described = description["paths"].as_object().unwrap().keys().cloned();
+    let others = [
+        "/",
+        "/docs",
+        "/docs/",
+        "/mcp",
+        "/api/v0/processes/list",
+        "/v1",
+    ];
+    let mut open = std::collections::BTreeSet::new();
+    for path in described.chain(others.map(str::to_owned)) {
+        let url = format!("{}{}", server.url, path.replace(['{', '}'], ""));
+        if server.client.get(url).send().await.unwrap().status() != 401 {
+            open.insert(path);
+        }
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let promises = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let promise = promises
+        .lines()
+        .find(|line| line.contains("Open are only"))
+        .unwrap();
+    let promise = promise.split(" | ").next().unwrap();
+    let documented = promise.split('`').filter(|word| word.starts_with('/'));
+    assert_eq!(open, documented.map(str::to_owned).collect());
 }

@@ -6,7 +6,7 @@ use toolhost::process::{Config, SaveLimits};
 
 use super::*;
 use crate::guest::guest;
-use crate::harness::{spawner, state_dir, until};
+use crate::harness::{shared_state, spawner, until};
 
 /// A host that saves so many bytes of an output.
 async fn saving(bytes: u64) -> (Setup, Server) {
@@ -20,7 +20,7 @@ async fn saving(bytes: u64) -> (Setup, Server) {
         ..Config::new(workspace.path())
     };
     let host = toolhost::Host::builder(workspace.path())
-        .state_dir(state_dir().join("state"))
+        .state_dir(shared_state("state"))
         .processes(processes);
     let host = host.start().await.unwrap();
     let server = Server::start(host.clone()).await;
@@ -121,6 +121,30 @@ async fn readers_are_bounded() {
     })
     .await;
     assert_eq!(ask().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn the_readers_of_one_token_are_half_of_all() {
+    let setup = Setup::with(|builder| {
+        builder.event_limits(toolhost::events::Limits {
+            readers: 4,
+            ..Default::default()
+        })
+    })
+    .await;
+    let server = Server::start(setup.host.clone()).await;
+    let _streams = [
+        Stream::open(&server, "a", "").await,
+        Stream::open(&server, "b", "").await,
+    ];
+    let ask = server.request(Method::GET, "/v1/chats/c/events").send();
+    let refused = ask.await.unwrap();
+    assert_eq!(refused.status(), 429);
+    let problem: Value = refused.json().await.unwrap();
+    assert_eq!(
+        problem["detail"],
+        "2 readers of this token follow chats, and no more can: close one first"
+    );
 }
 
 #[tokio::test]

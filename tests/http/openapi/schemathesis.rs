@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use toolhost_needs::needs;
+
+#[needs(client = "schemathesis")]
 #[tokio::test]
 async fn finds_no_failure() {
-    let Some(installed) = crate::clients::prepared("schemathesis") else {
-        return;
-    };
+    let installed = crate::clients::prepared("schemathesis");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/http/schemathesis");
     let output = tokio::process::Command::new(script)
         .env("TOOLHOST", crate::harness::program())

@@ -20,11 +20,11 @@ pub(super) fn hint(text: &[u8], edit: &Edit<'_>) -> Option<String> {
         .or_else(|| inversion::hint(text, edit.replace))
 }
 
-/// Returns the first of these, and how many there are more: `2, 4, and 3 more`.
+/// Returns the first of these, and how many there are more: `2, 4 and 3 more`.
 fn list(named: &[String], more: usize) -> String {
     let mut list = named.join(", ");
     if more > 0 {
-        list.push_str(&format!(", and {more} more"));
+        list.push_str(&format!(" and {more} more"));
     }
     list
 }

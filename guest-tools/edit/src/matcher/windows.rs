@@ -12,7 +12,7 @@ type Trim = fn(&[u8]) -> &[u8];
 #[derive(Debug)]
 pub(super) struct Windows<'a> {
     text: &'a [u8],
-    pattern: Pattern<'a>,
+    pattern: Pattern<&'a [u8]>,
     trim: Trim,
 }
 

@@ -47,7 +47,7 @@ struct Replacement {
     /// The name of `old_text` in older schemas.
     #[serde(default)]
     #[schemars(skip)]
-    search: String,
+    search: Option<String>,
     /// The name of `new_text` in older schemas.
     #[serde(default)]
     #[schemars(skip)]
@@ -77,7 +77,7 @@ impl<'a> From<&'a Replacement> for Edit<'a> {
         let or = |new: &'a str, old: &'a str| if new.is_empty() { old } else { new };
         let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
         Self {
-            search: or(&edit.old_text, &edit.search),
+            search: or(&edit.old_text, text(&edit.search)),
             replace: or(text(&edit.new_text), text(&edit.replace)),
             replace_all: edit.replace_all,
         }

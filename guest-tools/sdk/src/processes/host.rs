@@ -51,6 +51,10 @@ impl Process for wit::Process {
         Ok(self.wait(&options)?)
     }
 
+    fn info(&self) -> Result<Info, Error> {
+        Ok(self.info()?)
+    }
+
     fn snapshot(&self) -> Result<Snapshot, Error> {
         Ok(self.snapshot()?)
     }

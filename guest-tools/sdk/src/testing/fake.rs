@@ -222,6 +222,12 @@ impl Process for Handle {
         self.with(|process| process.wait(options))
     }
 
+    fn info(&self) -> Result<Info, Error> {
+        let chat = self.chat.borrow();
+        let known = chat.known.iter().find(|known| known.process.id == self.id);
+        known.map(Known::info).ok_or(Error::NotFound)
+    }
+
     fn snapshot(&self) -> Result<Snapshot, Error> {
         self.with(|process| process.snapshot())
     }

@@ -38,6 +38,7 @@ fn leaves_everything_else_alone() {
     }
 }
 
+#[toolhost_needs::needs(bash)]
 #[test]
 fn agrees_with_shells_about_the_tables() {
     let trailing = TRAILING.iter().map(|(command, _)| command);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use toolhost_sdk::processes::{Error, Process, State, WaitOptions, Waited, Wake};
+use toolhost_sdk::processes::{Cause, Error, Process, State, WaitOptions, Waited, Wake};
 
 use toolhost_view::CAP;
 
@@ -14,7 +14,8 @@ use crate::{duration, file_dump, prompt, wait};
 /// What is said of a process that the chat had, and has no more.
 const CHAT_ENDED: &str = "the chat was ended, and the command and its output with it";
 
-/// Waits for a process that was started a moment ago, and reports what came of it. It is never killed.
+/// Waits for a process that was started a moment ago, and reports what came of it. Only a cancellation ends it, which is the
+/// host's to do.
 pub(crate) fn report(
     process: &dyn Process,
     command: &str,
@@ -29,7 +30,9 @@ pub(crate) fn report(
         Err(error) => return without_output(&id, &waited, &error, (timeout, begin)),
     };
     let mut report = Report::of(&snapshot, &id, &mut notes);
-    if snapshot.state == State::Running {
+    if matches!(&waited, Ok(waited) if waited.wake == Wake::Cancelled) {
+        cancelled(&mut report, &snapshot.state, &id, begin.elapsed());
+    } else if snapshot.state == State::Running {
         report.background_process_id = Some(id.clone());
         still_running(&mut report, &id, waited, (timeout, begin), &mut notes);
     }
@@ -71,10 +74,6 @@ fn still_running(
             (report.success, report.exit_code) = (true, 0);
             notes.add(Rank::Running, notes::clamped(id));
         }
-        Ok(Wake::Cancelled) => {
-            report.cancelled = true;
-            report.error = Some("the call was cancelled while the command ran".to_owned());
-        }
         Err(error) if begin.elapsed() < timeout => {
             report.error = Some(format!(
                 "get process output: {error} (process still running, use process_output to check later)"
@@ -89,6 +88,31 @@ fn still_running(
             notes.add(Rank::Running, notes::timed_out(id));
         }
     }
+}
+
+/// Says that the call was cancelled, and how its command ended with it. A command that had ended by itself did so.
+fn cancelled(report: &mut Report, state: &State, id: &str, elapsed: Duration) {
+    report.cancelled = true;
+    let how = match state {
+        State::Exited(exit) if exit.cause == Cause::Itself => return,
+        State::Lost(_) => return,
+        State::Exited(exit) => match (&exit.signal, exit.code) {
+            (Some(signal), _) => format!("and {signal} ended the command"),
+            (None, code) => format!(
+                "and the command ended with exit code {}",
+                code.unwrap_or(-1)
+            ),
+        },
+        State::Running | State::Lingering(_) => {
+            report.background_process_id = Some(id.to_owned());
+            "but the command could not be killed and still runs".to_owned()
+        }
+    };
+    (report.success, report.exit_code) = (false, -1);
+    report.error = Some(format!(
+        "the call was cancelled, {how} after {}",
+        duration::format(duration::rounded(elapsed))
+    ));
 }
 
 /// Reports a process whose output cannot be read, with what the wait said about it.

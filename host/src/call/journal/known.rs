@@ -1,6 +1,6 @@
 //! The lines of the journal of calls, and what they say together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::call::ledger::retention::{Fate, Past, Room, fates};
-use crate::call::{Limits, Outcome};
+use crate::call::{Limits, Outcome, ToolSet};
 use crate::id::{CallId, ChatId};
 use crate::state_dir::journal::Known;
 
@@ -55,6 +55,9 @@ pub(in crate::call) struct Cancelled {
     pub(super) chat: String,
     pub(super) call: String,
     pub(super) at: u64,
+    /// The tools whose calls do not run under this id; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<BTreeSet<String>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,7 +73,7 @@ struct Fact {
     call: CallId,
     started: Option<Started>,
     ended: Option<Ended>,
-    cancelled: Option<u64>,
+    cancelled: Option<Cancelled>,
 }
 
 /// What is known of all calls, in the order in which they were first heard of.
@@ -118,12 +121,12 @@ impl Knowledge {
     fn fates(&self) -> HashMap<u64, Fate> {
         let now = SystemTime::now();
         let over = self.facts.iter().filter_map(|(number, fact)| {
-            let (at, size) = match (&fact.ended, fact.cancelled) {
+            let (at, size) = match (&fact.ended, &fact.cancelled) {
                 (Some(ended), _) => (
                     ended.at,
                     ended.outcome.as_ref().map(|json| json.get().len()),
                 ),
-                (None, Some(at)) if fact.started.is_none() => (at, None),
+                (None, Some(cancelled)) if fact.started.is_none() => (cancelled.at, None),
                 _ => return None,
             };
             let age = now.duration_since(time(at)).unwrap_or_default();
@@ -167,7 +170,7 @@ impl Known for Knowledge {
             }
             Entry::Cancelled(cancelled) => {
                 if let Some(fact) = self.fact(&cancelled.chat, &cancelled.call) {
-                    fact.cancelled = Some(cancelled.at);
+                    fact.cancelled = Some(cancelled);
                 }
             }
             Entry::Withdrawn(Withdrawn { chat, call }) => {
@@ -198,13 +201,7 @@ impl Known for Knowledge {
                 Some(_) => None,
                 None => fact.started.clone().map(Entry::Started),
             };
-            let cancelled = fact.cancelled.map(|at| {
-                Entry::Cancelled(Cancelled {
-                    chat: fact.chat.to_string(),
-                    call: fact.call.to_string(),
-                    at,
-                })
-            });
+            let cancelled = fact.cancelled.clone().map(Entry::Cancelled);
             let all = started.into_iter().chain(ended).chain(cancelled);
             all.filter(move |_| fate != Some(Fate::Forgotten))
         })
@@ -233,8 +230,8 @@ pub(in crate::call) enum Remains {
         digest: [u8; 32],
         outcome: Option<Arc<Outcome>>,
     },
-    /// It had not arrived.
-    Fence,
+    /// It had not arrived, and is not to run if it is of one of these tools.
+    Fence { tools: ToolSet },
 }
 
 impl Knowledge {
@@ -275,7 +272,17 @@ impl Fact {
                 },
                 started.at,
             ),
-            (None, None) => (Remains::Fence, self.cancelled?),
+            (None, None) => {
+                let cancelled = self.cancelled?;
+                let tools = cancelled.tools.map(Arc::new);
+                return Some(Recovered {
+                    chat: self.chat,
+                    call: self.call,
+                    what: Remains::Fence { tools },
+                    fenced: true,
+                    age: age(cancelled.at),
+                });
+            }
         };
         Some(Recovered {
             chat: self.chat,

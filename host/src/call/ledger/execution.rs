@@ -116,7 +116,14 @@ impl Execution {
         let mut calls = self.shared.calls();
         let fenced = self.is_fenced(&calls);
         match fenced {
-            true => calls.put(self.key(), Record::Fenced { at: Instant::now() }),
+            true => {
+                let tools = [self.request.tool.clone()].into();
+                let fence = Record::Fenced {
+                    at: Instant::now(),
+                    tools: Some(Arc::new(tools)),
+                };
+                calls.put(self.key(), fence);
+            }
             false => _ = calls.entries.remove(&self.key()),
         }
     }

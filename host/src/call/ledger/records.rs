@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::retention::cost;
 use super::{Begun, Cancelled, Limits, Refused, Standing, Stats};
-use crate::call::Outcome;
+use crate::call::{Actor, Outcome, ToolSet, includes, union};
 use crate::id::{CallId, ChatId};
 
 #[derive(Debug, Default)]
@@ -35,6 +35,22 @@ pub(super) type Key = (ChatId, CallId);
 /// What a waiting caller is told: nothing yet, the outcome, or why there will be none.
 pub(super) type Told = Option<Result<Arc<Outcome>, Refused>>;
 
+/// The result of a cancellation. With `news`, the journal has to record it.
+#[derive(Debug)]
+pub(super) enum Cancelling {
+    /// It runs; this is what to wait for.
+    Running {
+        told: watch::Receiver<Told>,
+        news: bool,
+    },
+    /// It had ended.
+    Over { cancelled: Cancelled, news: bool },
+    /// It has not arrived, and will not run if it is of one of these tools.
+    Fenced { tools: ToolSet, news: bool },
+    /// It is of a tool that the caller may not use.
+    Foreign,
+}
+
 #[derive(Debug)]
 pub(super) enum Record {
     Running {
@@ -58,8 +74,8 @@ pub(super) enum Record {
         fenced: bool,
         at: Instant,
     },
-    /// It was cancelled before it arrived.
-    Fenced { at: Instant },
+    /// It was cancelled before it arrived: calls of these tools do not run.
+    Fenced { at: Instant, tools: ToolSet },
 }
 
 impl Record {
@@ -83,6 +99,11 @@ impl Record {
         }
     }
 
+    /// Returns whether a call of this tool may take the place of what is known.
+    pub(super) fn lets_pass(&self, tool: &str) -> bool {
+        matches!(self, Self::Fenced { tools, .. } if !includes(tools, tool))
+    }
+
     /// Answers whoever asks where the call stands.
     pub(super) fn standing(&self) -> Standing {
         match self {
@@ -92,14 +113,16 @@ impl Record {
             },
             Self::Ended { outcome, .. } => Standing::Ended(Arc::clone(outcome)),
             Self::Gone { .. } => Standing::Gone,
-            Self::Fenced { .. } => Standing::Fenced,
+            Self::Fenced { tools, .. } => Standing::Fenced {
+                tools: tools.clone(),
+            },
         }
     }
 
     /// Returns when it ended, or its outcome went.
     pub(super) fn ended(&self) -> Option<Instant> {
         match self {
-            Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Fenced { at } => Some(*at),
+            Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Fenced { at, .. } => Some(*at),
             Self::Running { .. } => None,
         }
     }
@@ -114,13 +137,14 @@ impl Record {
 }
 
 impl Calls {
-    /// Cancels a call: it will not run again, and not at all if it has not arrived. Returns what there is to wait for, or
-    /// what came of it already; and whether this is news, which has to be written down.
+    /// Cancels a call for a caller: it will not run again, and not at all if it has not arrived. A call of a tool that the
+    /// caller may not use stays as it is.
     pub(super) fn cancel(
         &mut self,
         key: Key,
         limits: &Limits,
-    ) -> Result<(Result<watch::Receiver<Told>, Cancelled>, bool), Refused> {
+        actor: &Actor,
+    ) -> Result<Cancelling, Refused> {
         let Some(known) = self.entries.get_mut(&key) else {
             let fences = self.fences.get(&key.0).copied().unwrap_or(0);
             if fences >= limits.fences_per_chat {
@@ -129,29 +153,56 @@ impl Calls {
                     "{fences} calls of this chat were cancelled before they arrived, which is the most that are remembered"
                 )));
             }
-            self.put(key, Record::Fenced { at: Instant::now() });
-            return Ok((Err(Cancelled::Fenced), true));
+            return Ok(self.fence(key, actor.tools().clone()));
         };
         Ok(match known {
             Record::Running {
+                tool,
                 cancelled,
                 fenced,
                 told,
                 ..
-            } => {
+            } if actor.may_use(tool) => {
                 cancelled.cancel();
-                (Ok(told.clone()), !std::mem::replace(fenced, true))
+                Cancelling::Running {
+                    told: told.clone(),
+                    news: !std::mem::replace(fenced, true),
+                }
             }
             Record::Ended {
                 outcome, fenced, ..
-            } => {
-                let outcome = Arc::clone(outcome);
-                let news = !std::mem::replace(fenced, true);
-                (Err(Cancelled::Ended(outcome)), news)
+            } if actor.may_use(&outcome.tool) => Cancelling::Over {
+                cancelled: Cancelled::Ended(Arc::clone(outcome)),
+                news: !std::mem::replace(fenced, true),
+            },
+            // Of which tool it was is not known any more.
+            Record::Gone { fenced, .. } if actor.may_use_all() => Cancelling::Over {
+                cancelled: Cancelled::Gone,
+                news: !std::mem::replace(fenced, true),
+            },
+            Record::Running { .. } | Record::Ended { .. } | Record::Gone { .. } => {
+                Cancelling::Foreign
             }
-            Record::Gone { fenced, .. } => (Err(Cancelled::Gone), !std::mem::replace(fenced, true)),
-            Record::Fenced { .. } => (Err(Cancelled::Fenced), false),
+            Record::Fenced { tools, .. } => {
+                let all = union(tools, actor.tools());
+                match *tools == all {
+                    true => Cancelling::Fenced {
+                        tools: all,
+                        news: false,
+                    },
+                    false => self.fence(key, all),
+                }
+            }
         })
+    }
+
+    fn fence(&mut self, key: Key, tools: ToolSet) -> Cancelling {
+        let record = Record::Fenced {
+            at: Instant::now(),
+            tools: tools.clone(),
+        };
+        self.put(key, record);
+        Cancelling::Fenced { tools, news: true }
     }
 
     /// Puts what is known of a call that does not run, in the place of what was.
@@ -187,19 +238,21 @@ impl Calls {
         }
     }
 
-    /// Cancels every call of a chat that runs. Returns each with what there is to wait for, and whether this is news.
+    /// Cancels every call of a chat that runs and is of a tool that the caller may use. Returns each with what there is to wait for, and whether this is news.
     pub(super) fn cancel_running(
         &mut self,
         chat: &ChatId,
+        actor: &Actor,
     ) -> Vec<(CallId, watch::Receiver<Told>, bool)> {
         let records = self.entries.iter_mut().filter(|((of, _), _)| of == chat);
         let running = records.filter_map(|((_, id), record)| match record {
             Record::Running {
+                tool,
                 cancelled,
                 fenced,
                 told,
                 ..
-            } => {
+            } if actor.may_use(tool) => {
                 cancelled.cancel();
                 Some((id.clone(), told.clone(), !std::mem::replace(fenced, true)))
             }

@@ -92,7 +92,7 @@ impl Ledger {
                     digest,
                     outcome: None,
                 } => Record::Gone { digest, fenced, at },
-                Remains::Fence => Record::Fenced { at },
+                Remains::Fence { tools } => Record::Fenced { at, tools },
             };
             calls.put((chat, call), record);
         }

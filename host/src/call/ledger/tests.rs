@@ -21,6 +21,10 @@ fn request(chat: &str, id: &str, arguments: &str) -> Request {
     )
 }
 
+fn anyone() -> Actor {
+    Actor::default()
+}
+
 fn outcome(text: &str) -> Outcome {
     let content = vec![Content::Text { text: text.into() }];
     Outcome {
@@ -217,7 +221,10 @@ async fn what_is_remembered_does_not_depend_on_how_much_follows() {
     };
     let (ledger, runs) = (Ledger::new(limits), Arc::default());
     let fenced = request("a", "fenced", "{}");
-    ledger.cancel(&fenced.chat, &fenced.id).await.unwrap();
+    ledger
+        .cancel(&fenced.chat, &fenced.id, &anyone())
+        .await
+        .unwrap();
     run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
     for id in 2..20 {
         tokio::time::advance(Duration::from_secs(60)).await;
@@ -244,7 +251,10 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
     let fence = async |chat: &str, id: String| {
         let request = request(chat, &id, "{}");
         tokio::time::advance(Duration::from_micros(1)).await;
-        ledger.cancel(&request.chat, &request.id).await.unwrap();
+        ledger
+            .cancel(&request.chat, &request.id, &anyone())
+            .await
+            .unwrap();
     };
     fence("quiet", "1".into()).await;
     // No minute passes meanwhile.

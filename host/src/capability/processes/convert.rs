@@ -50,7 +50,8 @@ impl From<process::ExitStatus> for wit::ExitStatus {
     fn from(status: process::ExitStatus) -> Self {
         let cause = match status.cause {
             process::Cause::Itself => wit::Cause::Itself,
-            process::Cause::Signalled => wit::Cause::Signalled,
+            // The contract tells no cancellation from another signal: the call that would read this is over.
+            process::Cause::Signalled | process::Cause::Cancelled => wit::Cause::Signalled,
             process::Cause::OutputLimit => wit::Cause::OutputLimit,
             process::Cause::OutOfMemory => wit::Cause::OutOfMemory,
             process::Cause::Shutdown => wit::Cause::Shutdown,

@@ -1,13 +1,16 @@
 //! What can be seen without starting anything: the kernel, the user, limits, the state directory.
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit};
-use nix::unistd::{Uid, User};
+use nix::unistd::{AccessFlags, Uid, User};
 
+use super::super::errors;
 use super::Check;
 use crate::process::{Environment, Limits, lists_children};
+use crate::state_dir::journal::is_full;
 use crate::state_dir::{StateDir, StateDirError, holder};
 
 /// How many descriptors a live process takes, at most, and the host itself before there is one.
@@ -63,21 +66,26 @@ fn user() -> Check {
 fn memory() -> Check {
     const NAME: &str = "memory";
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    let text = match (Uid::effective().is_root(), scope.trim()) {
-        (true, _) => {
-            return Check::warning(
-                NAME,
-                "commands that run as root can read this host's memory",
-                "run it as a user of its own",
-            );
-        }
-        (false, "") => "commands cannot read this host's memory".to_owned(),
-        (false, scope) => {
-            format!("commands cannot read this host's memory (ptrace_scope is {scope})")
-        }
+    if Uid::effective().is_root() {
+        return Check::warning(
+            NAME,
+            "commands that run as root can read this host's memory",
+            "run it as a user of its own",
+        );
+    }
+    let scope = match scope.trim() {
+        "" => String::new(),
+        scope => format!(" (ptrace_scope is {scope})"),
     };
     match nix::sys::prctl::get_dumpable() {
-        Ok(false) => Check::ok(NAME, text),
+        Ok(false) => Check::warning(
+            NAME,
+            format!(
+                "commands cannot attach to this host{scope}; they can change the compiled code in its state directory, \
+                 which it runs when it loads a plugin again"
+            ),
+            "run the host in a container or virtual machine of its own, if commands are not to be trusted with its secrets",
+        ),
         _ => Check::failed(
             NAME,
             "this host can be read by the commands that it runs",
@@ -106,8 +114,34 @@ fn descriptors() -> Check {
     }
 }
 
-/// Looks at the place where code, outputs and the journal are kept.
-pub(super) fn state_directory(path: Option<&Path>) -> Check {
+/// Looks at the directory in which commands run.
+pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
+    const NAME: &str = "workspace";
+    const ADVICE: &str =
+        "name a directory that is there and that this user can use with --workspace";
+    let path = match path {
+        Ok(path) => path,
+        Err(error) => return Check::failed(NAME, errors::told(&error), ADVICE),
+    };
+    let shown = path.display();
+    match fs::read_dir(&path) {
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("{shown} cannot be used"));
+            Check::failed(NAME, errors::told(&error), ADVICE)
+        }
+        Ok(_) => match nix::unistd::access(&path, AccessFlags::W_OK | AccessFlags::X_OK) {
+            Ok(()) => Check::ok(NAME, shown.to_string()),
+            Err(_) => Check::warning(
+                NAME,
+                format!("{shown}, in which this user can make no files"),
+                "commands can read there, and write elsewhere only",
+            ),
+        },
+    }
+}
+
+/// Looks at the place where code, outputs and the journal are kept. Without one that was named, commands do not begin.
+pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     const NAME: &str = "state";
     let Some(path) = path else {
         return Check::warning(
@@ -118,8 +152,11 @@ pub(super) fn state_directory(path: Option<&Path>) -> Check {
     };
     let shown = path.display();
     let unusable = |error: StateDirError| {
-        let error = anyhow::Error::from(error);
-        Check::failed(NAME, format!("{error:#}"), "name another with --state-dir")
+        Check::failed(
+            NAME,
+            errors::told(&error.into()),
+            "name another with --state-dir",
+        )
     };
     let directory = match StateDir::open(path) {
         Ok(directory) => directory,
@@ -132,6 +169,32 @@ pub(super) fn state_directory(path: Option<&Path>) -> Check {
             return Check::ok(NAME, format!("{shown}, in use by another toolhost{holder}"));
         }
         Err(error) => return unusable(error),
+    }
+    if let Err(error) = writable(&directory) {
+        let why = errors::without_numbers(error.to_string());
+        let text = format!("nothing can be written in {shown}: {why}");
+        const SERVE: &str = "`serve` and `agent` need --token-file or TOOLHOST_TOKEN";
+        return if is_full(&error) {
+            Check::warning(
+                NAME,
+                text,
+                format!(
+                    "commands run, but code may be compiled each time, output is not saved, calls are not recorded and the audit trail has gaps; {SERVE}: free space, or name another with --state-dir"
+                ),
+            )
+        } else if named {
+            Check::failed(
+                NAME,
+                text,
+                "`call`, `serve` and `mcp` refuse to begin with it: free space, or name another with --state-dir",
+            )
+        } else {
+            Check::warning(
+                NAME,
+                text,
+                "commands run, but code is compiled each time, output is not saved, calls are not recorded, and there is no audit trail: free space, or name another with --state-dir",
+            )
+        };
     }
     let free = nix::sys::statvfs::statvfs(path)
         .map(|stat| stat.blocks_available().saturating_mul(stat.fragment_size()));
@@ -150,15 +213,27 @@ pub(super) fn state_directory(path: Option<&Path>) -> Check {
     }
 }
 
+/// Makes a file as a host makes them.
+fn writable(directory: &StateDir) -> io::Result<()> {
+    let name = format!(".doctor-{}", std::process::id());
+    let written = directory.write(&name, &[0; 4096]);
+    let removed = directory.remove(&name);
+    written.and(removed)
+}
+
 /// Shows what commands get of this host's environment.
 pub(super) fn environment(environment: &Environment) -> Check {
-    let names: Vec<_> = environment.names().collect();
+    let passed: Vec<_> = environment.names().collect();
+    let own: Vec<_> = environment.own_names().collect();
     Check::ok(
         "environment",
         format!(
-            "commands get {} variables: {}",
-            names.len(),
-            names.join(" ")
+            "commands get {} variables: {} of this host ({}), and {} of Toolhost ({})",
+            passed.len() + own.len(),
+            passed.len(),
+            passed.join(" "),
+            own.len(),
+            own.join(" ")
         ),
     )
 }

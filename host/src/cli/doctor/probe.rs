@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::errors;
 use super::Check;
 use crate::process::{
     Command, Config, Containment, Error, Kind, Process, Registry, Signal, State, WaitOptions,
@@ -19,8 +20,9 @@ pub(super) async fn checks(config: Config) -> Vec<Check> {
     let registry = match Registry::open(config) {
         Ok(registry) => registry,
         Err(error) => {
-            let error = format!("{:#}", anyhow::Error::from(error));
-            return vec![Check::failed("commands", error, "see the messages above")];
+            let error = errors::told(&error.into());
+            let advice = "commands need a directory for their output: see TMPDIR and --workspace";
+            return vec![Check::failed("commands", error, advice)];
         }
     };
     let mut checks = vec![containment(&registry.containment())];
@@ -41,7 +43,7 @@ pub(super) async fn checks(config: Config) -> Vec<Check> {
         ),
         Err(error) => Check::failed(
             "commands",
-            format!("no command starts: {error}"),
+            format!("no command starts: {}", errors::told(&error.into())),
             "commands run under /bin/sh, or else sh in PATH",
         ),
     });

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::super::{Common, token};
+use crate::audit::Audit;
 use crate::config::{Config, Follower};
 use crate::server::{self, Principal, Tls, Token, Tokens};
 
@@ -16,17 +17,27 @@ pub(super) struct Credentials {
     tls: Option<Tls>,
     /// A token that was made for this run.
     made: Option<Token>,
+    /// The tokens that are in use.
+    known: Known,
+    audit: Audit,
 }
 
 type Known = Vec<(Token, Principal)>;
 
 impl Credentials {
-    pub(super) fn new(common: &Common, token_file: Option<&Path>, tls: Option<Tls>) -> Self {
+    pub(super) fn new(
+        common: &Common,
+        token_file: Option<&Path>,
+        tls: Option<Tls>,
+        audit: Audit,
+    ) -> Self {
         Self {
             config: common.configuration.clone(),
             token_file: token_file.map(Path::to_owned),
             tls,
             made: None,
+            known: Known::new(),
+            audit,
         }
     }
 
@@ -51,8 +62,9 @@ impl Credentials {
         Ok(known)
     }
 
-    /// Exchanges these tokens, and the certificate, whenever their files have changed and can be used.
-    pub(super) fn follow(self, tokens: Tokens) -> Option<Follower> {
+    /// Exchanges these tokens, of which the `known` ones are in use, and the certificate, whenever their files have changed and can be used.
+    pub(super) fn follow(mut self, known: Known, tokens: Tokens) -> Option<Follower> {
+        self.take(known);
         let files = self.files();
         if files.is_empty() {
             return None;
@@ -69,10 +81,20 @@ impl Credentials {
             .ok()
     }
 
+    /// Takes note of the tokens that are in use now, and tells what is different.
+    fn take(&mut self, known: Known) {
+        if let Some(changes) = server::token_changes(&self.known, &known) {
+            tracing::info!(%changes, "the tokens have changed");
+            self.audit.tokens_changed(&changes);
+        }
+        self.known = known;
+    }
+
     fn refresh(&mut self, tokens: &Tokens) {
         if let Err(error) = self.refresh_tokens(tokens) {
             let error = format!("{error:#}");
             tracing::error!(error, "the tokens stay as they were");
+            self.audit.configuration_refused(&error);
         }
         if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
             tracing::error!(%error, "the certificate stays as it was");
@@ -84,7 +106,9 @@ impl Credentials {
             // Also one whose tokens cannot be looked up: what it lacks may come.
             self.config = Some(config.again()?);
         }
-        tokens.replace(self.read()?);
+        let known = self.read()?;
+        tokens.replace(known.clone());
+        self.take(known);
         Ok(())
     }
 
@@ -123,6 +147,8 @@ mod tests {
             token_file: Some(main),
             tls: None,
             made: None,
+            known: Known::new(),
+            audit: Audit::default(),
         };
         assert_eq!(credentials.files().len(), 3);
         let names = |known: &Known| {

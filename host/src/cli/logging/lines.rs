@@ -37,6 +37,31 @@ pub(super) enum Look {
     Json,
 }
 
+impl Look {
+    /// Returns the line of something that the program itself says, such as where it listens: for people, the bare text.
+    pub(super) fn notice(
+        self,
+        level: Level,
+        text: &str,
+        fields: &[(&'static str, &str)],
+    ) -> String {
+        match self {
+            Self::Text { .. } => format!("{text}\n"),
+            Self::Json => {
+                let fields = fields.iter().map(|(name, value)| (*name, (*value).into()));
+                let time = rfc3339(SystemTime::now());
+                json(
+                    time,
+                    level,
+                    "toolhost",
+                    Some(text.into()),
+                    Fields(fields.collect()),
+                )
+            }
+        }
+    }
+}
+
 /// Writes a line for each event.
 #[derive(Debug)]
 pub(super) struct Lines(Look);
@@ -101,6 +126,16 @@ impl Visit for Fields {
 
     fn record_i64(&mut self, field: &Field, value: i64) {
         self.set(field.name(), value.into());
+    }
+
+    // JSON has no larger numbers that every reader takes.
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.record_u64(field, u64::try_from(value).unwrap_or(u64::MAX));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        let most = if value < 0 { i64::MIN } else { i64::MAX };
+        self.record_i64(field, i64::try_from(value).unwrap_or(most));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
@@ -364,6 +399,18 @@ mod tests {
             (&value["tool"], &value["message"]),
             (&hostile.into(), &hostile.into())
         );
+    }
+
+    #[test]
+    fn what_the_program_says_is_bare_text_or_an_object() {
+        let notice = |look: Look| look.notice(Level::INFO, "listening on x", &[("url", "x")]);
+        assert_eq!(notice(Look::Text { colours: true }), "listening on x\n");
+        let line: Value = serde_json::from_str(&notice(Look::Json)).unwrap();
+        assert_eq!(
+            (&line["message"], &line["url"]),
+            (&"listening on x".into(), &"x".into())
+        );
+        assert_eq!(line["level"], "INFO");
     }
 
     #[test]

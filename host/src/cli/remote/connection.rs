@@ -12,24 +12,30 @@ use axum::http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use crate::outgoing::system_roots;
+use super::trust;
 
 /// Where a server is.
 pub(super) enum Place {
     Tcp {
         authority: Authority,
-        tls: Option<Arc<ClientConfig>>,
+        tls: Option<Tls>,
         /// What paths begin with.
         base: String,
     },
     Unix(PathBuf),
+}
+
+/// How a server is known.
+pub(super) struct Tls {
+    config: Arc<ClientConfig>,
+    /// The file with the certificates that are trusted, if one was named.
+    ca: Option<PathBuf>,
 }
 
 /// What a server answers.
@@ -64,7 +70,10 @@ impl Place {
         }
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => None,
-            Some(scheme) if *scheme == Scheme::HTTPS => Some(config(ca)?),
+            Some(scheme) if *scheme == Scheme::HTTPS => Some(Tls {
+                config: trust::config(ca)?,
+                ca: ca.map(Path::to_owned),
+            }),
             _ => bail!(unusable()),
         };
         Ok(Self::Tcp {
@@ -137,10 +146,7 @@ impl Answer {
     }
 }
 
-async fn connect(
-    authority: &Authority,
-    tls: Option<&Arc<ClientConfig>>,
-) -> anyhow::Result<Box<dyn Stream>> {
+async fn connect(authority: &Authority, tls: Option<&Tls>) -> anyhow::Result<Box<dyn Stream>> {
     let host = authority.host();
     let host = host
         .strip_prefix('[')
@@ -155,8 +161,11 @@ async fn connect(
         return Ok(Box::new(stream));
     };
     let name = ServerName::try_from(host.to_owned())?;
-    let connecting = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
-    Ok(Box::new(connecting.await?))
+    let connecting = TlsConnector::from(Arc::clone(&tls.config)).connect(name, stream);
+    let connected = connecting.await;
+    Ok(Box::new(connected.map_err(|error| {
+        trust::refused(host, error, tls.ca.as_deref())
+    })?))
 }
 
 /// Connects to a socket, which must not be a stranger's, who would get the token.
@@ -175,32 +184,6 @@ async fn socket(path: &Path) -> anyhow::Result<Box<dyn Stream>> {
         );
     }
     Ok(Box::new(UnixStream::connect(path).await?))
-}
-
-fn config(ca: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
-    let roots = match ca {
-        None => system_roots(),
-        Some(path) => {
-            let unusable = || format!("the certificates in {} cannot be used", path.display());
-            let mut roots = rustls::RootCertStore::empty();
-            let found = CertificateDer::pem_file_iter(path).with_context(unusable)?;
-            for certificate in found {
-                let certificate = certificate.with_context(unusable)?;
-                roots.add(certificate).with_context(unusable)?;
-            }
-            if roots.is_empty() {
-                bail!("{}: there is none in PEM form", unusable());
-            }
-            roots
-        }
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub struct PluginInfo {
     pub state: PluginState,
     /// Whether it is part of the host, rather than of its configuration.
     pub embedded: bool,
-    /// The names that it gave its tools.
+    /// The names of its tools, as they are called.
     pub tools: Vec<String>,
     /// The file of its component, if it came from one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::host) fn name(&self) -> &str {
         &self.source.options.name
     }
 
@@ -135,19 +135,18 @@ impl Entry {
         source
     }
 
+    /// Returns how the plugin stands, without its tools: their names depend on those of the other plugins.
     pub(in crate::host) fn info(&self) -> PluginInfo {
         let state = match (self.enabled, &self.plugin) {
             (false, _) => PluginState::Disabled,
             (true, Some(_)) => PluginState::Active,
             (true, None) => PluginState::Failed,
         };
-        let tools = self.active().map(|(plugin, _)| plugin.tools());
-        let tools = tools.unwrap_or_default().iter();
         PluginInfo {
             name: self.name().to_owned(),
             state,
             embedded: self.embedded,
-            tools: tools.map(|tool| tool.name.clone()).collect(),
+            tools: Vec::new(),
             component: match &self.source.component {
                 Component::Bytes(_) => None,
                 Component::File(path) => Some(path.clone()),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 
 use crate::plugin::{LoadError, Options};
+use crate::trusted::{self, UntrustedError};
 
 /// A plugin that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,17 @@ async fn read(path: PathBuf, limit: usize) -> Result<Arc<[u8]>, LoadError> {
     if !metadata.is_file() {
         return Err(LoadError::NotAFile(path));
     }
-    let file = tokio::fs::File::open(&path).await.map_err(unreadable)?;
+    let trusted = path.clone();
+    let opened = tokio::task::spawn_blocking(move || trusted::open(&trusted)).await;
+    let opened = opened.map_err(|error| unreadable(error.into()))?;
+    let file = opened.map_err(|error| match error {
+        UntrustedError::Unreadable { path, error } => LoadError::Unreadable {
+            path,
+            source: error,
+        },
+        other => LoadError::Untrusted(other),
+    })?;
+    let file = tokio::fs::File::from_std(file);
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut file = file.take(most);

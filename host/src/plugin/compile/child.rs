@@ -2,7 +2,9 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::program::{ARGUMENT, Allocation, BAD_COMPONENT, HEADER, header};
@@ -16,11 +18,13 @@ use crate::process::helper;
 const MAX_WORDS: u64 = 16 << 10;
 
 impl Compiler {
-    /// Has a component compiled by a process of its own, which ends when this is dropped.
+    /// Has a component compiled by a process of its own, which ends when this is dropped or has used `limit` of CPU time, in
+    /// whole seconds, rounded up.
     pub(super) async fn compile(
         &self,
         engine: &Engine,
         component: &[u8],
+        limit: Duration,
     ) -> Result<Vec<u8>, Failure> {
         let inner = &engine.inner;
         let unusable = |error: std::io::Error| {
@@ -35,6 +39,8 @@ impl Compiler {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(unusable)?;
+        let seconds = seconds(limit);
+        limit_cpu(child.id(), seconds).map_err(unusable)?;
         let (mut stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // It says more by how it ends than a failed write does.
@@ -55,8 +61,29 @@ impl Compiler {
         drop(stdin);
         let status = status.map_err(unusable)?;
         let words = String::from_utf8_lossy(&words);
-        judge(status, answer, words.trim(), &header(&inner.wasm))
+        judge(status, answer, words.trim(), &header(&inner.wasm), seconds)
     }
+}
+
+/// Rounds up to whole seconds, in which the kernel limits CPU time.
+fn seconds(limit: Duration) -> u64 {
+    let whole = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+    whole.max(1)
+}
+
+/// Limits the CPU time of a child, all of its threads together. The kernel keeps the limit, also while this host is stopped.
+fn limit_cpu(child: Option<u32>, seconds: u64) -> std::io::Result<()> {
+    let pid = child.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+    // The host itself may have been started with a lower limit, and a compiler that reached the hard one would be killed without
+    // a reason.
+    let maximum = getrlimit(Resource::Cpu).maximum;
+    let current = Some(maximum.map_or(seconds, |maximum| maximum.min(seconds)));
+    prlimit(
+        Some(pid.ok_or(std::io::ErrorKind::NotFound)?),
+        Resource::Cpu,
+        Rlimit { current, maximum },
+    )?;
+    Ok(())
 }
 
 /// What a compiler wrote to standard output.
@@ -98,6 +125,7 @@ fn judge(
     answer: Answer,
     words: &str,
     expected: &[u8; HEADER],
+    seconds: u64,
 ) -> Result<Vec<u8>, Failure> {
     /// What Rust says before it aborts.
     const NO_MEMORY: &str = "memory allocation of";
@@ -109,7 +137,9 @@ fn judge(
     match (status.code(), status.signal()) {
         (Some(0), _) => {}
         (Some(BAD_COMPONENT), _) => return Err(Failure::Component(words.to_owned())),
-        (_, Some(signal)) if signal == nix::libc::SIGXCPU => return Err(Failure::Time),
+        (_, Some(signal)) if signal == nix::libc::SIGXCPU => {
+            return Err(Failure::Time(Duration::from_secs(seconds)));
+        }
         _ if words.contains(NO_MEMORY) => {
             return Err(Failure::Compiler(
                 "it needs more than 2 GiB of memory, which is the most for compiling: use a smaller component".into(),
@@ -171,17 +201,24 @@ mod tests {
             header: header.to_vec(),
             code: code.to_vec(),
         };
-        match judge(ExitStatus::from_raw(status), answer, words, &EXPECTED) {
+        match judge(ExitStatus::from_raw(status), answer, words, &EXPECTED, 7) {
             Ok(code) => format!("code: {code:?}"),
             Err(failure) => format!("{failure:?}"),
         }
     }
 
     #[test]
+    fn cpu_time_is_limited_in_whole_seconds() {
+        let milliseconds = [0, 1, 1000, 1001];
+        let rounded = milliseconds.map(|time| seconds(Duration::from_millis(time)));
+        assert_eq!(rounded, [1, 1, 1, 2]);
+    }
+
+    #[test]
     fn every_end_of_a_compiler_is_understood() {
         let good = [&EXPECTED[..], &[1, 2]].concat();
         assert_eq!(text(0, &good, ""), "code: [1, 2]");
-        assert_eq!(text(24, &good, ""), "Time");
+        assert_eq!(text(24, &good, ""), "Time(7s)");
         insta::assert_snapshot!(text(BAD_COMPONENT << 8, &good, "bad at 7"), @r#"Component("bad at 7")"#);
         insta::assert_snapshot!(text(9, &good, ""), @r#"Compiler("it was killed, as the system does when memory runs out: give this machine or container more memory")"#);
         insta::assert_snapshot!(text(6, &good, "memory allocation of 77 bytes failed"), @r#"Compiler("it needs more than 2 GiB of memory, which is the most for compiling: use a smaller component")"#);

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::num::NonZeroUsize;
 
 use nix::sys::resource::{Resource, setrlimit};
 
@@ -27,9 +26,6 @@ const MARK: [u8; 8] = *b"thcode 1";
 /// The most memory of a compiler in bytes. What is only reserved does not count, of which threads have much. A component
 /// of Python takes 350 MiB.
 const MEMORY: u64 = 2 << 30;
-
-/// CPU time in seconds and for each core. It ends a compiler whose host was stopped and cannot say that time is over.
-const CPU: u64 = 60 * 60;
 
 /// What is added to the niceness: calls go before.
 const NICE: i32 = 10;
@@ -102,16 +98,15 @@ fn compile(allocation: &OsStr) -> Result<(), (i32, String)> {
         .map_err(|error| broken(format!("cannot write the code: {error}")))
 }
 
-/// Sets the limits of this process. A command of the same user must not get in either: what this writes is run by the host.
+/// Sets the limits of this process, to which its host adds that of CPU time. A command of the same user must not get in either:
+/// what this writes is run by the host.
 fn confine() -> nix::Result<()> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_no_new_privs()?;
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;
     for (resource, limit) in [
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_FSIZE, 0),
         (Resource::RLIMIT_DATA, MEMORY),
-        (Resource::RLIMIT_CPU, CPU * cores),
     ] {
         // Whoever started the host may have set a lower one.
         let (_, hard) = nix::sys::resource::getrlimit(resource)?;

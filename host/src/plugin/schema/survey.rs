@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     InvalidSchema, MAX_CHAIN, MAX_DEPTH, MAX_PATTERN, MAX_PATTERNS, MAX_SUBSCHEMAS, place,
 };
-use crate::plugin::text::{hidden_in, is_invisible, shown};
+use crate::plugin::text::{hidden_in, invisible_in, shown};
 
 /// Keywords whose value is data: what is in it are no keywords.
 const DATA: [&str; 5] = ["enum", "const", "default", "examples", "example"];
@@ -234,10 +234,7 @@ impl<'a> Sizes<'a> {
 
 /// Data may have control characters, as a value that is a line end, but nothing that nobody sees. It is bounded by the text.
 fn check_data(value: &Value, path: &[&str]) -> Result<(), InvalidSchema> {
-    let check = |text: &str| match text.chars().find(|c| is_invisible(*c)) {
-        None => Ok(()),
-        Some(c) => Err(hidden(c, path)),
-    };
+    let check = |text: &str| invisible_in(text).map_or(Ok(()), |c| Err(hidden(c, path)));
     match value {
         Value::String(text) => check(text),
         Value::Array(items) => items.iter().try_for_each(|item| check_data(item, path)),

@@ -16,8 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(super) fn make_default() {
     static LOOKED: Once = Once::new();
     LOOKED.call_once(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        for number in ignored(&status) {
+        for number in ignored(&status()) {
             // The standard library resets SIGPIPE, which it ignores itself, in every program that it starts.
             if number != nix::libc::SIGPIPE
                 && let Err(error) = signal(SignalKind::from_raw(number))
@@ -26,6 +25,15 @@ pub(super) fn make_default() {
             }
         }
     });
+}
+
+/// Returns whether this process ignores a signal now.
+pub(crate) fn is_ignored(number: i32) -> bool {
+    ignored(&status()).contains(&number)
+}
+
+fn status() -> String {
+    std::fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
 /// Returns the numbers of the signals that are ignored according to `/proc/self/status`.

@@ -23,6 +23,7 @@ use super::own_children::OwnChildren;
 use super::sys::{self, Side};
 use super::tree::{self, Tree};
 use super::wire::{FRAME, Frame};
+use crate::process::own_limits::OwnLimits;
 use events::Events;
 
 /// How long the next round of a kill may wait, in milliseconds, at first and at most.
@@ -53,6 +54,8 @@ struct Spawner {
     host: Option<OwnedFd>,
     events: Events,
     supervisors: HashSet<i32>,
+    /// The limits that commands begin with, also after a command has lowered those of the spawner.
+    limits: OwnLimits,
     /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
     orphans: Option<u16>,
 }
@@ -93,6 +96,7 @@ impl Spawner {
             events: Events::new(&socket)?,
             host: Some(socket),
             supervisors: HashSet::new(),
+            limits: OwnLimits::read(),
             orphans: None,
         };
         if let Some(host) = &spawner.host {
@@ -150,6 +154,8 @@ impl Spawner {
         let Some(host) = &self.host else {
             return;
         };
+        // Before the descriptors of a message count against them.
+        self.limits.restore();
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
             Ok((FRAME, fds)) => {

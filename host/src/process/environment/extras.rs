@@ -8,6 +8,10 @@ pub(super) const HOST_TOKEN: &str = "TOOLHOST_TOKEN";
 /// The variable that names the chat of a command. It is set for each command, and never inherited.
 pub(super) const CHAT_ID: &str = "CODER_CHAT_ID";
 
+/// The variable that names the session of agent-browser: that of the chat, so that chats do not share a browser. It is never
+/// inherited; a command may set its own.
+pub(super) const BROWSER_SESSION: &str = "AGENT_BROWSER_SESSION";
+
 /// Which variables of the host are passed on to commands besides the ones that always are.
 ///
 /// By default these are the set `toolchains` and nothing else.
@@ -27,7 +31,7 @@ pub enum ExtrasError {
          they need one by one"
     )]
     HostToken(String),
-    /// It names the variable that every command gets from its chat.
+    /// It names a variable that every command gets from its chat.
     #[error("{0:?} is set for each command to its own chat, and cannot be inherited")]
     ChatId(String),
     /// It is no name, and no beginning of one with `*` behind it.
@@ -54,8 +58,8 @@ impl Extras {
     ///
     /// # Errors
     ///
-    /// [`ExtrasError::HostToken`] if a pattern covers `TOOLHOST_TOKEN`, [`ExtrasError::ChatId`] if it is `CODER_CHAT_ID`,
-    /// [`ExtrasError::Invalid`] if it is empty, only `*`, or holds `=`, NUL, white space or another `*`.
+    /// [`ExtrasError::HostToken`] if a pattern covers `TOOLHOST_TOKEN`, [`ExtrasError::ChatId`] if it is `CODER_CHAT_ID` or
+    /// `AGENT_BROWSER_SESSION`, [`ExtrasError::Invalid`] if it is empty, only `*`, or holds `=`, NUL, white space or another `*`.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, ExtrasError> {
         let mut extras = Self::default();
         for pattern in patterns {
@@ -68,7 +72,7 @@ impl Extras {
             if start.is_empty() || start.contains(forbidden) {
                 return Err(ExtrasError::Invalid(pattern.to_owned()));
             }
-            if pattern == CHAT_ID {
+            if [CHAT_ID, BROWSER_SESSION].contains(&pattern) {
                 return Err(ExtrasError::ChatId(pattern.to_owned()));
             }
             let is_prefix = start.len() < pattern.len();
@@ -129,8 +133,10 @@ mod tests {
             let error = Extras::new([pattern]).unwrap_err();
             assert_eq!(error, ExtrasError::Invalid(pattern.into()));
         }
-        let error = Extras::new(["CODER_CHAT_ID"]).unwrap_err();
-        assert_eq!(error, ExtrasError::ChatId("CODER_CHAT_ID".into()));
+        for name in ["CODER_CHAT_ID", "AGENT_BROWSER_SESSION"] {
+            let error = Extras::new([name]).unwrap_err();
+            assert_eq!(error, ExtrasError::ChatId(name.into()));
+        }
         Extras::new(["TOOLHOST_TOKEN_FILE", "CODER_*", "TOOLHOST_L*"]).unwrap();
     }
 }

@@ -57,6 +57,25 @@ fn later_layers_win() {
 }
 
 #[test]
+fn a_browser_is_that_of_the_chat_unless_the_command_says_otherwise() {
+    let name = "AGENT_BROWSER_SESSION";
+    let environment = Environment::from_host(
+        host(&[(name, "shared")]),
+        &Extras::new(["AGENT_*"]).unwrap(),
+    );
+    let session = |own: &[(String, String)], chat: Option<&ChatId>| {
+        let env = environment.of_command(&[], own, chat);
+        env.get(OsStr::new(name)).cloned()
+    };
+    let chat: ChatId = "chat-1".parse().unwrap();
+    assert_eq!(session(&[], Some(&chat)), Some("chat-1".into()));
+    assert_eq!(session(&[], None), None);
+    let own = [(name.to_owned(), "mine".to_owned())];
+    assert_eq!(session(&own, Some(&chat)), Some("mine".into()));
+    assert_eq!(session(&own, None), Some("mine".into()));
+}
+
+#[test]
 fn without_a_chat_there_is_no_chat_id() {
     let variables = host(&[("CODER_CHAT_ID", "other"), ("CODER_WORKSPACE_NAME", "w")]);
     let extras = Extras::new(["CODER_*"]).unwrap();
@@ -182,4 +201,23 @@ fn a_command_may_set_by_itself_what_it_is_traced_by() {
     assert_eq!(of(&[], &[]), None, "the host's own is of something else");
     assert_eq!(of(&variable("call"), &[]).unwrap(), "call");
     assert_eq!(of(&variable("call"), &variable("own")).unwrap(), "own");
+}
+
+/// The documentation has each variable that Toolhost sets, by name and value.
+#[test]
+fn every_variable_of_its_own_is_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
+    let documented = std::fs::read_to_string(path).unwrap();
+    for name in Environment::from_host([], &Extras::default()).own_names() {
+        assert!(documented.contains(&format!("`{name}`")), "{name}");
+    }
+    for (name, value) in NON_INTERACTIVE {
+        let mut lines = documented.lines();
+        let line = lines.find(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
+        let value = match *value {
+            "" => "empty".to_owned(),
+            value => format!("`{value}`"),
+        };
+        assert!(line.is_some_and(|line| line.contains(&value)), "{name}");
+    }
 }

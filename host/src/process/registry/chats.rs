@@ -1,7 +1,7 @@
 //! The processes of each chat, the places for more, and the keys of their starts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -12,9 +12,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::keeper::Keeper;
 use super::{Limits, Registry};
 use crate::id::ChatId;
-use crate::process::Error;
 use crate::process::running::Process;
 use crate::process::saved::ChatOutputs;
+use crate::process::{Command, Error};
 
 /// Whom processes belong to: a chat, or nobody.
 pub(super) type Owner = Option<ChatId>;
@@ -32,6 +32,8 @@ pub(super) struct Chats {
     /// another of the same name was made.
     made: Number,
     pub(super) by_owner: HashMap<Owner, Chat>,
+    /// The ids that callers chose, each for as long as a start or a process has it, also after its chat has ended.
+    reserved: HashMap<String, Weak<()>>,
 }
 
 #[derive(Debug)]
@@ -87,11 +89,37 @@ impl Chats {
         })
     }
 
+    /// Returns whether a process of any chat has this id, or will have it.
+    pub(super) fn has(&self, id: &str) -> bool {
+        let reserved = self.reserved.get(id);
+        reserved.is_some_and(|reserved| reserved.strong_count() > 0)
+            || self.by_owner.values().any(|chat| chat.find(id).is_some())
+    }
+
+    /// Keeps this id from others, for as long as what this returns is held.
+    pub(super) fn reserve(&mut self, id: &str) -> Arc<()> {
+        self.reserved
+            .retain(|_, reserved| reserved.strong_count() > 0);
+        let reserved = Arc::new(());
+        self.reserved
+            .insert(id.to_owned(), Arc::downgrade(&reserved));
+        reserved
+    }
+
     /// Returns a chat that somebody just asked for.
     pub(super) fn used(&mut self, owner: &Owner) -> Option<&Chat> {
         let chat = self.by_owner.get_mut(owner)?;
         chat.use_now();
         Some(chat)
+    }
+
+    /// Returns the processes that were started with this key.
+    pub(super) fn started_by(&mut self, owner: &Owner, key: &str) -> Vec<Arc<Process>> {
+        let chat = self.used(owner);
+        let all = chat.into_iter().flat_map(|chat| &chat.processes);
+        all.filter(|process| process.key() == Some(key))
+            .cloned()
+            .collect()
     }
 
     /// Returns the chat that has this number, if it has not ended.
@@ -105,6 +133,17 @@ impl Chats {
 impl Chat {
     pub(super) fn find(&self, id: &str) -> Option<&Arc<Process>> {
         self.processes.iter().find(|process| process.id() == id)
+    }
+
+    /// Returns the process that an earlier host started under the id that this command names, or that it is another command's.
+    pub(super) fn earlier(&self, command: &Command) -> Option<Result<Arc<Process>, Error>> {
+        let id = command.id().filter(|id| !self.keys.contains_key(*id))?;
+        let process = self.find(id)?;
+        Some(if process.record.is_of(command) {
+            Ok(Arc::clone(process))
+        } else {
+            Err(Error::KeyReused(id.to_owned()))
+        })
     }
 
     /// Returns the start that a key names, which may be that of an earlier caller.
@@ -190,6 +229,8 @@ pub(super) struct Slot {
     pub(super) outputs: Arc<ChatOutputs>,
     pub(super) number: Number,
     pub(super) taken: bool,
+    /// The id that its caller chose, kept from others.
+    pub(super) id: Option<Arc<()>>,
     /// Held until the process is in the list, or has ended: the end of the chat waits for that, and the end of the host.
     pub(super) _under_way: [TaskTrackerToken; 2],
 }

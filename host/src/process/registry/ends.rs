@@ -5,17 +5,42 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::Registry;
 use crate::id::ChatId;
 use crate::process::running::Process;
-use crate::process::{Cause, Info, ending};
+use crate::process::{Cause, Error, Info, State, ending};
 
 /// How long an end waits for each of these: for starts that are under way, for the last output of what was ended, and for
 /// the disk.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
 
 impl Registry {
+    /// Ends a process of this chat, or of no chat, because its call was cancelled or failed: SIGTERM, then SIGKILL for what is left after the grace. Returns how it
+    /// stands when nothing of it is left, or when it was given up, because something of it is stuck in the kernel: it is live
+    /// then.
+    ///
+    /// It is ended even if the returned future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`]. An ended process is no error.
+    pub async fn end<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        id: &str,
+    ) -> Result<State, Error> {
+        let process = self.get(chat, id)?;
+        let (grace, hurry) = (self.limits.grace, self.hurry.clone());
+        let ended = async move {
+            end_with_call(&process, grace, &hurry).await;
+            process.state()
+        };
+        let ended = self.ending.spawn_on(ended, &self.runtime).await;
+        ended.map_err(|error| Error::Failed(error.to_string()))
+    }
+
     /// Ends every process of a chat, or of no chat, forgets the chat, and removes what was saved of it, unless the disk
     /// hangs. Returns what was still live.
     ///
@@ -52,6 +77,26 @@ impl Registry {
             tracing::error!(%error, "failed to remove what was saved of a chat");
         }
         infos
+    }
+
+    /// Kills everything that the starts with this key started in this chat, or in no chat, and returns how many processes that
+    /// were. They are killed even if the returned future is dropped.
+    pub async fn cancel<'a>(&self, chat: impl Into<Option<&'a ChatId>>, key: &str) -> usize {
+        let owner = chat.into().cloned();
+        let mut live = self.chats().started_by(&owner, key);
+        live.retain(|process| process.state().is_live());
+        let count = live.len();
+        let hurry = self.hurry.clone();
+        let end = async move {
+            let ends = live
+                .iter()
+                .map(|process| end_with_call(process, Duration::ZERO, &hurry));
+            join_all(ends).await;
+        };
+        if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
+            tracing::error!(%error, "failed to end the processes of a cancelled call");
+        }
+        count
     }
 
     /// Refuses new processes and ends all that are live, also those of chats that are just being ended. Returns those of
@@ -102,5 +147,13 @@ impl Registry {
             join_all(ends).await;
         };
         (infos, end)
+    }
+}
+
+/// Ends a process with its call: later snapshots show it ended. A process that cannot be killed is given up.
+async fn end_with_call(process: &Process, grace: Duration, hurry: &CancellationToken) {
+    ending::end(process, grace, hurry, Cause::Cancelled).await;
+    if timeout(LAST_WORDS, process.until_over()).await.is_err() {
+        tracing::warn!(process = process.id(), "something of it is left");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
+use tokio::time::Instant;
 
 use super::Registry;
 use super::chats::{Number, Owner, Slot, refusal};
@@ -21,7 +22,8 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the chat has too many live processes,
-    /// [`Error::KeyReused`] if another command was started with the same key, [`Error::Failed`] if the system refused:
+    /// [`Error::KeyReused`] if another command was started with the same key, or if the id that it names is another process's,
+    /// [`Error::Failed`] if the system refused:
     /// nothing was started then, nor for [`Error::Closed`], if the host shuts down or the chat has ended.
     /// [`Error::Interrupted`] if that happened while it started.
     pub async fn start<'a>(
@@ -37,6 +39,9 @@ impl Registry {
         let (number, start) = {
             let mut chats = self.open_chats()?;
             let chat = chats.entry(&owner, &self.keeper);
+            if let Some(known) = chat.earlier(&command) {
+                return known;
+            }
             (chat.number, chat.keyed(key, command.digest())?)
         };
         let registry = Arc::clone(self);
@@ -56,7 +61,7 @@ impl Registry {
         number: Option<Number>,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
-        let slot = self.admit(owner, number)?;
+        let slot = self.admit(owner, number, command.id())?;
         let registry = Arc::clone(self);
         // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
         // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
@@ -73,8 +78,12 @@ impl Registry {
         self: &Arc<Self>,
         owner: Owner,
         number: Option<Number>,
+        id: Option<&str>,
     ) -> Result<Slot, Error> {
         let mut chats = self.open_chats()?;
+        if let Some(id) = id.filter(|id| chats.has(id)) {
+            return Err(Error::KeyReused(id.to_owned()));
+        }
         let chat = match number {
             // A repeat that waited for another start can come so late that its chat has ended. The next chat of the name
             // does not know its key.
@@ -90,13 +99,16 @@ impl Registry {
             return Err(Error::Limit(refusal(&live, self.limits.live_per_chat)));
         }
         chat.starting += 1;
+        let (outputs, number) = (Arc::clone(&chat.outputs), chat.number);
+        let under_way = [chat.starts.token(), self.lives.token()];
         Ok(Slot {
             registry: Arc::clone(self),
-            outputs: Arc::clone(&chat.outputs),
-            number: chat.number,
+            outputs,
+            number,
             owner,
             taken: true,
-            _under_way: [chat.starts.token(), self.lives.token()],
+            id: id.map(|id| chats.reserve(id)),
+            _under_way: under_way,
         })
     }
 
@@ -121,13 +133,7 @@ impl Registry {
             nice: self.limits.nice,
             oom_score_adj: self.limits.oom_score_adj,
         };
-        let record = Record::new(
-            slot.owner.as_ref(),
-            &command.command,
-            &workdir,
-            command.background,
-            command.key.as_deref(),
-        );
+        let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
         // Known to the journal before it runs: what a crash interrupts is lost, not unknown.
         self.keeper.starting(&record, &output);
@@ -149,13 +155,18 @@ impl Registry {
                 )));
             }
         };
-        let process = Arc::new(Process::started(
+        let mut process = Process::started(
             record,
             contained,
             output,
             Arc::clone(&self.counts),
             self.observer.clone(),
-        ));
+        );
+        process.deadline = command
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
+        process.reserved = slot.id.clone();
+        let process = Arc::new(process);
         // Only then is it told of, and moved along: who hears of it looks for it.
         let registered = slot.register(Arc::clone(&process));
         process.announce();

@@ -108,7 +108,7 @@ async fn ends_wait_for_starts_that_are_under_way() {
     for whole in [false, true] {
         let setup = Setup::new(Limits::default());
         let registry = &setup.registry;
-        let slot = registry.admit(Some(chat()), None).unwrap();
+        let slot = registry.admit(Some(chat()), None, None).unwrap();
         assert!(slot.is_wanted());
         let ended = AtomicBool::new(false);
         let end = async {

@@ -1,93 +1,62 @@
 //! The tokens that a configuration names, looked up.
-
-use std::path::PathBuf;
-
-use super::{Principal, PrivateFileError, Scope, Token, read_private};
+use super::{Principal, Token};
 use crate::config::{Config, ConfigError, NamedToken, TokenSource};
-
-/// Why the tokens of a configuration cannot be used. The texts name the token and the key, and repeat no value of the
-/// configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfiguredError {
-    /// The configuration itself is at fault.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The file of a token cannot be used.
-    #[error("tokens.{name}: file: {error}")]
-    File {
-        /// The token.
-        name: String,
-        /// Why not.
-        error: PrivateFileError,
-    },
-    /// What is in the file is no token.
-    #[error("tokens.{name}: file: {path} holds no token, which is 1 to 4096 visible ASCII characters without spaces", path = path.display())]
-    NoToken {
-        /// The token.
-        name: String,
-        /// The file.
-        path: PathBuf,
-    },
-    /// There is no such scope.
-    #[error("tokens.{0}: scopes: each is one of call, read, agent and admin")]
-    Scope(String),
-    /// The agent API has no bounds.
-    #[error(
-        "tokens.{0}: with `agent`, all chats and all tools can be reached: leave out that scope, or `chats` and `tools`"
-    )]
-    Unbounded(String),
-    /// Two of them are the same.
-    #[error("tokens.{0} and tokens.{1} are the same token, so that it would not be known who asks")]
-    Same(String, String),
-}
+use crate::trusted::read_private;
 
 /// Returns the tokens that a configuration names, and what they are good for. Files are read anew each time.
 ///
 /// # Errors
 ///
-/// See [`ConfiguredError`].
-pub fn configured(config: &Config) -> Result<Vec<(Token, Principal)>, ConfiguredError> {
+/// If the file of a token cannot be used, or two of them are the same. All such problems are in it, with the keys that they
+/// are about, and no value of the configuration.
+pub fn configured(config: &Config) -> Result<Vec<(Token, Principal)>, ConfigError> {
     let mut found: Vec<(Token, Principal)> = Vec::new();
-    for named in config.tokens()? {
-        let token = token(&named)?;
+    let mut problems = Vec::new();
+    for named in config.tokens() {
+        let key = format!("tokens.{}", named.name);
+        let token = match token(named) {
+            Ok(token) => token,
+            Err(problem) => {
+                problems.push(config.problem(format!("{key}.file"), problem));
+                continue;
+            }
+        };
         let mut others = found.iter();
         if let Some((_, other)) = others.find(|(other, _)| other.sha256() == token.sha256()) {
-            return Err(ConfiguredError::Same(other.name().to_owned(), named.name));
+            let problem = format!(
+                "it is the same token as tokens.{}, so that it would not be known who asks; make another with `toolhost token`",
+                other.name()
+            );
+            problems.push(config.problem(key, problem));
+            continue;
         }
-        found.push((token, principal(named)?));
+        found.push((token, principal(named)));
     }
-    Ok(found)
+    if problems.is_empty() {
+        Ok(found)
+    } else {
+        Err(config.invalid(problems))
+    }
 }
 
-fn token(named: &NamedToken) -> Result<Token, ConfiguredError> {
+fn token(named: &NamedToken) -> Result<Token, String> {
     match &named.source {
         TokenSource::Sha256(hash) => Ok(Token::from_sha256(*hash)),
         TokenSource::File(path) => {
-            let text = read_private(path).map_err(|error| ConfiguredError::File {
-                name: named.name.clone(),
-                error,
-            })?;
-            Token::new(&text).map_err(|_| ConfiguredError::NoToken {
-                name: named.name.clone(),
-                path: path.clone(),
-            })
+            let text = read_private(path).map_err(|error| error.to_string())?;
+            Token::new(&text).map_err(|error| format!("{} holds no token: {error}", path.display()))
         }
     }
 }
 
-fn principal(named: NamedToken) -> Result<Principal, ConfiguredError> {
-    let scopes = named.scopes.iter().map(|scope| scope.parse());
-    let scopes = scopes.collect::<Result<Vec<Scope>, _>>();
-    let scopes = scopes.map_err(|_| ConfiguredError::Scope(named.name.clone()))?;
-    let bounded = named.chats.is_some() || named.tools.is_some();
-    if bounded && scopes.contains(&Scope::Agent) {
-        return Err(ConfiguredError::Unbounded(named.name));
-    }
-    Ok(Principal::new(named.name, scopes, named.chats, named.tools))
+fn principal(named: &NamedToken) -> Principal {
+    let (scopes, chats) = (named.scopes.iter().copied(), named.chats.clone());
+    Principal::new(&named.name, scopes, chats, named.tools.clone())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Scope;
     use super::*;
 
     fn found(text: &str) -> Result<Vec<(Token, Principal)>, String> {
@@ -123,10 +92,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named() {
         let error = |text: &str| found(text).unwrap_err();
-        insta::assert_snapshot!(error("[tokens.a]\nfile = 'bad'\nscopes = ['call']"), @"tokens.a: file: DIR/bad holds no token, which is 1 to 4096 visible ASCII characters without spaces");
-        insta::assert_snapshot!(error("[tokens.a]\nfile = 'none'\nscopes = ['call']"), @"tokens.a: file: DIR/none cannot be read: No such file or directory (os error 2)");
-        insta::assert_snapshot!(error("[tokens.a]\nfile = 'good'\nscopes = ['cal']"), @"tokens.a: scopes: each is one of call, read, agent and admin");
-        insta::assert_snapshot!(error("[tokens.a]\nfile = 'good'\nscopes = ['agent']\nchats = 'x-'"), @"tokens.a: with `agent`, all chats and all tools can be reached: leave out that scope, or `chats` and `tools`");
-        insta::assert_snapshot!(error("[tokens.a]\nfile = 'good'\nscopes = ['call']\n[tokens.b]\nfile = 'good'\nscopes = ['read']"), @"tokens.a and tokens.b are the same token, so that it would not be known who asks");
+        insta::assert_snapshot!(error("[tokens.a]\nfile = 'bad'\nscopes = ['call']"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.file: DIR/bad holds no token: a token is 1 to 4096 visible ASCII characters without spaces");
+        insta::assert_snapshot!(error("[tokens.a]\nfile = 'none'\nscopes = ['call']"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.file: DIR/none cannot be read: No such file or directory (os error 2)");
+        insta::assert_snapshot!(error("[tokens.a]\nfile = 'good'\nscopes = ['call']\n[tokens.b]\nfile = 'good'\nscopes = ['read']"), @"the configuration DIR/toolhost.toml is not valid: line 4, column 9: tokens.b: it is the same token as tokens.a, so that it would not be known who asks; make another with `toolhost token`");
     }
 }

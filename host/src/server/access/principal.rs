@@ -1,56 +1,15 @@
 //! Who asks, and what they may.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 
 use super::Token;
+use crate::call::Actor;
+use crate::config::Scope;
 use crate::id::ChatId;
 use crate::server::problem::Problem;
-
-/// What a token is good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// Calling tools, cancelling calls and ending chats. Reading as well.
-    Call,
-    /// Reading tools, calls, events, processes, and metrics.
-    Read,
-    /// The agent API: the processes of all chats, and the files of the workspace.
-    Agent,
-    /// Plugins.
-    Admin,
-}
-
-impl Scope {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Call, Self::Read, Self::Agent, Self::Admin];
-
-    /// Returns the name, as it is in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Read => "read",
-            Self::Agent => "agent",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-/// There is no scope of this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a scope is one of call, read, agent and admin")]
-pub struct UnknownScope;
-
-impl FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(name: &str) -> Result<Self, UnknownScope> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|scope| scope.name() == name).ok_or(UnknownScope)
-    }
-}
 
 /// Who asks, and what they may. Every request that was let in has one as an extension.
 #[derive(Clone, Debug)]
@@ -62,12 +21,11 @@ pub struct Principal {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
-    name: String,
+    /// Its name, and the tools that it may see and call.
+    actor: Actor,
     scopes: BTreeSet<Scope>,
     /// What the ids of the chats begin with that it may name; `None`: all.
     chats: Option<String>,
-    /// The tools that it may see and call; `None`: all.
-    tools: Option<BTreeSet<String>>,
 }
 
 impl Principal {
@@ -83,12 +41,16 @@ impl Principal {
         chats: Option<String>,
         tools: Option<BTreeSet<String>>,
     ) -> Self {
+        let actor = Actor::new(name.into());
+        let actor = match tools {
+            Some(tools) => actor.with_tools(tools),
+            None => actor,
+        };
         Self {
             inner: Arc::new(Inner {
-                name: name.into(),
+                actor,
                 scopes: scopes.into_iter().collect(),
                 chats,
-                tools,
             }),
             token: None,
         }
@@ -112,13 +74,23 @@ impl Principal {
 
     /// Returns the name of the token.
     pub fn name(&self) -> &str {
-        &self.inner.name
+        self.inner.actor.name()
+    }
+
+    /// Returns what the host knows of it: its name, and its tools.
+    pub(in crate::server) fn actor(&self) -> &Actor {
+        &self.inner.actor
     }
 
     /// Returns whether it may do what this scope is for.
     pub fn has(&self, scope: Scope) -> bool {
         let scopes = &self.inner.scopes;
         scopes.contains(&scope) || scope == Scope::Read && scopes.contains(&Scope::Call)
+    }
+
+    /// Returns whether it was given this scope itself.
+    pub(super) fn is_given(&self, scope: Scope) -> bool {
+        self.inner.scopes.contains(&scope)
     }
 
     /// Returns whether it may name this chat.
@@ -134,13 +106,12 @@ impl Principal {
 
     /// Returns whether it may see and call this tool.
     pub fn may_use(&self, tool: &str) -> bool {
-        let tools = self.inner.tools.as_ref();
-        tools.is_none_or(|tools| tools.contains(tool))
+        self.inner.actor.may_use(tool)
     }
 
     /// Returns whether it may see and call all tools.
     pub(in crate::server) fn may_use_all(&self) -> bool {
-        self.inner.tools.is_none()
+        self.inner.actor.may_use_all()
     }
 
     /// Refuses what it has no scope for.
@@ -169,7 +140,7 @@ impl Principal {
     /// Refuses who may not reach the processes of all chats, and all that tools can do.
     pub(in crate::server) fn require_everything(&self, scope: Scope) -> Result<(), Problem> {
         self.require(scope)?;
-        if self.inner.chats.is_none() && self.inner.tools.is_none() {
+        if self.inner.chats.is_none() && self.may_use_all() {
             return Ok(());
         }
         let detail = "this token is for some chats or tools only, and this is about all of them";

@@ -81,6 +81,26 @@ impl ApiError {
         }
     }
 
+    /// A tool call under which another request came before.
+    pub(super) fn other_request(call: &str) -> Self {
+        let message = format!(
+            "The tool call {} was used for another request.",
+            quote(call)
+        );
+        Self::new(StatusCode::CONFLICT, message)
+            .detail("A repeat must be for the same chat, and ask for the same.")
+    }
+
+    /// A tool call under which nothing is to act any more.
+    pub(super) fn canceled() -> Self {
+        Self::new(StatusCode::CONFLICT, "Tool call was canceled.")
+    }
+
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
@@ -115,14 +135,7 @@ impl ApiError {
                     hint => refused.detail(hint),
                 }
             }
-            Error::KeyReused(key) => Self::new(
-                StatusCode::CONFLICT,
-                format!(
-                    "The tool call {} was used for another command.",
-                    quote(&key)
-                ),
-            )
-            .detail("A repeat must have the same command, workdir, env and background."),
+            Error::KeyReused(key) => Self::other_request(&key),
             // No `Retry-After`: a place is free when a process ends, and nobody knows when that is.
             Error::Limit(_) => Self::new(StatusCode::TOO_MANY_REQUESTS, message).detail(text),
             Error::Closed => {

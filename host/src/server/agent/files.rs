@@ -13,6 +13,7 @@ mod read;
 mod resolve;
 mod upload;
 mod write;
+mod written;
 
 use axum::Router;
 use axum::http::StatusCode;

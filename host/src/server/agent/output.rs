@@ -17,7 +17,9 @@ use super::process_id::ProcessId;
 use super::query::Parameters;
 use super::reply;
 use super::standing::{Copy, Outliving, Standing};
-use crate::process::{Process, Registry, Snapshot, WaitOptions, Waited};
+use crate::process::{
+    Cause, Process, Registry, Snapshot, State as ProcessState, WaitOptions, Waited,
+};
 
 /// The longest wait of one request.
 const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -30,6 +32,8 @@ const MIN_PAGE_BYTES: u64 = 4;
 /// What a client wants.
 struct Options {
     wait: Option<WaitOptions>,
+    /// Whether the wait ends when the client of the start meant to wait no longer.
+    stop_at_start_timeout: bool,
     since: Option<u64>,
     max_bytes: usize,
 }
@@ -42,6 +46,12 @@ struct Output<'a> {
     truncated: Option<Truncated>,
     #[serde(flatten)]
     standing: Standing,
+    /// Whether the shell runs for longer than the `timeout_ms` of its start.
+    timed_out: bool,
+    /// Whether a cancellation of its tool call ended it.
+    canceled: bool,
+    /// How long the shell ran, or has run so far.
+    duration_ms: u64,
     command: &'a str,
     /// How many bytes the process has written so far.
     total_bytes: u64,
@@ -78,7 +88,8 @@ pub(super) async fn output(
     parameters: Parameters,
 ) -> Result<Response, ApiError> {
     let process = id.find(&registry, &chat)?;
-    let options = Options::of(&parameters)?;
+    let mut options = Options::of(&parameters)?;
+    options.bound_by_start(&process);
     let waited = match &options.wait {
         Some(wait) => Some(wait_for(&process, wait).await?),
         None => None,
@@ -88,6 +99,9 @@ pub(super) async fn output(
         output: String::new(),
         truncated: None,
         standing: Standing::from(&snapshot.state),
+        timed_out: snapshot.state == ProcessState::Running && process.is_overdue(),
+        canceled: is_canceled(&snapshot.state),
+        duration_ms: u64::try_from(process.duration().as_millis()).unwrap_or(u64::MAX),
         command: process.command(),
         total_bytes: snapshot.total,
         cursor: snapshot.total,
@@ -119,6 +133,11 @@ pub(super) async fn output(
     Ok(reply::json(StatusCode::OK, &output))
 }
 
+fn is_canceled(state: &ProcessState) -> bool {
+    let exit = state.exit_status();
+    exit.is_some_and(|exit| exit.cause == Cause::Cancelled)
+}
+
 async fn wait_for(process: &Process, options: &WaitOptions) -> Result<Waited, ApiError> {
     let waited = process.wait(options).await;
     // The expression is all that can be wrong with a wait.
@@ -140,9 +159,19 @@ impl Options {
         });
         Ok(Self {
             wait,
+            stop_at_start_timeout: parameters.text("stop_at_start_timeout") == Some("true"),
             since,
             max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
         })
+    }
+
+    /// Lets the wait end when the client of the start meant to wait no longer, if this client does not either.
+    fn bound_by_start(&mut self, process: &Process) {
+        if self.stop_at_start_timeout
+            && let (Some(wait), Some(left)) = (&mut self.wait, process.time_left())
+        {
+            wait.timeout = wait.timeout.min(left);
+        }
     }
 
     fn has_expression(&self) -> bool {

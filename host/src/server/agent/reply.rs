@@ -5,12 +5,14 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+/// The body of a reply.
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
 /// Returns a reply with this status and body.
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     let mut text = to_text(body);
     text.push('\n');
-    let kind = HeaderValue::from_static("application/json; charset=utf-8");
-    (status, [(CONTENT_TYPE, kind)], text).into_response()
+    (status, [(CONTENT_TYPE, JSON)], text).into_response()
 }
 
 /// Writes a value as JSON that can stand within HTML and JavaScript.

@@ -11,8 +11,10 @@ use serde_json::json;
 
 use super::chat::Chat;
 use super::error::{ApiError, quote};
+use super::oversight::Watched;
 use super::process_id::ProcessId;
 use super::{body, reply};
+use crate::audit::Use;
 use crate::process::{Registry, Signal};
 
 /// The longest grace that a client can give.
@@ -32,6 +34,7 @@ pub(super) async fn signal(
     State(registry): State<Arc<Registry>>,
     chat: Chat,
     id: ProcessId,
+    watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
     // The order of checks is the reference's: a process of another chat first, one that nobody knows last.
@@ -54,6 +57,10 @@ pub(super) async fn signal(
             let doing = format!("{signal} process");
             ApiError::of_process(error, "Failed to signal process.", &doing)
         })?;
+    watched.record(&Use::ProcessSignal {
+        process: process.id().to_owned(),
+        signal: signal.to_string(),
+    });
     // The state that the signal met: what ended until then got none.
     if !state.is_live() {
         let message = format!("Process {} is not running.", quote(process.id()));

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::chat::Chat;
 use super::error::ApiError;
+use super::oversight::Watched;
+use super::tool_calls::{ToolCall, digest};
 use super::{body, reply};
-use crate::id::MAX_CALL_ID;
+use crate::audit::Use;
 use crate::process::{Command, Registry};
 use crate::server::trace;
-
-/// The header that names the call that this start is part of: within its chat, the same name starts one process.
-pub(super) const CALL: &str = "coder-tool-call-id";
 
 /// What a client sends.
 #[derive(Debug, Default, Deserialize)]
@@ -31,14 +31,18 @@ struct Body {
     env: BTreeMap<String, Option<String>>,
     #[serde(default, deserialize_with = "body::nullable")]
     background: bool,
+    /// How long the client means to wait for the end.
+    #[serde(default, deserialize_with = "body::nullable")]
+    timeout_ms: i64,
 }
 
 pub(super) async fn start(
     State(registry): State<Arc<Registry>>,
     chat: Chat,
+    call: ToolCall,
+    watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let key = key(request.headers())?;
     let trace = trace::onward(request.headers())
         .map(|context| context.variables())
         .unwrap_or_default();
@@ -46,6 +50,15 @@ pub(super) async fn start(
     if body.command.is_empty() {
         return Err(ApiError::bad_request("Command is required."));
     }
+    let timeout = u64::try_from(body.timeout_ms)
+        .map_err(|_| ApiError::bad_request("timeout_ms must not be negative."))?;
+    if timeout > 0 && body.background {
+        let message = "timeout_ms cannot be combined with background.";
+        return Err(ApiError::bad_request(message));
+    }
+    let arguments = json!({
+        "command": body.command, "workdir": body.workdir, "env": body.env, "background": body.background,
+    });
     let env = body.env.into_iter();
     let command = Command {
         command: body.command,
@@ -55,32 +68,34 @@ pub(super) async fn start(
             .collect(),
         background: body.background,
         stdin: None,
-        key,
+        key: call.id().map(str::to_owned),
         trace,
+        timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
     };
+    let asked = call.asks(|| digest("start", &[command.digest().as_bytes()]));
+    call.once(asked, launch(registry, chat, command, watched, arguments))
+        .await
+}
+
+/// Starts a command, if it is approved. Every start of this API comes through here.
+async fn launch(
+    registry: Arc<Registry>,
+    chat: Chat,
+    command: Command,
+    watched: Watched,
+    arguments: Value,
+) -> Result<Response, ApiError> {
+    watched.approve("processes/start", &arguments).await?;
+    let digest = blake3::hash(command.command.as_bytes());
     // The process belongs to the registry, not to the request: it goes on when the client goes away.
     let started = registry.start(chat.id.as_ref(), command).await;
     let process = started.map_err(|error| {
         ApiError::of_process(error, "Failed to start process.", "start process")
     })?;
+    watched.record(&Use::ProcessStart {
+        process: Some(process.id().to_owned()),
+        command: digest,
+    });
     let started = json!({ "id": process.id(), "started": true });
     Ok(reply::json(StatusCode::OK, &started))
-}
-
-/// Returns the call that the start is part of. A name that cannot be one is refused: to ignore it would run the command
-/// once more with every repeat.
-fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(value) = headers.get(CALL) else {
-        return Ok(None);
-    };
-    let text = value.to_str().unwrap_or_default();
-    if text.is_empty()
-        || text.len() > MAX_CALL_ID
-        || !text.bytes().all(|byte| byte.is_ascii_graphic())
-    {
-        let detail = format!("must be 1 to {MAX_CALL_ID} visible ASCII characters");
-        return Err(ApiError::bad_request("The tool call id is not valid.")
-            .validation("Coder-Tool-Call-Id", detail));
-    }
-    Ok(Some(text.to_owned()))
 }

@@ -20,7 +20,7 @@ use super::message::Carried;
 use super::progress::{Progress, Report};
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
-use crate::call::{Arguments, Outcome, Request};
+use crate::call::{Actor, Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
 use crate::server::limits::{self, NoRoom, Place};
@@ -48,6 +48,11 @@ pub(super) async fn call(
         return Err(errors::unknown_tool(host, &caller.principal, &tool));
     }
     let named = caller::call_id(&context.meta)?;
+    if named.is_some() && caller.reach.is_some() {
+        let message =
+            "a call has its name within a chat: name that as well, in the header Toolhost-Chat";
+        return Err(errors::broken(message));
+    }
     // What was read of them has lost what its writer meant: duplicate keys, and the digits of large numbers.
     let read = params.arguments.take();
     let written = Carried::take(&context.extensions);
@@ -69,10 +74,13 @@ pub(super) async fn call(
         tool: tool.clone(),
         arguments,
         attributes: attributes(&context),
+        actor: caller.principal.actor().clone(),
         // Whoever polls gives up on nothing.
         max_wait: (!tasks).then_some(handler.options.max_wait),
+        reach: caller.reach.clone(),
     };
     let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());
+    let actor = caller.principal.actor();
     let mut progress = Progress::of(host, &context, &caller.chat, &id);
     let mut called = Box::pin({
         let host = host.clone();
@@ -99,21 +107,21 @@ pub(super) async fn call(
             () = &mut lost => {
                 // Named calls go on: whoever comes back asks for them by their name.
                 if named.is_none() {
-                    _ = host.cancel(&chat, &id).await;
+                    _ = host.cancel(&chat, &id, actor).await;
                 }
                 return Err(errors::internal("the session has ended"));
             }
             () = context.ct.cancelled() => {
                 // Without a session, this is a connection that was lost. In one, the client asked for it.
                 if named.is_none() || caller.lost.as_ref().is_some_and(|lost| !lost.is_cancelled()) {
-                    _ = host.cancel(&chat, &id).await;
+                    _ = host.cancel(&chat, &id, actor).await;
                 }
                 return Err(errors::refused("cancelled", "the request was cancelled"));
             }
             () = &mut too_long => {
                 let task = TaskId::new(begun, chat.clone(), id.clone());
                 if let (Some(lost), None) = (caller.lost.clone(), &named) {
-                    end_with(lost, host.clone(), (chat, id), called);
+                    end_with(lost, host.clone(), (chat, id, actor.clone()), called);
                 }
                 return Ok(tasks::created(&task, &tool));
             }
@@ -130,14 +138,14 @@ pub(super) async fn call(
 fn end_with(
     lost: CancellationToken,
     host: Host,
-    (chat, id): (ChatId, CallId),
+    (chat, id, actor): (ChatId, CallId, Actor),
     called: impl Future<Output = Result<Arc<Outcome>, CallError>> + Send + 'static,
 ) {
     tokio::spawn(async move {
         tokio::select! {
             _ = called => {}
             () = lost.cancelled() => {
-                _ = host.cancel(&chat, &id).await;
+                _ = host.cancel(&chat, &id, &actor).await;
             }
         }
     });
@@ -149,7 +157,7 @@ fn ended(
     outcome: Result<Arc<Outcome>, CallError>,
 ) -> Result<CallToolResponse, ErrorData> {
     let result: CallToolResult = match outcome {
-        Ok(outcome) => reply::result(&caller.chat, &outcome),
+        Ok(outcome) => reply::result(&caller.chat, &outcome, caller.structured),
         Err(CallError::UnknownTool { name, .. }) => {
             return Err(errors::unknown_tool(host, &caller.principal, &name));
         }

@@ -6,12 +6,14 @@ use rmcp::model::{Extensions, MetaObject};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::McpOptions;
+use super::connection::Connection;
 use super::errors;
 use crate::id::{CallId, ChatId, InvalidId, MAX_CHAT_ID};
 use crate::server::Principal;
 
 /// The key of `_meta` that names the chat.
-pub(super) const CHAT: &str = "io.toolhost/chat";
+const CHAT: &str = "io.toolhost/chat";
 
 /// The key of `_meta` that names the call.
 pub(super) const CALL: &str = "io.toolhost/call";
@@ -22,6 +24,8 @@ pub(super) struct Session {
     pub(super) principal: Principal,
     /// The chat of calls that name none.
     pub(super) chat: ChatId,
+    /// Whether the client named the chat. If so, no call names another one, and the chat outlives the session.
+    pub(super) is_named: bool,
     /// Cancelled when the client is gone for good.
     pub(super) lost: CancellationToken,
 }
@@ -31,20 +35,26 @@ pub(super) struct Session {
 pub(super) struct Caller {
     pub(super) principal: Principal,
     pub(super) chat: ChatId,
+    /// Whether the path, the header or the session names the chat: then the caller has nothing outside of it.
+    pub(super) is_confined: bool,
+    /// How the chats begin whose processes the caller may open by id; see [`Request::reach`](crate::call::Request::reach).
+    /// `None` for a caller whose chat outlives the request.
+    pub(super) reach: Option<String>,
+    /// Whether it wants structured content.
+    pub(super) structured: bool,
     /// Cancelled with the session; `None` if there is none, so that the request is all there is of the client.
     pub(super) lost: Option<CancellationToken>,
 }
 
 impl Session {
-    /// Begins a session, with a chat of its own unless one was configured.
-    pub(super) fn new(principal: Principal, chat: Option<ChatId>) -> Result<Self, InvalidId> {
-        let chat = match chat {
-            Some(chat) => chat,
-            None => own_chat(&principal, &uuid::Uuid::new_v4().simple().to_string())?,
-        };
+    /// Begins a session, with a chat of its own unless the client named one.
+    pub(super) fn new(principal: Principal, named: Option<ChatId>) -> Result<Self, InvalidId> {
+        let is_named = named.is_some();
+        let chat = named.map_or_else(|| own_chat(&principal), Ok)?;
         Ok(Self {
             principal,
             chat,
+            is_named,
             lost: CancellationToken::new(),
         })
     }
@@ -56,18 +66,34 @@ impl Caller {
         session: Option<&Session>,
         extensions: &Extensions,
         meta: &MetaObject,
-        configured: Option<&ChatId>,
+        options: &McpOptions,
     ) -> Result<Self, ErrorData> {
         let session = session.or_else(|| extensions.get::<Session>());
         let principal = principal(session, extensions)
             .ok_or_else(|| errors::internal("the request came in without a principal"))?
             .clone();
-        let chat = match (text(meta, CHAT)?, session, configured) {
-            (Some(chat), ..) => chat.parse().map_err(errors::invalid_id)?,
-            (None, Some(session), _) => session.chat.clone(),
-            (None, None, Some(chat)) => chat.clone(),
-            (None, None, None) => {
-                own_chat(&principal, principal.name()).map_err(errors::invalid_id)?
+        let sent = extensions.get::<Parts>();
+        let sent = sent.and_then(|parts| parts.extensions.get::<Connection>());
+        let of_session = session.filter(|session| session.is_named);
+        let fixed = sent.and_then(|sent| sent.chat.as_ref());
+        let fixed = fixed.or(of_session.map(|session| &session.chat));
+        let chosen = text(meta, CHAT)?.map(str::parse::<ChatId>).transpose();
+        let chosen = chosen.map_err(errors::invalid_id)?;
+        if let (Some(fixed), Some(chosen)) = (fixed, &chosen)
+            && fixed != chosen
+        {
+            let message = format!(
+                "the path or the header names the chat {fixed} and _meta[{CHAT:?}] the chat {chosen}: name one"
+            );
+            return Err(errors::broken(message));
+        }
+        let lasting = chosen.as_ref().or(fixed);
+        let lasting = lasting.or(session.map(|session| &session.chat));
+        let (chat, reach) = match lasting.or(options.chat.as_ref()) {
+            Some(chat) => (chat.clone(), None),
+            None => {
+                let chat = own_chat(&principal).map_err(errors::invalid_id)?;
+                (chat, Some(own_prefix(&principal)))
             }
         };
         if !principal.may_name(&chat) {
@@ -77,13 +103,16 @@ impl Caller {
         Ok(Self {
             principal,
             chat,
+            is_confined: fixed.is_some(),
+            reach,
+            structured: options.structured || sent.is_some_and(|sent| sent.structured),
             lost: session.map(|session| session.lost.clone()),
         })
     }
 }
 
 /// Returns who makes a request. What a token may is looked at with each: it can change during a session.
-pub(super) fn principal<'a>(
+fn principal<'a>(
     session: Option<&'a Session>,
     extensions: &'a Extensions,
 ) -> Option<&'a Principal> {
@@ -108,23 +137,21 @@ fn text<'a>(meta: &'a MetaObject, key: &str) -> Result<Option<&'a str>, ErrorDat
     }
 }
 
-/// Returns a chat that the principal may name, with this in its name.
-fn own_chat(principal: &Principal, name: &str) -> Result<ChatId, InvalidId> {
+/// Returns how the chats begin that are made for clients which name none.
+fn own_prefix(principal: &Principal) -> String {
     let prefix = principal.chat_prefix().unwrap_or_default();
-    let plain = format!("{prefix}mcp-{name}");
-    plain.parse().or_else(|_| {
-        // A name with other characters than a chat may have, or with too many of them.
-        let hash = blake3::hash(name.as_bytes()).to_hex();
-        let room = MAX_CHAT_ID.saturating_sub(prefix.len() + "mcp-".len());
-        // Of less, two could be the same.
-        let length = room.clamp(SHORTEST, 32);
-        let short: String = hash.chars().take(length).collect();
-        format!("{prefix}mcp-{short}").parse()
-    })
+    format!("{prefix}mcp-")
 }
 
-/// The fewest characters of a hash that tell the chats of one token from each other.
-const SHORTEST: usize = 16;
+/// Makes a chat that the principal may name, and no other client can guess.
+fn own_chat(principal: &Principal) -> Result<ChatId, InvalidId> {
+    let prefix = own_prefix(principal);
+    let room = MAX_CHAT_ID.saturating_sub(prefix.len());
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    // 64 bits are enough.
+    let random = random.chars().take(room.max(16));
+    format!("{prefix}{}", random.collect::<String>()).parse()
+}
 
 #[cfg(test)]
 mod tests {
@@ -144,19 +171,50 @@ mod tests {
         let mut extensions = Extensions::new();
         extensions.insert(parts);
         let session = session.then(|| Session::new(principal, None).unwrap());
-        let caller = Caller::of(session.as_ref(), &extensions, &meta(value), None)?;
+        let options = McpOptions::default();
+        let caller = Caller::of(session.as_ref(), &extensions, &meta(value), &options)?;
         assert_eq!(caller.lost.is_some(), session.is_some());
+        let lasts = session.is_some() || !caller.chat.as_str().contains("mcp-");
+        assert_eq!(caller.reach.is_none(), lasts);
         Ok(caller.chat.to_string())
     }
 
     #[test]
-    fn a_chat_is_named_or_that_of_the_session_or_that_of_the_token() {
-        assert_eq!(chat(None, false, json!({})).unwrap(), "mcp-web");
-        assert_eq!(chat(Some("a-"), false, json!({})).unwrap(), "a-mcp-web");
-        assert_eq!(chat(None, true, json!({ CHAT: "x" })).unwrap(), "x");
-        let one = chat(Some("a-"), true, json!({})).unwrap();
-        let other = chat(Some("a-"), true, json!({})).unwrap();
-        assert!(one.starts_with("a-mcp-") && one != other, "{one} {other}");
+    fn a_chat_is_named_or_that_of_the_session_or_that_of_the_request() {
+        for session in [false, true] {
+            assert_eq!(chat(None, session, json!({ CHAT: "x" })).unwrap(), "x");
+            let one = chat(Some("a-"), session, json!({})).unwrap();
+            let other = chat(Some("a-"), session, json!({})).unwrap();
+            assert!(one.starts_with("a-mcp-") && one != other, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn names_of_one_chat_agree() {
+        let principal = Principal::unbounded("web");
+        let named = |chat: &str| chat.parse::<ChatId>().unwrap();
+        let session = Session::new(principal.clone(), Some(named("a"))).unwrap();
+        let mut parts = axum::http::Request::new(()).into_parts().0;
+        parts.extensions.insert(principal);
+        parts.extensions.insert(Connection {
+            chat: Some(named("a")),
+            structured: true,
+        });
+        let options = McpOptions {
+            chat: Some(named("c")),
+            ..McpOptions::default()
+        };
+        let mut extensions = Extensions::new();
+        extensions.insert(parts);
+        for session in [None, Some(&session)] {
+            let of = |value| Caller::of(session, &extensions, &meta(value), &options);
+            for agreed in [json!({}), json!({ CHAT: "a" })] {
+                let caller = of(agreed).unwrap();
+                assert!(caller.chat == named("a") && caller.structured);
+            }
+            let error = of(json!({ CHAT: "b" })).unwrap_err();
+            assert_eq!(error.data.unwrap()["code"], "broken_request");
+        }
     }
 
     #[test]
@@ -182,12 +240,5 @@ mod tests {
         assert_eq!(own(88), Some(124));
         assert_eq!(own(100), Some(128));
         assert_eq!((own(108), own(109)), (Some(128), None));
-    }
-
-    #[test]
-    fn a_token_with_any_name_has_a_chat() {
-        let principal = Principal::unbounded("Jürgens Rechner");
-        let chat = own_chat(&principal, principal.name()).unwrap();
-        assert!(chat.as_str().starts_with("mcp-") && chat.as_str().len() == 36);
     }
 }

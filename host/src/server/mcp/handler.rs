@@ -18,7 +18,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::caller::{self, Caller, Session};
+use super::caller::{Caller, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
 use super::{McpOptions, asking, call, errors, resources, tasks};
 use crate::host::Host;
@@ -84,8 +84,7 @@ impl Handler {
     /// Finds out who makes a request.
     pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let session = self.session.as_ref();
-        let configured = self.options.chat.as_ref();
-        Caller::of(session, &context.extensions, &context.meta, configured)
+        Caller::of(session, &context.extensions, &context.meta, &self.options)
     }
 
     /// Returns whether a client knows tasks.
@@ -100,11 +99,11 @@ impl Handler {
 
     /// Says how to use the tools that exist for whoever asks.
     fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
-        let principal = caller::principal(self.session.as_ref(), &context.extensions);
+        let caller = self.caller(context).ok();
         let tools = self.host.tools();
         let has = |name: &str| {
-            let may_use = principal.is_some_and(|principal| principal.may_use(name));
-            may_use && tools.iter().any(|tool| tool.name == name)
+            let may_use = |caller: &Caller| caller.principal.may_use(name);
+            caller.as_ref().is_some_and(may_use) && tools.iter().any(|tool| tool.name == name)
         };
         let mut text = INSTRUCTIONS.to_owned();
         if has("process_output") {
@@ -116,6 +115,11 @@ impl Handler {
                 true => ", process_signal ends it.",
                 false => ".",
             });
+        }
+        if has("process_list") && caller.is_some_and(|caller| caller.reach.is_some()) {
+            text.push_str(
+                " Keep the id of each process: process_list does not show processes of earlier calls.",
+            );
         }
         text
     }
@@ -170,9 +174,14 @@ impl ServerHandler for Handler {
         let visible = tools
             .iter()
             .filter(|tool| caller.principal.may_use(&tool.name));
-        Ok(ListToolsResult::with_all_items(render(
-            &visible.cloned().collect::<Vec<_>>(),
-        )?))
+        let mut rendered = render(&visible.cloned().collect::<Vec<_>>())?;
+        if !caller.structured {
+            // A tool that promises structured content has to reply with it.
+            for tool in &mut rendered {
+                tool.output_schema = None;
+            }
+        }
+        Ok(ListToolsResult::with_all_items(rendered))
     }
 
     /// Returns a tool by whose schema headers are checked: none that does not exist for whoever asks.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::Request;
+use axum::extract::{Path, Request};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::connection::Connection;
 use super::handler::Handler;
 use super::message::{Carried, Message};
 use super::sessions::{NoSession, Sessions, Shared};
@@ -94,11 +95,13 @@ impl Mcp {
         let sessions = Arc::new(Shared(Arc::clone(&self.sessions)));
         let service = StreamableHttpService::new(handler, sessions, config);
         let mcp = self.clone();
-        let answer = move |request: Request| {
+        let answer = move |path: Option<Path<String>>, request: Request| {
             let (mcp, service) = (mcp.clone(), service.clone());
-            async move { mcp.answer(service, request).await }
+            async move { mcp.answer(service, path, request).await }
         };
-        Router::new().route("/mcp", any(answer))
+        Router::new()
+            .route("/mcp", any(answer.clone()))
+            .route("/mcp/{chat}", any(answer))
     }
 
     /// Ends sessions and streams, once the replies that are on their way have arrived. Calls have ended before.
@@ -112,19 +115,33 @@ impl Mcp {
     async fn answer(
         &self,
         service: StreamableHttpService<Handler, Shared>,
+        path: Option<Path<String>>,
         request: Request,
     ) -> Result<Response, Problem> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let principal = parts.extensions.get::<Principal>().cloned();
         let principal = principal.ok_or_else(nobody)?;
         principal.require(Scope::Call)?;
+        let path = path.as_ref().map(|path| path.0.as_str());
+        let connection = Connection::of(path, &parts.headers)?;
+        let named = connection.chat.clone();
+        if let Some(chat) = &named {
+            principal.require_chat(Scope::Call, chat)?;
+        }
+        parts.extensions.insert(connection);
         let session = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
         if let Some(id) = session {
             let id = String::from_utf8_lossy(id);
             // Those of others do not exist. This is how a client learns that its own has ended.
-            if !self.sessions.is_of(&id, &principal) {
+            let Some(chat) = self.sessions.chat_of(&id, &principal) else {
                 let detail = "there is no such session; begin a new one";
                 return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
+            };
+            if let Some(named) = named.as_ref().filter(|named| **named != chat) {
+                let detail = format!(
+                    "this session is of the chat {chat}: begin another one for the chat {named}"
+                );
+                return Err(Problem::broken_request(detail));
             }
             let last = parts.headers.get(LAST_EVENT).map(HeaderValue::as_bytes);
             let last = last.filter(|_| parts.method == Method::GET);
@@ -159,7 +176,7 @@ impl Mcp {
             let begins = is_new && message.method.as_deref() == Some("initialize");
             may_take_long = is_new && !begins;
             if begins {
-                match self.sessions.prepare(&principal).await {
+                match self.sessions.prepare(&principal, named).await {
                     Ok(prepared) => _ = parts.extensions.insert(prepared),
                     Err(NoSession::Full) => return Ok(full()),
                     Err(error @ NoSession::NoChat(_)) => {

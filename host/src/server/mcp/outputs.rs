@@ -9,6 +9,7 @@ use serde_json::json;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
+use crate::id::ChatId;
 use crate::process::{Chunk, Error, Info, State};
 
 /// How many bytes are read unless the client says otherwise, and at most.
@@ -66,12 +67,13 @@ pub(super) async fn read(
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    process(host, caller, uri).await?;
-    let (workspace, chat) = (host.tools_workspace(), &caller.chat);
+    let (chat, _) = process(host, caller, uri).await?;
+    let workspace = host.tools_workspace();
     let read = async {
-        let chunk = workspace.read(chat, part.id, part.since, part.max).await?;
+        let chunk = workspace.read(&chat, part.id, part.since, part.max);
+        let chunk = chunk.await?;
         // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
-        workspace.open(chat, part.id).await?;
+        workspace.open(&chat, None, part.id).await?;
         Ok(chunk)
     };
     let chunk = read.await.map_err(|error| match error {
@@ -81,17 +83,27 @@ pub(super) async fn read(
     Ok(ReadResourceResult::new(vec![contents(uri, &part, chunk)]))
 }
 
-/// Returns the process whose output is at an address, if the caller may read it.
-pub(super) async fn process(host: &Host, caller: &Caller, uri: &str) -> Result<Info, ErrorData> {
+/// Returns the process whose output is at an address, and its chat, if the caller may read it.
+pub(super) async fn process(
+    host: &Host,
+    caller: &Caller,
+    uri: &str,
+) -> Result<(ChatId, Info), ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    let info = host.tools_workspace().info(&caller.chat, part.id).await;
-    let info = match info {
-        Err(Error::NotFound(_)) => None,
-        info => Some(info.map_err(|error| errors::of_workspace(&error))?),
+    let workspace = host.tools_workspace();
+    let found = async {
+        let reach = caller.reach.as_deref();
+        let chat = workspace.open(&caller.chat, reach, part.id).await?;
+        let info = workspace.info(&chat, part.id).await?;
+        Ok((chat, info))
     };
-    let visible = info.filter(|info| {
+    let found = match found.await {
+        Err(Error::NotFound(_)) => None,
+        found => Some(found.map_err(|error| errors::of_workspace(&error))?),
+    };
+    let visible = found.filter(|(chat, info)| {
         let key = info.key.as_deref();
-        caller.principal.may_see_process(host, &caller.chat, key)
+        caller.principal.may_see_process(host, chat, key)
     });
     visible.ok_or_else(|| errors::unknown_resource(uri))
 }

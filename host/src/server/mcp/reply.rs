@@ -13,8 +13,8 @@ use crate::server::time::milliseconds;
 use crate::tool::Content;
 
 /// Renders how a call ended. The parts are those of the reply, in their order; the first that is JSON is the structured content
-/// as well.
-pub(super) fn result(chat: &ChatId, outcome: &Outcome) -> CallToolResult {
+/// as well, for a client that wants that.
+pub(super) fn result(chat: &ChatId, outcome: &Outcome, structured: bool) -> CallToolResult {
     let mut meta = object(json!({
         "io.toolhost/chat": chat.as_str(),
         "io.toolhost/call": outcome.id.as_str(),
@@ -35,9 +35,11 @@ pub(super) fn result(chat: &ChatId, outcome: &Outcome) -> CallToolResult {
             } else {
                 CallToolResult::success(content)
             };
-            result.structured_content = reply
-                .structured()
-                .and_then(|json| serde_json::from_str(json.get()).ok());
+            if structured {
+                let json = reply.structured();
+                result.structured_content =
+                    json.and_then(|json| serde_json::from_str(json.get()).ok());
+            }
             result
         }
         Err(error) => {
@@ -68,7 +70,7 @@ pub(super) fn refusal(
 fn block(part: &Content) -> ContentBlock {
     match part {
         Content::Text { text } => ContentBlock::text(text.clone()),
-        // Clients that know no structured content read the text of it.
+        // Models read it as text.
         Content::Json { json } => ContentBlock::text(json.get()),
         Content::Image(blob) => {
             ContentBlock::image(BASE64.encode(&blob.data), blob.media_type.clone())
@@ -143,7 +145,20 @@ mod tests {
             queued: Duration::ZERO,
         };
         let chat = "c".parse().unwrap();
-        serde_json::to_value(super::result(&chat, &outcome)).unwrap()
+        let render = |structured| {
+            let result = super::result(&chat, &outcome, structured);
+            serde_json::to_value(result).unwrap()
+        };
+        let mut structured = render(true);
+        let text = render(false);
+        assert!(text.get("structuredContent").is_none(), "{text}");
+        let content = structured.as_object_mut().unwrap();
+        let content = content.remove("structuredContent");
+        assert_eq!(structured, text);
+        if let Some(content) = content {
+            structured["structuredContent"] = content;
+        }
+        structured
     }
 
     #[test]

@@ -90,12 +90,16 @@ async fn of_tool(
     let arguments = arguments.map_err(|error| errors::broken(error.to_string()))?;
     // Each reading is a call of its own, of a tool that changes nothing.
     let id = CallId::random();
-    let request = Request::new(caller.chat.clone(), id.clone(), tool.to_owned(), arguments);
+    let actor = caller.principal.actor();
+    let request = Request {
+        actor: actor.clone(),
+        ..Request::new(caller.chat.clone(), id.clone(), tool.to_owned(), arguments)
+    };
     let outcome = tokio::select! {
         biased;
         outcome = host.call(request) => outcome,
         () = cancelled.cancelled() => {
-            _ = host.cancel(&caller.chat, &id).await;
+            _ = host.cancel(&caller.chat, &id, actor).await;
             return Err(errors::refused("cancelled", "the request was cancelled"));
         }
     };

@@ -1,5 +1,5 @@
-//! The sessions of streamable HTTP, which revisions before 2026-07-28 have: bounded in number, each with a chat of its own
-//! that ends with it.
+//! The sessions of streamable HTTP, which revisions before 2026-07-28 have: bounded in number, each in the chat that its client
+//! named, or in one of its own that ends with it.
 
 mod open;
 mod replay;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use super::caller::Session;
 use super::lines::Requests;
 use crate::host::Host;
-use crate::id::InvalidId;
+use crate::id::{ChatId, InvalidId};
 use crate::server::{Principal, Tokens};
 use open::{Entry, Open, Place, Prepared};
 use replay::Replays;
@@ -66,7 +66,9 @@ pub(super) enum SessionError {
 pub(super) enum NoSession {
     #[error("there are too many sessions; end one, or use revision 2026-07-28, which needs none")]
     Full,
-    #[error("the prefix of this token's chats is too long for a chat of a session's own")]
+    #[error(
+        "the prefix of this token's chats is too long for a chat of a session's own: name one in the header Toolhost-Chat"
+    )]
     NoChat(#[from] InvalidId),
 }
 
@@ -104,13 +106,14 @@ impl Sessions {
         }
     }
 
-    /// Prepares a session of this token, which has a place from here on. If there is none, one that nobody has used for a
-    /// while ends for it: of the same token, if that has its share.
+    /// Prepares a session of this token, in this chat or in one of its own, and reserves a slot for it. If no slot is free, the
+    /// host ends an idle session: one of the same token, if that token has used up its share.
     pub(super) async fn prepare(
         self: &Arc<Self>,
         principal: &Principal,
+        chat: Option<ChatId>,
     ) -> Result<Prepared, NoSession> {
-        let session = Session::new(principal.clone(), None)?;
+        let session = Session::new(principal.clone(), chat)?;
         let (name, time) = (principal.name(), self.idle / REPLACED);
         let (place, replaced) = {
             let mut open = self.open();
@@ -157,27 +160,31 @@ impl Sessions {
         }
     }
 
-    /// Ends the chat of a session, and what waits for calls in it.
+    /// Ends what waits for calls in a session, and its chat unless the client named that: it can come back for it.
     fn end(&self, session: Session) {
         // First, so that what goes down with the session is not taken for cancelled by the client.
         session.lost.cancel();
+        if session.is_named {
+            return;
+        }
         let host = self.host.clone();
         // Processes take their time to end, for which nobody should wait.
         tokio::spawn(async move {
-            if let Err(error) = host.end_chat(&session.chat).await {
+            if let Err(error) = host
+                .end_chat(&session.chat, session.principal.actor())
+                .await
+            {
                 tracing::warn!(%error, "the processes of a session cannot be ended");
             }
         });
     }
 
-    /// Returns whether a session is there, and of this principal.
-    pub(super) fn is_of(&self, id: &str, principal: &Principal) -> bool {
+    /// Returns the chat of a session, if that is there, and of this principal.
+    pub(super) fn chat_of(&self, id: &str, principal: &Principal) -> Option<ChatId> {
         let open = self.open();
-        let session = open
-            .sessions
-            .get(id)
-            .and_then(|entry| entry.session.as_ref());
-        session.is_some_and(|session| session.principal.name() == principal.name())
+        let session = open.sessions.get(id)?.session.as_ref()?;
+        let is_of = session.principal.name() == principal.name();
+        is_of.then(|| session.chat.clone())
     }
 
     /// Returns whether the stream of this event has more, or will have.

@@ -42,7 +42,9 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let session = Session::new(Principal::unbounded("stdio"), options.chat.clone())?;
+    let mut session = Session::new(Principal::unbounded("stdio"), options.chat.clone())?;
+    // The operator named the chat, if anybody did, for calls that name none.
+    session.is_named = false;
     let stopping = CancellationToken::new();
     let handler = Handler::new(
         host.clone(),

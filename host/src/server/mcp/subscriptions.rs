@@ -84,11 +84,11 @@ impl Watch {
         if resources::owner(host, caller, uri).is_some() {
             return Ok(Self::Tools(host.tools_changed()));
         }
-        let process = outputs::process(host, caller, uri).await?;
+        let (chat, process) = outputs::process(host, caller, uri).await?;
         let over = !process.state.is_live();
         Ok(Self::Output {
             workspace: Arc::clone(host.tools_workspace()),
-            chat: caller.chat.clone(),
+            chat,
             process: process.id,
             seen: process.total,
             over,

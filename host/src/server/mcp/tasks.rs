@@ -73,8 +73,8 @@ pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
 pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
     let (id, standing) = find(host, caller, id)?;
     let (task, payload) = match standing {
-        Standing::Ended(outcome) => ended(&id, &outcome),
-        Standing::Fenced => {
+        Standing::Ended(outcome) => ended(&id, &outcome, caller.structured),
+        Standing::Fenced { .. } => {
             let task = task(&id, id.created, "cancelled before it began");
             (task, TaskPayload::Cancelled)
         }
@@ -92,21 +92,22 @@ pub(super) fn check(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorD
 /// Begins to cancel a task: the client sees how it ends when it asks.
 pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
     let (id, _) = find(host, caller, id)?;
-    let host = host.clone();
-    tokio::spawn(async move { host.cancel(&id.chat, &id.call).await });
+    let (host, actor) = (host.clone(), caller.principal.actor().clone());
+    tokio::spawn(async move { host.cancel(&id.chat, &id.call, &actor).await });
     Ok(())
 }
 
 fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, Standing), ErrorData> {
     let id: TaskId = id.parse()?;
     let principal = &caller.principal;
-    let visible = principal.may_name(&id.chat);
+    let is_outside = caller.is_confined && caller.chat != id.chat;
+    let visible = principal.may_name(&id.chat) && !is_outside;
     let standing = visible.then(|| host.standing(&id.chat, &id.call)).flatten();
     let standing = standing.filter(|standing| principal.may_see(standing));
     Ok((id, standing.ok_or_else(errors::unknown_task)?))
 }
 
-fn ended(id: &TaskId, outcome: &Outcome) -> (Task, TaskPayload) {
+fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload) {
     let took = milliseconds(outcome.queued + outcome.duration);
     let until = id.created.saturating_add(took);
     let message = match outcome.cancelled {
@@ -119,7 +120,9 @@ fn ended(id: &TaskId, outcome: &Outcome) -> (Task, TaskPayload) {
         true => TaskPayload::Cancelled,
         // What a tool says, also of its failure, is its result. Only the protocol fails.
         false => TaskPayload::Completed {
-            result: object(serde_json::to_value(reply::result(&id.chat, outcome))),
+            result: object(serde_json::to_value(reply::result(
+                &id.chat, outcome, structured,
+            ))),
         },
     };
     (task, payload)

@@ -50,7 +50,29 @@ pub(super) fn complete(description: OpenApi) -> Value {
             describe(operation);
         }
     }
+    open(&mut document);
     document
+}
+
+/// Allows any property in objects of which none is described: generators of clients take an object without properties for an empty
+/// one.
+fn open(part: &mut Value) {
+    match part {
+        Value::Array(parts) => parts.iter_mut().for_each(open),
+        Value::Object(fields) => {
+            let is_bare = fields.get("type").is_some_and(|kind| kind == "object")
+                && !fields.contains_key("properties")
+                && !fields.contains_key("additionalProperties");
+            if is_bare {
+                fields.insert("additionalProperties".into(), true.into());
+            }
+            let parts = fields.iter_mut();
+            parts
+                .filter(|(name, _)| !matches!(name.as_str(), "example" | "examples"))
+                .for_each(|(_, part)| open(part));
+        }
+        _ => {}
+    }
 }
 
 /// Describes an event as a client of server-sent events gets it: its data are text, and they have ids.

@@ -1,4 +1,4 @@
-//! `/docs`: a page on which the API can be read and tried.
+//! `/docs`: a page on which the API can be read and tried. `/` leads to it.
 //!
 //! The page is open, as browsers send no token for one, and has nothing in it that is worth knowing. It asks for the token,
 //! keeps it in its memory only, and loads `/openapi.json` with it. All that it loads comes from this server.
@@ -34,6 +34,7 @@ const VENDORED: [&str; 3] = [
 
 pub(in crate::server) fn routes() -> Router {
     Router::new()
+        .route("/", get(|| async { Redirect::temporary("/docs/") }))
         .route("/docs", get(|| async { Redirect::permanent("/docs/") }))
         .route(
             "/docs/",

@@ -44,7 +44,7 @@ pub(in crate::server) const KINDS: &[Kind] = &[
         401,
         "wrong_token",
         "The token is not known",
-        "the bearer token is not the right one",
+        "The bearer token is not valid.",
     ),
     kind(
         403,

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use super::paths::{CallPath, ChatPath};
 use super::wire;
-use crate::call::{Cancelled, Outcome, Refused, Standing};
+use crate::call::{Actor, Cancelled, Outcome, Refused, Standing};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
@@ -138,7 +138,7 @@ async fn post(
     principal.require_chat(Scope::Call, &chat)?;
     let id = CallId::random();
     let call = request::read(request, &chat, &id).await?;
-    let mut nameless = Nameless::new(&host, &chat, &id);
+    let mut nameless = Nameless::new(&host, &chat, &id, principal.actor());
     let outcome = call.run(&host, &principal).await;
     nameless.call = None;
     let location = format!("/v1/chats/{chat}/calls/{id}");
@@ -176,7 +176,7 @@ async fn get(
             })
             .into_response())
         }
-        Some(Standing::Fenced) => Ok(Json(FencedCall {
+        Some(Standing::Fenced { .. }) => Ok(Json(FencedCall {
             id: id.to_string(),
             state: FencedState::Cancelled,
             fenced: true,
@@ -187,9 +187,11 @@ async fn get(
 
 /// Cancels a call, and waits until it has ended
 ///
-/// The tool is told and has 2 s to reply with what there is; processes that the call started in the foreground are ended,
-/// and those that it left in the background are not. Nothing else runs under this id: later requests to call with it are
+/// Processes that the call started in the foreground are ended, with SIGTERM and after 5 s with SIGKILL, and those that it left
+/// in the background are not. The tool has 2 s besides to reply with what there is. Nothing else runs under this id: later requests to call with it are
 /// refused. What had ended already is answered as it was.
+///
+/// A token that is for some tools only reaches calls of these: of any other id it is told 204, taken or not.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
     params(ChatPath, CallPath),
@@ -197,7 +199,7 @@ async fn get(
         (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = wire::Outcome),
         (status = 204, description = "No such call has arrived. When it does, it will not run."),
     ),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone", "shutting_down"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "gone", "shutting_down"]))),
 )]
 async fn delete(
     State(host): State<Host>,
@@ -206,15 +208,9 @@ async fn delete(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Call, &chat)?;
-    let standing = host.standing(&chat, &id);
-    if standing.is_some_and(|standing| !principal.may_see(&standing)) {
-        return Err(unknown(&id));
-    }
-    match host.cancel(&chat, &id).await? {
+    match host.cancel(&chat, &id, principal.actor()).await? {
         Cancelled::Fenced => Ok(StatusCode::NO_CONTENT.into_response()),
         Cancelled::Gone => Err(Refused::Gone.into()),
-        // It may have arrived between the two.
-        Cancelled::Ended(outcome) if !principal.may_use(&outcome.tool) => Err(unknown(&id)),
         Cancelled::Ended(outcome) => Ok(ended(&outcome)),
     }
 }
@@ -230,24 +226,24 @@ fn unknown(id: &CallId) -> Problem {
 
 /// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
 pub(super) struct Nameless {
-    call: Option<(Host, ChatId, CallId)>,
+    call: Option<(Host, ChatId, CallId, Actor)>,
 }
 
 impl Nameless {
-    pub(super) fn new(host: &Host, chat: &ChatId, id: &CallId) -> Self {
+    pub(super) fn new(host: &Host, chat: &ChatId, id: &CallId, actor: &Actor) -> Self {
         Self {
-            call: Some((host.clone(), chat.clone(), id.clone())),
+            call: Some((host.clone(), chat.clone(), id.clone(), actor.clone())),
         }
     }
 }
 
 impl Drop for Nameless {
     fn drop(&mut self) {
-        let (Some((host, chat, id)), Ok(runtime)) =
+        let (Some((host, chat, id, actor)), Ok(runtime)) =
             (self.call.take(), tokio::runtime::Handle::try_current())
         else {
             return;
         };
-        runtime.spawn(async move { host.cancel(&chat, &id).await });
+        runtime.spawn(async move { host.cancel(&chat, &id, &actor).await });
     }
 }

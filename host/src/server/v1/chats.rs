@@ -10,7 +10,6 @@ use utoipa_axum::routes;
 use super::paths::ChatPath;
 use crate::host::Host;
 use crate::id::ChatId;
-use crate::process::Info;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
 
@@ -21,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// What was ended with a chat.
 #[derive(Serialize, ToSchema)]
 struct EndedChat {
-    /// The processes that were live, and that the token may see.
+    /// The processes that were live.
     ended: Vec<EndedProcess>,
 }
 
@@ -36,7 +35,8 @@ struct EndedProcess {
 
 /// Ends every process of a chat
 ///
-/// For when a conversation is over. Its outcomes are still kept for those who repeat a call.
+/// For when a conversation is over. Its outcomes are still kept for those who repeat a call. A token that is for some tools
+/// only ends what calls of these started, and those calls; the rest of the chat goes on.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
     params(ChatPath),
@@ -50,9 +50,8 @@ async fn delete(
 ) -> Result<Json<EndedChat>, Problem> {
     let chat: ChatId = chat.parse()?;
     principal.require_chat(Scope::Call, &chat)?;
-    let ended = host.end_chat(&chat).await?;
-    let seen = |info: &Info| principal.may_see_process(&host, &chat, info.key.as_deref());
-    let ended = ended.into_iter().filter(seen).map(|info| EndedProcess {
+    let ended = host.end_chat(&chat, principal.actor()).await?;
+    let ended = ended.into_iter().map(|info| EndedProcess {
         id: info.id,
         command: info.command,
     });

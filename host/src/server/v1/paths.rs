@@ -13,7 +13,7 @@ pub(super) struct ChatPath {
     #[param(
         min_length = 1,
         max_length = 128,
-        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:-]+$",
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:@-]+$",
         example = "support-42"
     )]
     chat: String,

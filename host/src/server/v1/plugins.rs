@@ -21,7 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 }
 
 #[derive(Serialize)]
-struct Plugins {
+struct PluginList {
     plugins: Vec<PluginInfo>,
 }
 
@@ -30,15 +30,15 @@ struct Plugins {
 /// Also those that are turned off or do not load, and why.
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "listPlugins", tag = "plugins",
-    responses((status = 200, description = "The plugins.", body = wire::Plugins)),
-    extensions(("x-problems" = json!(["missing_scope"]))),
+    responses((status = 200, description = "The plugins.", body = wire::PluginList)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token"]))),
 )]
 async fn list(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
-) -> Result<Json<Plugins>, Problem> {
-    principal.require(Scope::Admin)?;
-    Ok(Json(Plugins {
+) -> Result<Json<PluginList>, Problem> {
+    principal.require_everything(Scope::Admin)?;
+    Ok(Json(PluginList {
         plugins: host.plugins(),
     }))
 }
@@ -50,15 +50,17 @@ async fn list(
     post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
     responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
-    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn enable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
-    principal.require(Scope::Admin)?;
-    Ok(Json(host.enable_plugin(&name, true).await?))
+    principal.require_everything(Scope::Admin)?;
+    Ok(Json(
+        host.enable_plugin(&name, true, principal.actor()).await?,
+    ))
 }
 
 /// Turns a plugin off
@@ -68,15 +70,17 @@ async fn enable(
     post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
     responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
-    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn disable(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
-    principal.require(Scope::Admin)?;
-    Ok(Json(host.enable_plugin(&name, false).await?))
+    principal.require_everything(Scope::Admin)?;
+    Ok(Json(
+        host.enable_plugin(&name, false, principal.actor()).await?,
+    ))
 }
 
 /// Loads a plugin again
@@ -86,15 +90,15 @@ async fn disable(
     post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
     responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
-    extensions(("x-problems" = json!(["missing_scope", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn reload(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
-    principal.require(Scope::Admin)?;
-    Ok(Json(host.reload_plugin(&name).await?))
+    principal.require_everything(Scope::Admin)?;
+    Ok(Json(host.reload_plugin(&name, principal.actor()).await?))
 }
 
 impl From<PluginError> for Problem {

@@ -1,5 +1,7 @@
 //! `/v1/chats/{chat}/processes`: the processes of a chat, their output, and signals.
 
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -36,6 +38,9 @@ const PAGE: usize = 64 << 10;
 const MAX_PAGE: usize = 4 << 20;
 const MIN_PAGE: usize = 4;
 
+/// The last cursor: the largest number that JSON has in every language.
+const MAX_CURSOR: u64 = (1 << 53) - 1;
+
 /// The longest time that a client may give a process to end.
 const MAX_GRACE: Duration = Duration::from_hours(1);
 
@@ -68,8 +73,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 struct ListParameters {
     /// Whether only those are wanted that run or linger; else also those that ended.
     running: Option<bool>,
-    /// The most that are returned: 100 if this is absent, and never more than 1,000.
-    #[param(minimum = 0)]
+    /// The most that are returned; 100 if this is absent.
+    #[param(minimum = 0, maximum = 1000)]
     limit: Option<usize>,
 }
 
@@ -79,16 +84,16 @@ struct ListParameters {
 #[into_params(parameter_in = Query)]
 struct OutputParameters {
     /// The cursor of the first byte; 0 if this is absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 9007199254740991_u64)]
     since: Option<u64>,
-    /// The most bytes: 65,536 if this is absent, at least 4, and never more than 4 MiB.
-    #[param(minimum = 0)]
+    /// The most bytes; 65,536 if this is absent.
+    #[param(minimum = 4, maximum = 4194304)]
     max: Option<usize>,
 }
 
 /// The processes of a chat.
 #[derive(Serialize, ToSchema)]
-struct Processes {
+struct ProcessList {
     /// Running ones first, then what lingers, then what ended, each newest first.
     processes: Vec<Process>,
     /// How many there are, also of those that are left out.
@@ -153,11 +158,25 @@ struct Signalled {
     standing: Standing,
 }
 
+/// Returns a number of a query that is in its bounds.
+fn within<T: PartialOrd + fmt::Display>(
+    name: &str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Result<T, Problem> {
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = (bounds.start(), bounds.end());
+    let detail = format!("{name} must be from {least} to {most}, and is {value}");
+    Err(Problem::broken_request(detail))
+}
+
 /// Lists the processes of a chat
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/processes", operation_id = "listProcesses", tag = "processes",
     params(ChatPath, ListParameters),
-    responses((status = 200, description = "The processes.", body = Processes)),
+    responses((status = 200, description = "The processes.", body = ProcessList)),
     extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
 )]
 async fn list(
@@ -165,10 +184,10 @@ async fn list(
     Extension(principal): Extension<Principal>,
     Path(chat): Path<String>,
     Query(parameters): Query<ListParameters>,
-) -> Result<Json<Processes>, Problem> {
+) -> Result<Json<ProcessList>, Problem> {
     let chat = may_read(&principal, &chat)?;
     let running = parameters.running.unwrap_or(false);
-    let limit = parameters.limit.unwrap_or(LIST).min(MAX_LIST);
+    let limit = within("limit", parameters.limit.unwrap_or(LIST), 0..=MAX_LIST)?;
     let most = if principal.may_use_all() {
         limit
     } else {
@@ -181,7 +200,7 @@ async fn list(
         total = infos.len();
         infos.truncate(limit);
     }
-    Ok(Json(Processes {
+    Ok(Json(ProcessList {
         processes: infos.into_iter().map(Process::from).collect(),
         total,
     }))
@@ -240,8 +259,8 @@ async fn output(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let chat = may_read(&principal, &chat)?;
-    let since = parameters.since.unwrap_or(0);
-    let max = parameters.max.unwrap_or(PAGE).clamp(MIN_PAGE, MAX_PAGE);
+    let since = within("since", parameters.since.unwrap_or(0), 0..=MAX_CURSOR)?;
+    let max = within("max", parameters.max.unwrap_or(PAGE), MIN_PAGE..=MAX_PAGE)?;
     check(&host, &principal, &chat, &id).await?;
     let mut held = Held::default();
     held.add(&place, max)?;
@@ -300,10 +319,8 @@ async fn signal(
         let detail = format!("grace_ms is at most {}", MAX_GRACE.as_millis());
         return Err(Problem::broken_request(detail));
     }
-    check(&host, &principal, &chat, &id).await?;
     let state = host
-        .tools_workspace()
-        .signal(&chat, &id, signal, asked.grace_ms)
+        .signal(&chat, &id, signal, asked.grace_ms, principal.actor())
         .await;
     let standing = Standing::from(&state.map_err(problem)?);
     Ok(Json(Signalled { id, standing }).into_response())

@@ -20,7 +20,7 @@ pub(super) struct Standing {
     /// The name of the signal that ended the shell, such as `SIGKILL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
-    /// What ended the shell: `itself`, `signalled`, `output_limit`, `out_of_memory` or `shutdown`.
+    /// The cause of the end of the shell: `itself`, `signalled`, `output_limit`, `out_of_memory`, `shutdown` or `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
     /// Why nobody knows how it ended.

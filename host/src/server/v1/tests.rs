@@ -22,7 +22,7 @@ async fn host(workspace: &tempfile::TempDir) -> Host {
 fn router(host: &Host, principal: Principal) -> Router {
     Router::from(routes())
         .with_state(host.clone())
-        .layer(from_fn_with_state(Limits::new(), limits::admit))
+        .layer(from_fn_with_state(Limits::new(256), limits::admit))
         .layer(axum::Extension(principal))
 }
 
@@ -82,9 +82,12 @@ async fn what_a_token_may_not_use_does_not_exist_for_it() {
     // Somebody else's call of it is not there either, neither to look at nor to cancel.
     let (status, outcome) = ask(&seeing, "PUT", path, call(hidden)).await;
     assert_eq!((status, &outcome["state"]), (200, &json!("finished")));
-    for method in ["GET", "DELETE"] {
-        let (status, refused) = ask(&blind, method, path, None).await;
-        assert_eq!((status, &refused["code"]), (404, &json!("unknown_call")));
+    let (status, refused) = ask(&blind, "GET", path, None).await;
+    assert_eq!((status, &refused["code"]), (404, &json!("unknown_call")));
+    // As of an id that is free.
+    for path in [path, "/v1/chats/team-a/calls/2"] {
+        let cancelled = ask(&blind, "DELETE", path, None).await;
+        assert_eq!(cancelled, (204, Value::Null), "{path}");
     }
     assert_eq!(
         ask(&seeing, "GET", path, None).await,
@@ -148,13 +151,18 @@ async fn scopes_and_chats_are_checked_everywhere() {
     for (method, path, scope) in other {
         for given in Scope::ALL {
             let may = given == scope || (given, scope) == (Scope::Call, Scope::Read);
-            let (status, answer) = ask(&of(&[given]), method, path, None).await;
+            let unbounded = router(&host, Principal::new("t", [given], None, None));
+            let (status, answer) = ask(&unbounded, method, path, None).await;
             assert_eq!(
                 status == 200,
                 may,
                 "{method} {path} with {given:?}: {answer}"
             );
             assert!(may || answer["code"] == "missing_scope", "{answer}");
+        }
+        if scope == Scope::Admin {
+            let (status, answer) = ask(&of(&[scope]), method, path, None).await;
+            assert_eq!((status, &answer["code"]), (403, &json!("bounded_token")));
         }
     }
     host.shutdown().await;
@@ -165,7 +173,12 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
     let workspace = tempfile::tempdir().unwrap();
     let host = host(&workspace).await;
     let (chat, id): (crate::ChatId, crate::CallId) = ("a".parse().unwrap(), "1".parse().unwrap());
-    drop(calls::Nameless::new(&host, &chat, &id));
+    drop(calls::Nameless::new(
+        &host,
+        &chat,
+        &id,
+        &crate::call::Actor::default(),
+    ));
     let request = crate::Request::new(
         chat.clone(),
         id.clone(),

@@ -23,6 +23,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 #[serde(deny_unknown_fields)]
 struct Parameters {
     format: Option<String>,
+    #[serde(default)]
+    strict: bool,
 }
 
 /// Lists the tools
@@ -33,6 +35,9 @@ struct Parameters {
     get, path = "/v1/tools", operation_id = "listTools", tag = "tools",
     params(
         ("format" = inline(Option<ToolFormat>), Query, description = "The dialect; `json` by default."),
+        ("strict" = Option<bool>, Query, description = "Whether the schemas are for the strict mode of `openai` and \
+            `openai-responses`: every argument is required, and an optional one may be null. A tool whose arguments that mode cannot \
+            describe has `strict: false`. The other formats have no such mode, and stay as they are."),
         ("if-none-match" = Option<String>, Header, description = "The `ETag` of the list that the client has."),
     ),
     responses(
@@ -62,7 +67,11 @@ async fn list(
         .filter(|tool| principal.may_use(&tool.name))
         .cloned()
         .collect();
-    let body = format.render(&tools).to_string();
+    let rendered = match parameters.strict {
+        true => format.render_strict(&tools),
+        false => format.render(&tools),
+    };
+    let body = rendered.to_string();
     let tag = format!("\"{}\"", blake3::hash(body.as_bytes()).to_hex());
     let known = is_known(&headers, &tag);
     // It is another list for another token, and whoever keeps it asks whether it is still right.

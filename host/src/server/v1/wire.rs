@@ -185,6 +185,9 @@ pub(super) struct OpenAiFunction {
     description: String,
     #[schema(value_type = Object)]
     parameters: Value,
+    /// With `strict=true`: whether the schema is one for strict mode.
+    #[schema(required = false)]
+    strict: bool,
 }
 
 /// One of the `tools` of OpenAI's responses.
@@ -195,7 +198,7 @@ pub(super) struct OpenAiResponsesTool {
     description: String,
     #[schema(value_type = Object)]
     parameters: Value,
-    /// Always `false`: strict mode wants every argument to be required.
+    /// Whether the schema is one for strict mode.
     strict: bool,
 }
 
@@ -206,6 +209,46 @@ pub(super) struct AnthropicTool {
     description: String,
     #[schema(value_type = Object)]
     input_schema: Value,
+}
+
+/// One of the `tools` of Gemini's requests.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct GeminiTool {
+    function_declarations: Vec<GeminiFunction>,
+}
+
+/// A function of Gemini's requests.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct GeminiFunction {
+    name: String,
+    description: String,
+    #[schema(value_type = Object)]
+    parameters_json_schema: Value,
+}
+
+/// One of the `tools` in the `toolConfig` of Bedrock's Converse.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct BedrockTool {
+    tool_spec: BedrockSpec,
+}
+
+/// A tool of Bedrock's Converse.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct BedrockSpec {
+    name: String,
+    description: String,
+    input_schema: BedrockSchema,
+}
+
+/// The schema of a tool's arguments.
+#[derive(ToSchema)]
+pub(super) struct BedrockSchema {
+    #[schema(value_type = Object)]
+    json: Value,
 }
 
 /// The result of MCP's `tools/list`.
@@ -247,6 +290,8 @@ pub(super) enum ToolList {
     OpenAi(Vec<OpenAiTool>),
     OpenAiResponses(Vec<OpenAiResponsesTool>),
     Anthropic(Vec<AnthropicTool>),
+    Gemini(Vec<GeminiTool>),
+    Bedrock(Vec<BedrockTool>),
     Mcp(McpTools),
 }
 
@@ -261,6 +306,8 @@ pub(super) enum ToolFormat {
     #[schema(rename = "openai-responses")]
     OpenAiResponses,
     Anthropic,
+    Gemini,
+    Bedrock,
     Mcp,
 }
 
@@ -297,7 +344,7 @@ pub(super) enum PluginState {
 
 /// All plugins.
 #[derive(ToSchema)]
-pub(super) struct Plugins {
+pub(super) struct PluginList {
     plugins: Vec<Plugin>,
 }
 

@@ -2,6 +2,7 @@
 
 use memchr::{memchr_iter, memmem};
 
+use super::super::pattern::Pattern;
 use super::super::windows;
 use super::{NAMED, list};
 
@@ -34,13 +35,27 @@ fn first_and_rest(mut lines: impl Iterator<Item = usize>) -> (Vec<String>, usize
     (named, lines.count())
 }
 
-/// Returns the lines, counted from 1, in which this string begins at least once.
+/// Returns the lines, counted from 1, in which this string begins at least once. Occurrences may overlap.
 fn exact_lines(text: &[u8], string: &[u8]) -> impl Iterator<Item = usize> {
     let (mut line, mut counted, mut last) = (1, 0, 0);
-    memmem::find_iter(text, string).filter_map(move |at| {
+    occurrences(text, string).filter_map(move |at| {
         let between = text.get(counted..at).unwrap_or_default();
         line += memchr_iter(b'\n', between).count();
         counted = at;
         (std::mem::replace(&mut last, line) != line).then_some(line)
     })
+}
+
+/// Returns where this string begins, also within another occurrence of it.
+fn occurrences(text: &[u8], string: &[u8]) -> impl Iterator<Item = usize> {
+    // Mostly there is none, which is found out faster this way.
+    let first = memmem::find(text, string).unwrap_or(text.len());
+    let pattern = Pattern::new(string.iter().copied());
+    let mut matched = 0;
+    (first..)
+        .zip(text.iter().skip(first))
+        .filter_map(move |(at, &byte)| {
+            matched = pattern.step(matched, byte);
+            (matched == pattern.len()).then(|| at + 1 - pattern.len())
+        })
 }

@@ -83,7 +83,7 @@ fn hints_for_lines_that_are_nearly_alike() {
     let file = "[==]\n".repeat(MANY);
     let refusal = refusal(&file, one("[=====]\n", "other"));
     assert!(
-        refusal.ends_with(&format!("2 at line 5, and {} more", MANY - 5)),
+        refusal.ends_with(&format!("2 at line 5 and {} more", MANY - 5)),
         "{refusal}"
     );
 }

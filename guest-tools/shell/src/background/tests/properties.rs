@@ -9,7 +9,7 @@ use super::shells::{self, Bash};
 use super::{Ampersand, classify, is_plain, promote, split_url};
 
 /// The answers of one bash, as starting one takes a while.
-static BASH: LazyLock<Option<Mutex<Bash>>> = LazyLock::new(|| Bash::start().map(Mutex::new));
+static BASH: LazyLock<Mutex<Bash>> = LazyLock::new(|| Mutex::new(Bash::start()));
 
 fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
@@ -41,11 +41,13 @@ proptest! {
 proptest! {
     #![proptest_config(config(1500))]
 
+    #[toolhost_needs::needs(bash)]
     #[test]
     fn agrees_with_bash_about_what_is_almost_a_command(command in generate::almost()) {
         agrees_with_shells(&command)?;
     }
 
+    #[toolhost_needs::needs(bash)]
     #[test]
     fn agrees_with_bash_about_commands(made in generate::made()) {
         agrees_with_shells(&made.command)?;
@@ -66,9 +68,8 @@ proptest! {
     }
 }
 
-/// Returns what bash makes of a command: its canonical form, or nothing if there is an error.
+/// Returns what bash makes of a command: its canonical form, or nothing if there is an error. `None`: it cannot be asked.
 pub(super) fn canonical(command: &str) -> Option<Option<String>> {
-    let bash = BASH.as_ref()?;
     // The wrapping would continue the line.
     let backslashes = command
         .bytes()
@@ -79,7 +80,7 @@ pub(super) fn canonical(command: &str) -> Option<Option<String>> {
         return None;
     }
     Some(
-        bash.lock()
+        BASH.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .canonical(command),
     )

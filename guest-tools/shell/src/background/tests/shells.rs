@@ -37,35 +37,28 @@ pub(super) struct Bash {
 }
 
 impl Bash {
-    /// Starts bash, if there is one. What older ones print is different.
+    /// Starts bash 5.2 or 5.3, which a test says with `needs(bash)`: what older ones print is different.
     #[expect(clippy::disallowed_methods, reason = "a test asks a shell")]
-    #[expect(clippy::print_stderr, reason = "it says why nothing is tested")]
-    pub(super) fn start() -> Option<Self> {
-        let child = Command::new("bash")
+    pub(super) fn start() -> Self {
+        let mut child = Command::new("bash")
             .args(["--noprofile", "--norc", "-c", SCRIPT])
             .env("LC_ALL", "C")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(error) => {
-                eprintln!("not compared with bash, which does not start: {error}");
-                return None;
-            }
-        };
+            .spawn()
+            .expect("it needs bash");
         let mut bash = Self {
             questions: child.stdin.take(),
-            answers: BufReader::new(child.stdout.take()?),
+            answers: BufReader::new(child.stdout.take().expect("it is piped")),
             child,
         };
         let version = bash.answer();
-        if !version.starts_with("5.2") && !version.starts_with("5.3") {
-            eprintln!("not compared with bash {version}: it has to be 5.2 or 5.3");
-            return None;
-        }
-        Some(bash)
+        assert!(
+            version.starts_with("5.2") || version.starts_with("5.3"),
+            "it needs bash 5.2 or 5.3, and this is {version}"
+        );
+        bash
     }
 
     /// Returns a command in the canonical form of bash; `None` if bash reports a syntax error.

@@ -77,6 +77,7 @@ fn replies_with_a_signal() {
 #[test]
 fn leaves_a_command_running_at_its_timeout() {
     let processes = one(FakeProcess::new("p1").prints("partial\n"));
+    let begun = Instant::now();
     assert_snapshot!(reply(&processes, r#"{"command": "sleep 100", "timeout": "200ms"}"#), @r#"
     {
       "success": false,
@@ -96,9 +97,8 @@ fn leaves_a_command_running_at_its_timeout() {
     "#);
     assert!(processes.signals().is_empty());
     let (_, waited) = &processes.waits()[0];
-    assert!(
-        waited.timeout <= Duration::from_millis(200) && waited.timeout > Duration::from_millis(100)
-    );
+    let expected = Duration::from_millis(200);
+    assert!(waited.timeout <= expected && waited.timeout + begun.elapsed() >= expected);
 }
 
 #[test]
@@ -156,17 +156,45 @@ fn does_not_take_a_clamped_wait_for_a_timeout() {
 }
 
 #[test]
-fn replies_with_what_there_is_when_cancelled() {
-    let processes = one(FakeProcess::new("p1")
-        .prints("partial\n")
-        .wakes(Wake::Cancelled));
-    assert_snapshot!(reply(&processes, r#"{"command": "make"}"#), @r#"
+fn says_how_the_command_ended_that_was_cancelled() {
+    let cancelled = || {
+        FakeProcess::new("p1")
+            .prints("partial\n")
+            .wakes(Wake::Cancelled)
+    };
+    let report = |process| {
+        let mut report = run_command(&one(process), "make");
+        // All but how long it took.
+        let error = report.error.take();
+        report.error = error.map(|error| error.rsplit_once(" after ").unwrap().0.to_owned());
+        report.wall_duration_ms = 0;
+        serde_json::to_string_pretty(&report).unwrap()
+    };
+    let ended = cancelled().is_ended_by("SIGTERM", Cause::Signalled);
+    assert_snapshot!(report(ended), @r#"
     {
       "success": false,
       "output": "partial\n",
       "exit_code": -1,
       "wall_duration_ms": 0,
-      "error": "the call was cancelled while the command ran",
+      "error": "the call was cancelled, and SIGTERM ended the command",
+      "command": "make",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "signal": "SIGTERM",
+      "cause": "signalled",
+      "cancelled": true,
+      "cursor": 8
+    }
+    "#);
+    assert_snapshot!(report(cancelled()), @r#"
+    {
+      "success": false,
+      "output": "partial\n",
+      "exit_code": -1,
+      "wall_duration_ms": 0,
+      "error": "the call was cancelled, but the command could not be killed and still runs",
       "background_process_id": "p1",
       "command": "make",
       "running": true,
@@ -176,6 +204,34 @@ fn replies_with_what_there_is_when_cancelled() {
       "cursor": 8
     }
     "#);
+    // It had ended before it could be told to.
+    assert_snapshot!(report(cancelled().exits(0)), @r#"
+    {
+      "success": true,
+      "output": "partial\n",
+      "exit_code": 0,
+      "wall_duration_ms": 0,
+      "command": "make",
+      "running": false,
+      "backgrounded": false,
+      "status": "exited",
+      "cause": "itself",
+      "cancelled": true,
+      "cursor": 8
+    }
+    "#);
+}
+
+#[test]
+fn says_that_a_cancelled_call_started_nothing() {
+    testing::surroundings(|now| now.cancelled = true);
+    let error = Error::Failed("the call was cancelled".into());
+    let report = run_command(&FakeProcesses::new().fails_to_start(error), "make");
+    assert!(report.cancelled, "{report:?}");
+    assert_eq!(
+        (report.exit_code, report.status),
+        (-1, Some(Status::FailedToStart))
+    );
 }
 
 #[test]

@@ -25,7 +25,10 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     let standing = ledger.standing(&request.chat, &request.id);
     assert!(matches!(standing, Some(Standing::Live { tool, .. }) if tool == "t"));
     for _ in 0..2 {
-        let cancelled = ledger.cancel(&request.chat, &request.id).await.unwrap();
+        let cancelled = ledger
+            .cancel(&request.chat, &request.id, &anyone())
+            .await
+            .unwrap();
         let Cancelled::Ended(outcome) = cancelled else {
             panic!("{cancelled:?}");
         };
@@ -44,11 +47,14 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
     let here = request("a", "1", "{}");
     assert!(ledger.standing(&here.chat, &here.id).is_none());
     for _ in 0..2 {
-        let cancelled = ledger.cancel(&here.chat, &here.id).await.unwrap();
+        let cancelled = ledger
+            .cancel(&here.chat, &here.id, &anyone())
+            .await
+            .unwrap();
         assert!(matches!(cancelled, Cancelled::Fenced));
     }
     let standing = ledger.standing(&here.chat, &here.id);
-    assert!(matches!(standing, Some(Standing::Fenced)));
+    assert!(matches!(standing, Some(Standing::Fenced { tools: None })));
     for _ in 0..2 {
         assert_eq!(run(&ledger, &here, &runs).await, Err(Refused::Cancelled));
     }
@@ -62,7 +68,10 @@ async fn a_call_that_has_ended_keeps_its_reply_and_is_not_repeated() {
     let (ledger, runs) = (Ledger::default(), Arc::default());
     let request = request("a", "1", "{}");
     assert_eq!(run(&ledger, &request, &runs).await.unwrap(), "0");
-    let cancelled = ledger.cancel(&request.chat, &request.id).await.unwrap();
+    let cancelled = ledger
+        .cancel(&request.chat, &request.id, &anyone())
+        .await
+        .unwrap();
     let Cancelled::Ended(outcome) = cancelled else {
         panic!("{cancelled:?}");
     };
@@ -85,10 +94,10 @@ async fn the_end_of_a_chat_cancels_its_calls_and_no_others() {
         assert!(futures_util::poll!(call.as_mut()).is_pending());
     }
     assert_eq!(ledger.stats().running, 3);
-    assert_eq!(ledger.cancel_all(&one.chat).await.len(), 2);
+    assert_eq!(ledger.cancel_all(&one.chat, &anyone()).await.len(), 2);
     assert_eq!(ledger.stats().running, 1);
     assert!(futures_util::poll!(calls[2].as_mut()).is_pending());
-    ledger.cancel_all(&other.chat).await;
+    ledger.cancel_all(&other.chat, &anyone()).await;
     for call in calls {
         assert_eq!(call.await.unwrap().state(), State::Cancelled);
     }
@@ -104,7 +113,7 @@ async fn fences_are_bounded_and_end() {
     let (ledger, runs) = (Ledger::new(limits), Arc::default());
     let cancel = async |id: &str| {
         let fenced = request("a", id, "{}");
-        ledger.cancel(&fenced.chat, &fenced.id).await
+        ledger.cancel(&fenced.chat, &fenced.id, &anyone()).await
     };
     for id in ["1", "2", "3"] {
         cancel(id).await.unwrap();
@@ -117,4 +126,80 @@ async fn fences_are_bounded_and_end() {
     tokio::time::advance(Duration::from_secs(24 * 3600)).await;
     assert_eq!(of("1").await.unwrap(), "0");
     cancel("4").await.unwrap();
+}
+
+/// Someone who may use these tools only.
+fn bounded(tools: &[&str]) -> Actor {
+    let tools = tools.iter().map(|tool| (*tool).to_owned());
+    Actor::new("bounded").with_tools(tools.collect())
+}
+
+fn of_tool(id: &str, tool: &str) -> Request {
+    Request {
+        tool: tool.into(),
+        ..request("a", id, "{}")
+    }
+}
+
+#[tokio::test]
+async fn a_fence_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_host() {
+    let (_base, state) = super::restart::directory();
+    let open = || super::restart::open(&state, Limits::default(), crate::call::Durability::Host).0;
+    let cancel = async |ledger: &Ledger, id: &str, tools: &[&str]| {
+        let of = request("a", id, "{}");
+        let cancelled = ledger.cancel(&of.chat, &of.id, &bounded(tools)).await;
+        assert!(matches!(cancelled, Ok(Cancelled::Fenced)), "{cancelled:?}");
+    };
+    let ledger = open();
+    cancel(&ledger, "one", &["t"]).await;
+    cancel(&ledger, "two", &["t"]).await;
+    cancel(&ledger, "two", &["u"]).await;
+    cancel(&ledger, "all", &["t"]).await;
+    let all = request("a", "all", "{}");
+    ledger.cancel(&all.chat, &all.id, &anyone()).await.unwrap();
+    // As a killed host does, it says nothing at its end.
+    std::mem::forget(ledger);
+    let (ledger, runs) = (open(), Arc::default());
+    for (id, tool, stopped) in [
+        ("one", "t", true),
+        ("one", "u", false),
+        ("two", "t", true),
+        ("two", "u", true),
+        ("two", "v", false),
+        ("all", "v", true),
+    ] {
+        let ran = run(&ledger, &of_tool(id, tool), &runs).await;
+        assert_eq!(
+            ran == Err(Refused::Cancelled),
+            stopped,
+            "{id} {tool}: {ran:?}"
+        );
+    }
+    // The place of the fence was taken.
+    let ran = run(&ledger, &of_tool("one", "t"), &runs).await;
+    assert_eq!(ran, Err(Refused::InputMismatch));
+}
+
+#[tokio::test]
+async fn who_may_not_use_a_tool_cancels_no_call_of_it() {
+    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (over, live) = (
+        request("a", "over", "{}"),
+        Arc::new(request("a", "live", "{}")),
+    );
+    run(&ledger, &over, &runs).await.unwrap();
+    let mut call = Box::pin(ledger.run(&live, patient));
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    let other = bounded(&["u"]);
+    for request in [&over, &*live] {
+        let cancelled = ledger.cancel(&request.chat, &request.id, &other).await;
+        assert!(matches!(cancelled, Ok(Cancelled::Fenced)), "{cancelled:?}");
+    }
+    assert!(ledger.cancel_all(&live.chat, &other).await.is_empty());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    assert_eq!(run(&ledger, &over, &runs).await.unwrap(), "0");
+    let own = bounded(&["t"]);
+    let cancelled = ledger.cancel(&live.chat, &live.id, &own).await.unwrap();
+    assert!(matches!(cancelled, Cancelled::Ended(_)), "{cancelled:?}");
+    assert_eq!(call.await.unwrap().state(), State::Cancelled);
 }

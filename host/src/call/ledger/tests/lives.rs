@@ -10,7 +10,10 @@ async fn lines(id: &str, cancel: bool) -> Vec<String> {
     let (ledger, _) = open(&state, Limits::default(), Durability::Host);
     let request = Arc::new(request("a", id, "{}"));
     if cancel {
-        ledger.cancel(&request.chat, &request.id).await.unwrap();
+        ledger
+            .cancel(&request.chat, &request.id, &anyone())
+            .await
+            .unwrap();
     } else {
         call(&ledger, &request, false, "first").await.unwrap();
     }
@@ -95,7 +98,10 @@ async fn a_start_and_a_fence_that_could_not_be_written_are_written_later() {
     ledger.shared.journal.replace_file(full.ok());
     hang(&ledger, &of("runs")).await;
     let fenced = of("fenced");
-    let cancelled = ledger.cancel(&fenced.chat, &fenced.id).await.unwrap();
+    let cancelled = ledger
+        .cancel(&fenced.chat, &fenced.id, &anyone())
+        .await
+        .unwrap();
     assert!(matches!(cancelled, Cancelled::Fenced), "{cancelled:?}");
     call(&ledger, &of("ends"), false, "ended").await.unwrap();
     ledger.shared.journal.replace_file(None);
@@ -123,11 +129,17 @@ async fn a_fence_is_promised_only_when_it_is_written() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     ledger.shared.journal.replace_file(full.ok());
     for _ in 0..2 {
-        let refused = ledger.cancel(&request.chat, &request.id).await.unwrap_err();
+        let refused = ledger
+            .cancel(&request.chat, &request.id, &anyone())
+            .await
+            .unwrap_err();
         assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
     }
     ledger.shared.journal.replace_file(None);
-    let cancelled = ledger.cancel(&request.chat, &request.id).await.unwrap();
+    let cancelled = ledger
+        .cancel(&request.chat, &request.id, &anyone())
+        .await
+        .unwrap();
     assert!(matches!(cancelled, Cancelled::Fenced), "{cancelled:?}");
     drop(ledger);
     let (ledger, _) = open(&state, Limits::default(), Durability::Power);
@@ -165,7 +177,9 @@ async fn more_fences_than_are_remembered_are_refused() {
         ("a", "3", false),
         ("b", "3", true),
     ] {
-        let cancelled = ledger.cancel(&chat(of), &id.parse().unwrap()).await;
+        let cancelled = ledger
+            .cancel(&chat(of), &id.parse().unwrap(), &anyone())
+            .await;
         assert_eq!(cancelled.is_ok(), fits, "{of} {id}: {cancelled:?}");
     }
     let runs = Arc::default();

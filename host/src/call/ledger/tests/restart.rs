@@ -74,11 +74,11 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
         let read = call(&ledger, &of("read"), true, "read").await.unwrap();
         call(&ledger, &of("cancelled"), false, "x").await.unwrap();
         ledger
-            .cancel(&of("cancelled").chat, &of("cancelled").id)
+            .cancel(&of("cancelled").chat, &of("cancelled").id, &anyone())
             .await
             .unwrap();
         ledger
-            .cancel(&of("fenced").chat, &of("fenced").id)
+            .cancel(&of("fenced").chat, &of("fenced").id, &anyone())
             .await
             .unwrap();
         hang(&ledger, &of("running")).await;

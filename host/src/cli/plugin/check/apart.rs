@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use nix::sys::signal::Signal;
 
 use super::{Common, Options};
-use crate::cli::{THIS_PROGRAM, listening, stderr};
+use crate::cli::signals::{self, Hangup};
+use crate::cli::{THIS_PROGRAM, stderr};
 use crate::process::helper;
 use crate::state_dir::StateDir;
 
@@ -72,16 +73,14 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     let mut child = command.spawn().context("cannot start the check")?;
     let status = tokio::select! {
         status = child.wait() => status.context("cannot wait for the check")?,
-        () = listening::signalled() => {
+        () = signals::ended(Hangup::Ends) => {
             _ = child.kill().await;
             return Ok(ExitCode::FAILURE);
         }
     };
     if let Some(signal) = status.signal() {
         let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-        stderr::line(format_args!(
-            "toolhost: the process of the check was ended by {name}"
-        ));
+        stderr::failure(format_args!("the process of the check was ended by {name}"));
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
 use crate::approval::Approval;
-use crate::call::{Arguments, Request};
+use crate::call::{Actor, Arguments, Request};
 use crate::cli::processes::Prepared;
 use crate::events::Events;
 use crate::files;
@@ -19,7 +19,7 @@ use crate::process::Config;
 use crate::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use crate::workspace::{Local, Workspace};
 
-/// How long one comparison with a schema may take. That takes milliseconds, unless the schema is made to take for ever.
+/// The CPU time that one comparison with a schema may take. It takes milliseconds, unless the schema is made to take for ever.
 const COMPARISON: Duration = Duration::from_secs(10);
 
 /// Runs every example in a workspace in this directory, unless something is missing that they would need.
@@ -105,7 +105,9 @@ async fn called(
         tool: tool.name.clone(),
         arguments,
         attributes: [("client".into(), "toolhost".into())].into(),
+        actor: Actor::default(),
         max_wait: None,
+        reach: None,
     });
     let context = Context {
         workspace: Arc::clone(workspace),

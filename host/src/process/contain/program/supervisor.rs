@@ -82,6 +82,7 @@ impl Supervisor {
         } = start;
         let begun = (|| {
             _ = nix::unistd::setsid();
+            _ = nix::sys::prctl::set_name(c"toolhost-super");
             nix::sys::prctl::set_child_subreaper(true)?;
             let events = Events::new(&control)?;
             let own = OwnChildren::open();

@@ -64,6 +64,7 @@ fn causes() -> impl Strategy<Value = Cause> {
         Just(Cause::OutputLimit),
         Just(Cause::OutOfMemory),
         Just(Cause::Shutdown),
+        Just(Cause::Cancelled),
     ]
 }
 

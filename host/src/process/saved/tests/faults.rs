@@ -49,11 +49,11 @@ async fn a_hung_disk_holds_nobody_up_for_good() {
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// Returns `None` where mounting is not allowed.
-    fn mount() -> Option<Self> {
+    fn mount() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs"];
-        run("mount", &options, directory.path()).then_some(Self(directory))
+        assert!(run("mount", &options, directory.path()), "it needs mount");
+        Self(directory)
     }
 }
 
@@ -73,16 +73,10 @@ fn run(program: &str, options: &[&str], path: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-}
-
+#[toolhost_needs::needs(mount)]
 #[tokio::test]
 async fn a_full_disk_ends_the_saving_and_keeps_what_was_written() {
-    let Some(disk) = SmallDisk::mount() else {
-        return skip("mounting a small file system needs root");
-    };
+    let disk = SmallDisk::mount();
     let named = open(disk.0.path(), SaveLimits::default());
     let anonymous = Place::Temporary(disk.0.path().to_owned());
     let anonymous = Store::new(anonymous, SaveLimits::default()).unwrap();

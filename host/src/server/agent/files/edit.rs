@@ -15,14 +15,18 @@ use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
 
 use super::error::{not_run, refused, status, text};
 use super::query::Query;
+use super::written;
+use crate::audit::Trail;
 use crate::files::{Error, Files, MAX_WRITE, MAX_WRITES, Pool, Precondition, Work, Write};
 use crate::server::agent::error::ApiError;
+use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
+use crate::server::agent::tool_calls::{ToolCall, digest};
 use crate::server::agent::{body, reply};
 use source::Workspace;
 
 /// What a client sends.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct Body {
     #[serde(default, deserialize_with = "body::nullable")]
     files: Vec<File>,
@@ -30,7 +34,7 @@ struct Body {
     include_diff: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct File {
     #[serde(default, deserialize_with = "body::nullable")]
     path: String,
@@ -38,7 +42,7 @@ struct File {
     edits: Vec<Replacement>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct Replacement {
     #[serde(default, deserialize_with = "body::nullable")]
     search: String,
@@ -66,22 +70,33 @@ struct EditedFile {
 pub(super) async fn edit(
     State(files): State<Pool>,
     parameters: Parameters,
+    call: ToolCall,
+    watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
     Query::new(&parameters).finish()?;
     let body: Body = body::read(request).await?;
+    let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
+    call.once(asked, apply(files, body, watched)).await
+}
+
+/// Makes the edits of a request, if they are approved. Every edit of this API comes through here.
+async fn apply(files: Pool, body: Body, watched: Watched) -> Result<Response, ApiError> {
+    watched.approve("edit-files", &body).await?;
     let edited = files
-        .run(Arc::new(Work::default()), move |files, _| body.run(files))
+        .run(Arc::new(Work::default()), move |files, _| {
+            body.run(files, &watched.trail)
+        })
         .await
         .map_err(|error| not_run(&error))??;
     Ok(reply::json(StatusCode::OK, &edited))
 }
 
 impl Body {
-    fn run(&self, files: &Files) -> Result<Edited, ApiError> {
+    fn run(&self, files: &Files, trail: &Trail) -> Result<Edited, ApiError> {
         let planned = self.plan(files)?;
         let edited = self.include_diff.then(|| shown(&planned));
-        write(files, planned)?;
+        write(files, planned, trail)?;
         Ok(Edited { files: edited })
     }
 
@@ -134,7 +149,7 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
 }
 
 /// Writes what changed, if everything is still as it was read.
-fn write(files: &Files, planned: Vec<Planned>) -> Result<(), ApiError> {
+fn write(files: &Files, planned: Vec<Planned>, trail: &Trail) -> Result<(), ApiError> {
     let changed = planned.into_iter().filter(|file| file.new != file.old.data);
     let (paths, writes): (Vec<_>, Vec<_>) = changed
         .map(|file| {
@@ -149,7 +164,7 @@ fn write(files: &Files, planned: Vec<Planned>) -> Result<(), ApiError> {
     if writes.is_empty() {
         return Ok(());
     }
-    files.write_all(writes).map(drop).map_err(|(index, error)| {
+    written::all(files, writes, trail).map_err(|(index, error)| {
         let path = paths.get(index).map_or("", String::as_str);
         match error {
             Error::Changed(_) | Error::Failed(_) | Error::UnknownOutcome(_) => {

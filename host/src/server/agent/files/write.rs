@@ -9,15 +9,21 @@ use serde_json::json;
 
 use super::error::{not_run, refused, status, text};
 use super::query::Query;
-use super::{path, upload};
+use super::upload::{self, Upload};
+use super::{path, written};
+use crate::audit::Trail;
 use crate::files::{Error, Files, Kind, Pool, Precondition, Work, Write};
 use crate::server::agent::error::ApiError;
+use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
+use crate::server::agent::tool_calls::{ToolCall, digest};
 
 pub(super) async fn write(
     State(files): State<Pool>,
     parameters: Parameters,
+    call: ToolCall,
+    watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
     let mut query = Query::new(&parameters);
@@ -25,24 +31,50 @@ pub(super) async fn write(
     query.finish()?;
     path::check(path).map_err(ApiError::bad_request)?;
     let upload = upload::read(request).await?;
+    let asked = call.asks(|| digest("write-file", &[path.as_bytes(), &upload.data]));
+    call.once(asked, store(files, path.to_owned(), upload, watched))
+        .await
+}
+
+/// Writes a file, if it is approved. Every write of this API comes through here.
+async fn store(
+    files: Pool,
+    path: String,
+    upload: Upload,
+    watched: Watched,
+) -> Result<Response, ApiError> {
+    let arguments = json!({
+        "path": path, "size": upload.data.len(), "content": shown(&upload.data),
+    });
+    watched.approve("write-file", &arguments).await?;
+    let message = format!("Successfully wrote to {path:?}");
     let write = Write {
-        path: path.to_owned(),
+        path,
         data: upload.data,
         when: Precondition::Any,
     };
     let _place = upload.place;
     files
-        .run(Arc::new(Work::default()), move |files, _| one(files, write))
+        .run(Arc::new(Work::default()), move |files, _| {
+            one(files, write, &watched.trail)
+        })
         .await
         .map_err(|error| not_run(&error))??;
-    let message = format!("Successfully wrote to {path:?}");
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }
 
-fn one(files: &Files, write: Write) -> Result<(), ApiError> {
+/// Returns what is to be approved of a content: all of it, unless it is long or no text.
+fn shown(data: &[u8]) -> Option<&str> {
+    const MOST: usize = 1 << 20;
+    std::str::from_utf8(data)
+        .ok()
+        .filter(|text| text.len() <= MOST)
+}
+
+fn one(files: &Files, write: Write, trail: &Trail) -> Result<(), ApiError> {
     let path = write.path.clone();
-    let written = files.write_all(vec![write]);
-    written.map(drop).map_err(|(_, error)| match error {
+    let written = written::all(files, vec![write], trail);
+    written.map_err(|(_, error)| match error {
         Error::NotAFile if is_directory(files, &path) => {
             ApiError::new(status(&error), format!("open {path}: is a directory"))
         }

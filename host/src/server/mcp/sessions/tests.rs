@@ -17,7 +17,7 @@ fn token(name: &str) -> Principal {
 
 /// Begins a session of a token, as its first message does.
 async fn begin(shared: &Shared, name: &str) -> Option<SessionId> {
-    let prepared = shared.0.prepare(&token(name)).await.ok()?;
+    let prepared = shared.0.prepare(&token(name), None).await.ok()?;
     let (id, _transport) = shared.create_session().await.unwrap();
     assert!(prepared.begin(&shared.0, &id) && !prepared.begin(&shared.0, &id));
     Some(id)
@@ -29,8 +29,8 @@ async fn one_token_leaves_sessions_to_others() {
     let sessions = &shared.0;
     let one = begin(&shared, "a").await.unwrap();
     // One that is given up takes no place.
-    drop(sessions.prepare(&token("a")).await.unwrap());
-    let made = sessions.prepare(&token("a")).await.unwrap();
+    drop(sessions.prepare(&token("a"), None).await.unwrap());
+    let made = sessions.prepare(&token("a"), None).await.unwrap();
     assert!(begin(&shared, "a").await.is_none());
     for name in ["b", "c"] {
         begin(&shared, name).await.unwrap();
@@ -41,7 +41,7 @@ async fn one_token_leaves_sessions_to_others() {
     let gone = sessions.gone(|principal| principal.name() != "a");
     assert_eq!(gone, [Arc::clone(&one)]);
     sessions.close(gone).await;
-    assert!(!sessions.is_of(&one, &token("a")));
+    assert!(sessions.chat_of(&one, &token("a")).is_none());
     assert!(begin(&shared, "a").await.is_some());
     assert_eq!(sessions.open().count(), 4);
 }
@@ -55,8 +55,11 @@ async fn idle_sessions_end_and_make_room() {
     let held = Held::new(sessions, &one);
     assert_eq!(sessions.look(), (vec![Arc::clone(&other)], true));
     let third = begin(&shared, "a").await.unwrap();
-    assert!(!sessions.is_of(&other, &token("a")));
-    assert!(sessions.is_of(&one, &token("a")), "it is in use");
+    assert!(sessions.chat_of(&other, &token("a")).is_none());
+    assert!(
+        sessions.chat_of(&one, &token("a")).is_some(),
+        "it is in use"
+    );
     drop(held);
     let (idle, more) = sessions.look();
     assert_eq!((idle.len(), more), (2, false));

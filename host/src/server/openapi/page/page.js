@@ -25,15 +25,19 @@ form.addEventListener("submit", async (event) => {
 function show(spec, authorization) {
   form.hidden = true;
   field.value = "";
-  SwaggerUIBundle({
+  const ui = SwaggerUIBundle({
     spec,
     dom_id: "#api",
     deepLinking: true,
     displayRequestDuration: true,
     validatorUrl: null,
+    // The commands for curl that the page shows name a variable. The token goes only into the requests.
+    showMutatedRequest: false,
+    onComplete: () => ui.preauthorizeApiKey("token", "$TOOLHOST_TOKEN"),
     requestInterceptor: (request) => {
       if (new URL(request.url, location.href).origin === location.origin) {
-        request.headers.authorization = authorization;
+        // In the place of the variable.
+        request.headers.Authorization = authorization;
       }
       return request;
     },

@@ -166,6 +166,7 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
     let arguments = Arguments::parse(call.arguments.map_or("{}", RawValue::get))?;
     Ok(Request {
         attributes: call.attributes,
+        reach: None,
         ..Request::new(chat.clone(), id.clone(), call.tool, arguments)
     })
 }
@@ -180,7 +181,11 @@ impl Read {
         if !principal.may_use(&self.request.tool) {
             return Err(unknown_tool(host, principal, &self.request.tool));
         }
-        host.call(self.request).await.map_err(|error| match error {
+        let request = Request {
+            actor: principal.actor().clone(),
+            ..self.request
+        };
+        host.call(request).await.map_err(|error| match error {
             CallError::UnknownTool { name, .. } => unknown_tool(host, principal, &name),
             refused @ CallError::Refused(_) => refused.into(),
         })

@@ -17,7 +17,7 @@ async fn ask(host: &Host, scopes: &[Scope], method: &str, path: &str) -> u16 {
         .merge(super::routes())
         .merge(processes::routes());
     let (routes, _) = routes.split_for_parts();
-    let limited = axum::middleware::from_fn_with_state(Limits::new(), limits::admit);
+    let limited = axum::middleware::from_fn_with_state(Limits::new(256), limits::admit);
     let routes = routes.layer(limited).layer(Extension(principal));
     let routes: Router = routes.with_state(host.clone());
     let request = Request::builder().method(method).uri(path);

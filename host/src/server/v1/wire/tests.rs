@@ -173,6 +173,23 @@ fn tools_are_as_described() {
     check("Hints", &[tools[0]["hints"].clone()]);
     check("Resource", &list(tools[1]["resources"].clone()));
     check("OpenAiTool", &list(render(Format::OpenAi)));
+    for format in [Format::OpenAi, Format::OpenAiResponses] {
+        let strict = format.render_strict(&definitions());
+        assert!(validate("ToolList", &strict), "{format}");
+    }
+    let strict = Format::OpenAi.render_strict(&definitions());
+    check("OpenAiFunction", &[strict[0]["function"].clone()]);
+    let gemini = list(render(Format::Gemini));
+    check("GeminiTool", &gemini);
+    check(
+        "GeminiFunction",
+        &list(gemini[0]["functionDeclarations"].clone()),
+    );
+    let bedrock = list(render(Format::Bedrock));
+    check("BedrockTool", &bedrock);
+    let spec = bedrock[0]["toolSpec"].clone();
+    check("BedrockSchema", &[spec["inputSchema"].clone()]);
+    check("BedrockSpec", &[spec]);
     check(
         "OpenAiResponsesTool",
         &list(render(Format::OpenAiResponses)),

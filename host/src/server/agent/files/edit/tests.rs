@@ -11,6 +11,11 @@ fn body(json: serde_json::Value) -> Body {
     serde_json::from_value(json).unwrap()
 }
 
+fn trail() -> Trail {
+    let (audit, metrics) = Default::default();
+    Trail::of_client(audit, metrics, "agent-api", "test", None, None)
+}
+
 /// Who edits what somebody else has changed meanwhile gets nothing written, whatever else was to be edited.
 #[test]
 fn a_file_that_changed_meanwhile_is_not_overwritten() {
@@ -27,8 +32,8 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let first = body(serde_json::json!({ "files": [edit("a", "1"), edit("b", "1")] }));
     let second = body(serde_json::json!({ "files": [edit("b", "2")] }));
     let planned = first.plan(&files).unwrap();
-    second.run(&files).unwrap();
-    let refused = write(&files, planned).unwrap_err();
+    second.run(&files, &trail()).unwrap();
+    let refused = write(&files, planned, &trail()).unwrap_err();
     let text = serde_json::to_string(&refused).unwrap();
     let expected = format!(
         "edit {}: file changed since it was read",

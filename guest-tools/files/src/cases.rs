@@ -1,0 +1,85 @@
+//! The cases of `cases.json`, natively: arguments as models write them. The host's tests put the same cases through the component.
+//!
+//! To write down the replies of today, to be looked at in the diff: `WRITE_CASES=1 cargo test -p toolhost-files cases`.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toolhost_sdk::testing::{self, FakeFiles};
+use toolhost_sdk::{Tool, ToolError};
+
+use crate::edit_files::{self, EditFiles};
+use crate::read_file::{self, ReadFile};
+use crate::refusal::Refusal;
+use crate::write_file::{self, WriteFile};
+
+fn reply(result: Result<impl Serialize, Refusal>) -> Result<Value, String> {
+    result
+        .map(|reply| json!(reply))
+        .map_err(|refusal| match refusal {
+            Refusal::Report(text) => text,
+            Refusal::Error(error) => error.to_string(),
+        })
+}
+
+/// Returns what the model reads, without versions, and what the files have afterwards.
+fn outcome(case: &Value) -> Map<String, Value> {
+    let before = case["files"].as_object().unwrap();
+    let files = before
+        .iter()
+        .fold(FakeFiles::new(), |files, (path, content)| {
+            files.with(path, content.as_str().unwrap())
+        });
+    let text = case["arguments"].to_string();
+    let refused = |error: ToolError| error.to_string();
+    let result = match case["tool"].as_str().unwrap() {
+        ReadFile::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(read_file::run(&files, &arguments))),
+        WriteFile::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(write_file::run(&files, arguments))),
+        EditFiles::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(edit_files::run(&files, &arguments))),
+        other => panic!("{other}"),
+    };
+    let mut outcome = Map::new();
+    match result {
+        Ok(mut reply) => {
+            reply.as_object_mut().unwrap().shift_remove("version");
+            outcome.insert("reply".to_owned(), reply);
+        }
+        Err(text) => _ = outcome.insert("refusal".to_owned(), text.into()),
+    }
+    for path in ["f", "g"] {
+        let text = files.text(path);
+        if text.as_deref() != before.get(path).and_then(Value::as_str) {
+            outcome.insert(path.to_owned(), json!(text));
+        }
+    }
+    outcome
+}
+
+#[test]
+fn every_case_has_its_outcome() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/cases.json");
+    let mut cases: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let writes = std::env::var_os("WRITE_CASES").is_some();
+    for case in &mut cases {
+        let outcome = outcome(case);
+        if writes {
+            case["outcome"] = outcome.into();
+        } else {
+            assert_eq!(
+                Some(&outcome),
+                case["outcome"].as_object(),
+                "{}",
+                case["name"]
+            );
+        }
+    }
+    if writes {
+        std::fs::write(path, serde_json::to_string_pretty(&cases).unwrap() + "\n").unwrap();
+    }
+}

@@ -1,0 +1,249 @@
+//! Shares: how much each token may add to the trail, and how many of its lines were left out.
+//!
+//! A flood of one token must not rotate away what the others did. So a token may add its share at once, and the same again in
+//! each hour. Lines that only say that a call came and went may use half of that; the other half is for what calls did. Lines
+//! beyond it are counted, and one line a minute says how many there were.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, Value, json};
+
+use super::time::rfc3339;
+
+/// The time in which a share comes back.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The time after which a line says what was left out.
+const REPORT: Duration = Duration::from_secs(60);
+
+/// The events that say no more than that a call came and went.
+const ORDINARY: [&str; 3] = ["call_started", "call", "call_cancelled"];
+
+/// The token that a line belongs to, by its name; empty for calls without one.
+pub(super) type Owner = Arc<str>;
+
+/// The shares of all tokens.
+#[derive(Debug)]
+pub(super) struct Shares {
+    /// Bytes that a token may add at once, and again in each hour.
+    size: u64,
+    /// Bytes that a token may have waiting for the disk.
+    pending: usize,
+    of: HashMap<Owner, Share>,
+}
+
+#[derive(Debug)]
+struct Share {
+    /// When the whole share is there again.
+    full: Instant,
+    /// Bytes that wait for the disk.
+    pending: usize,
+    left_out: Option<LeftOut>,
+}
+
+#[derive(Debug)]
+struct LeftOut {
+    since: SystemTime,
+    /// When a line says so.
+    due: Instant,
+    bytes: u64,
+    events: BTreeMap<&'static str, u64>,
+}
+
+/// The lines of one token that were left out since the last report.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// How many there were.
+    pub(super) count: u64,
+    /// The fields of the line that says so.
+    pub(super) fields: Value,
+}
+
+impl Shares {
+    pub(super) fn new(size: u64, pending: usize) -> Self {
+        Self {
+            size: size.max(1),
+            pending,
+            of: HashMap::new(),
+        }
+    }
+
+    /// Returns whether a line of so many bytes is to be written. Otherwise it is counted.
+    pub(super) fn admit(
+        &mut self,
+        owner: &Owner,
+        event: &'static str,
+        bytes: usize,
+        now: Instant,
+    ) -> bool {
+        let share = self.of.entry(Arc::clone(owner)).or_insert_with(|| Share {
+            full: now,
+            pending: 0,
+            left_out: None,
+        });
+        let ordinary = ORDINARY.contains(&event);
+        let most = if ordinary { HOUR / 2 } else { HOUR };
+        let cost = HOUR.as_nanos() * bytes as u128 / u128::from(self.size);
+        let cost = Duration::from_nanos(u64::try_from(cost).unwrap_or(u64::MAX));
+        let full = share.full.max(now).checked_add(cost);
+        let full = full.filter(|full| full.duration_since(now) <= most);
+        match full {
+            Some(full) if share.pending + bytes <= self.pending => {
+                share.full = full;
+                share.pending += bytes;
+                true
+            }
+            _ => {
+                let left_out = share.left_out.get_or_insert_with(|| LeftOut {
+                    since: SystemTime::now(),
+                    due: now + REPORT,
+                    bytes: 0,
+                    events: BTreeMap::new(),
+                });
+                left_out.bytes += bytes as u64;
+                *left_out.events.entry(event).or_default() += 1;
+                false
+            }
+        }
+    }
+
+    /// Forgets bytes that waited for the disk, and wait no more.
+    pub(super) fn settled(&mut self, owner: &Owner, bytes: usize) {
+        if let Some(share) = self.of.get_mut(owner) {
+            share.pending = share.pending.saturating_sub(bytes);
+        }
+    }
+
+    /// Returns when the next report is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let left_out = self.of.values().filter_map(|share| share.left_out.as_ref());
+        left_out.map(|left_out| left_out.due).min()
+    }
+
+    /// Takes the reports that are due at this moment; `None`: all.
+    pub(super) fn reports(&mut self, now: Option<Instant>) -> Vec<Report> {
+        let is_due = |left_out: &mut LeftOut| now.is_none_or(|now| left_out.due <= now);
+        let shares = self.of.iter_mut();
+        let taken = shares.filter_map(|(owner, share)| {
+            let left_out = share.left_out.take_if(is_due)?;
+            Some(left_out.report(owner))
+        });
+        taken.collect()
+    }
+}
+
+impl LeftOut {
+    fn report(self, owner: &Owner) -> Report {
+        let count = self.events.values().sum();
+        let mut fields = Map::new();
+        if !owner.is_empty() {
+            fields.insert("principal".into(), (**owner).into());
+        }
+        let rest = json!({
+            "since": rfc3339(self.since),
+            "count": count,
+            "bytes": self.bytes,
+            "events": self.events,
+        });
+        if let Value::Object(rest) = rest {
+            fields.extend(rest);
+        }
+        Report {
+            count,
+            fields: fields.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_its_share_at_once_and_again_in_an_hour() {
+        let mut shares = Shares::new(3600, usize::MAX);
+        let (busy, quiet): (Owner, Owner) = ("busy".into(), "quiet".into());
+        let begun = Instant::now();
+        // Half of it for calls, which are many.
+        for _ in 0..18 {
+            assert!(shares.admit(&busy, "call", 100, begun));
+        }
+        assert!(!shares.admit(&busy, "call_started", 100, begun));
+        for _ in 0..18 {
+            assert!(shares.admit(&busy, "process_start", 100, begun));
+        }
+        assert!(!shares.admit(&busy, "denied", 100, begun));
+        // The others have theirs.
+        assert!(shares.admit(&quiet, "call", 100, begun));
+        // One byte comes back each second.
+        let later = begun + Duration::from_secs(99);
+        assert!(!shares.admit(&busy, "denied", 100, later));
+        let later = begun + Duration::from_secs(100);
+        assert!(shares.admit(&busy, "denied", 100, later));
+        assert!(!shares.admit(&busy, "call", 1, later));
+        let later = later + HOUR;
+        for _ in 0..18 {
+            assert!(shares.admit(&busy, "call", 100, later));
+        }
+        assert!(!shares.admit(&busy, "call", 1, later));
+    }
+
+    /// Many small lines: what comes back between two of them is less than a byte.
+    #[test]
+    fn a_share_comes_back_however_often_it_is_used() {
+        let mut shares = Shares::new(3600, usize::MAX);
+        let owner: Owner = "busy".into();
+        let mut now = Instant::now();
+        assert!(shares.admit(&owner, "denied", 3600, now));
+        let mut admitted = 0;
+        for _ in 0..10_000 {
+            now += Duration::from_millis(10);
+            admitted += u32::from(shares.admit(&owner, "denied", 1, now));
+        }
+        assert_eq!(admitted, 100);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_once_it_is_due() {
+        let mut shares = Shares::new(100, usize::MAX);
+        let (a, none): (Owner, Owner) = ("a".into(), "".into());
+        let begun = Instant::now();
+        assert_eq!(shares.due(), None);
+        for event in ["call", "denied", "call"] {
+            assert!(!shares.admit(&a, event, 101, begun));
+        }
+        assert!(!shares.admit(&none, "call", 60, begun + REPORT / 2));
+        assert_eq!(shares.due(), Some(begun + REPORT));
+        assert!(shares.reports(Some(begun)).is_empty());
+        let reports = shares.reports(Some(begun + REPORT));
+        let [report] = &reports[..] else {
+            panic!("{reports:?}")
+        };
+        assert_eq!(report.count, 3);
+        let fields = &report.fields;
+        assert_eq!(
+            (&fields["principal"], &fields["bytes"]),
+            (&json!("a"), &json!(303))
+        );
+        assert_eq!(fields["events"], json!({ "call": 2, "denied": 1 }));
+        let rest = shares.reports(None);
+        assert_eq!(rest.len(), 1);
+        assert!(rest[0].fields.get("principal").is_none());
+        assert_eq!(shares.due(), None);
+    }
+
+    /// A slow disk: what waits for it is bounded for each token.
+    #[test]
+    fn one_token_cannot_fill_the_queue() {
+        let mut shares = Shares::new(u64::MAX, 100);
+        let (a, b): (Owner, Owner) = ("a".into(), "b".into());
+        let now = Instant::now();
+        assert!(shares.admit(&a, "denied", 100, now));
+        assert!(!shares.admit(&a, "denied", 1, now));
+        assert!(shares.admit(&b, "denied", 100, now));
+        shares.settled(&a, 100);
+        assert!(shares.admit(&a, "denied", 1, now));
+    }
+}

@@ -1,0 +1,79 @@
+//! `toolhost config`: what is wrong in a configuration file, all at once.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+
+use super::{Common, configuration, print};
+use crate::config::{Config, ConfigError, Problem};
+use crate::host::PluginSet;
+use crate::server;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find everything that is wrong in a configuration file
+    ///
+    /// Every problem is named with its line, its key, and what to do. All commands check the file itself before they begin; this
+    /// one also looks for the files and variables that it names, loads its plugins, and compares the tools that tokens name with
+    /// those that there are. Exit codes: 0 if nothing is wrong, 2 otherwise.
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// The file [default: the one that --config names, or else the default one]
+    file: Option<PathBuf>,
+}
+
+pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
+    let Command::Check(Check { file }) = options.command;
+    let path = file.or_else(|| configuration::path(common.config.as_deref()));
+    let path = path.context("there is no configuration to check: name a file")?;
+    let config = configuration::read(&path)?;
+    let problems = problems(&configuration::with(common, &config), &config).await?;
+    if !problems.is_empty() {
+        return Err(config.invalid(problems).into());
+    }
+    print(&format!("{}: nothing is wrong", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns everything that is wrong with a configuration beyond the file itself: with what it names.
+pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
+    let mut problems = configuration::missing(config);
+    problems.extend(config.missing());
+    match server::configured(config) {
+        Err(ConfigError::Invalid { problems: more, .. }) => problems.extend(more),
+        other => _ = other?,
+    }
+    // Plugins that cannot be looked up are among the problems already.
+    let set = config.plugins().unwrap_or_default();
+    let set = PluginSet {
+        broken: Default::default(),
+        ..set
+    };
+    let host = match common.start(set, Ok).await {
+        Ok(host) => host,
+        // Why may have been said.
+        Err(error) if problems.is_empty() => return Err(error),
+        Err(_) => return Ok(problems),
+    };
+    let failed = host.plugins().into_iter().filter_map(|plugin| {
+        let key = format!("plugins.{}", plugin.name);
+        Some(config.problem(key, plugin.error?))
+    });
+    problems.extend(failed);
+    let tools = host.tools();
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    problems.extend(config.unknown_tools(&names));
+    host.shutdown().await;
+    Ok(problems)
+}

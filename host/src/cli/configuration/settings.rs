@@ -1,0 +1,329 @@
+//! The settings of the file: keys that are long flags, with `_` for `-`.
+
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::builder::{Resettable, ValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use toml::Value;
+
+use super::super::Arguments;
+use crate::config::{Config, Problem, meant};
+
+/// The subcommands whose flags are settings. Those of others are about one look or one call.
+const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
+
+/// Flags that are no settings: the file cannot name another, says more of plugins in `[plugins.NAME]`, and is not about one call.
+const NO_SETTINGS: [&str; 3] = ["config", "plugin", "call"];
+
+/// Keys of the file that are no flags.
+const SECTIONS: [&str; 4] = ["workspace", "plugin_dir", "plugins", "tokens"];
+
+/// One setting of a file.
+pub(super) struct Setting<'c> {
+    pub(super) key: &'c str,
+    pub(super) value: &'c Value,
+}
+
+/// Files and directories that are made where they are missing.
+const MADE: [&str; 2] = ["state_dir", "audit_dir"];
+
+/// Returns the settings of a file, as far as each is one.
+pub(super) fn of(config: &Config) -> impl Iterator<Item = Setting<'_>> {
+    config.settings().iter().filter_map(|(key, value)| {
+        let value = match (key.as_str(), value) {
+            ("workspace", Value::Table(table)) => table.get("dir")?,
+            (_, value) => value,
+        };
+        Some(Setting { key, value })
+    })
+}
+
+impl Setting<'_> {
+    /// Returns whether this flag is the setting's.
+    pub(super) fn is_of(&self, arg: &Arg) -> bool {
+        key_of(arg).as_deref() == Some(self.key)
+    }
+
+    /// Returns the setting as flags, or what its value should be instead: the path of a key, and that.
+    pub(super) fn flags(
+        &self,
+        arg: &Arg,
+        config: &Config,
+    ) -> Result<Vec<OsString>, (String, String)> {
+        let long = arg.get_long().unwrap_or_default();
+        let wrong = |text: &str| Err((self.path(), format!("it must be {text}")));
+        let each = |(index, value): (usize, &Value)| {
+            let flag = with_value(long, arg, value, config);
+            flag.ok_or_else(|| {
+                (
+                    format!("{}[{index}]", self.key),
+                    format!("it must be {}", kind(arg)),
+                )
+            })
+        };
+        match (arg.get_action(), self.value) {
+            (ArgAction::SetTrue, Value::Boolean(true)) => Ok(vec![format!("--{long}").into()]),
+            (ArgAction::SetTrue, Value::Boolean(false)) => Ok(Vec::new()),
+            (ArgAction::SetTrue, _) => wrong("true or false"),
+            (ArgAction::Append, Value::Array(values)) => {
+                values.iter().enumerate().map(each).collect()
+            }
+            (ArgAction::Append, value) => match with_value(long, arg, value, config) {
+                Some(flag) => Ok(vec![flag]),
+                None => wrong(&format!("{}, or a list of those", kind(arg))),
+            },
+            (_, value) => match with_value(long, arg, value, config) {
+                Some(flag) => Ok(vec![flag]),
+                None => wrong(&kind(arg)),
+            },
+        }
+    }
+
+    fn path(&self) -> String {
+        match self.key {
+            "workspace" => "workspace.dir".into(),
+            key => key.to_owned(),
+        }
+    }
+}
+
+fn key_of(arg: &Arg) -> Option<String> {
+    let key = arg.get_long()?.replace('-', "_");
+    (!NO_SETTINGS.contains(&&*key)).then_some(key)
+}
+
+/// Returns what a value of this flag is, with an example if there is a default.
+fn kind(arg: &Arg) -> String {
+    let kind = match (is_number(arg), is_path(arg)) {
+        (true, _) => "a number",
+        (false, true) => "a path in quotes",
+        (false, false) => "a text in quotes",
+    };
+    match arg.get_default_values() {
+        [default] if is_number(arg) => format!("{kind}, such as {}", default.display()),
+        [default] => format!("{kind}, such as {:?}", default.to_string_lossy()),
+        _ => kind.to_owned(),
+    }
+}
+
+fn with_value(long: &str, arg: &Arg, value: &Value, config: &Config) -> Option<OsString> {
+    let mut flag = OsString::from(format!("--{long}="));
+    match value {
+        Value::String(text) if is_path(arg) => flag.push(config.resolve(Path::new(text))),
+        Value::String(text) if !is_number(arg) => flag.push(OsStr::new(text)),
+        Value::Integer(number) if is_number(arg) => flag.push(number.to_string()),
+        _ => return None,
+    }
+    Some(flag)
+}
+
+fn is_path(arg: &Arg) -> bool {
+    arg.get_value_parser().type_id() == ValueParser::path_buf().type_id()
+}
+
+fn is_number(arg: &Arg) -> bool {
+    let numbers = [
+        TypeId::of::<u16>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i32>(),
+    ];
+    let parsed = arg.get_value_parser().type_id();
+    numbers.into_iter().any(|number| parsed == number)
+}
+
+/// Returns which files and directories that settings name are not there.
+pub(super) fn missing(config: &Config) -> Vec<Problem> {
+    let root = Arguments::command();
+    let commands = COMMANDS
+        .iter()
+        .filter_map(|name| root.find_subcommand(name));
+    let args = root
+        .get_arguments()
+        .chain(commands.flat_map(Command::get_arguments));
+    let args: Vec<_> = args.filter(|arg| is_path(arg)).collect();
+    let mut problems = Vec::new();
+    for setting in of(config) {
+        if MADE.contains(&setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
+            continue;
+        }
+        let values = match setting.value {
+            Value::Array(values) => &values[..],
+            value => std::slice::from_ref(value),
+        };
+        for path in values.iter().filter_map(Value::as_str) {
+            let path = config.resolve(Path::new(path));
+            if let Err(error) = std::fs::metadata(&path) {
+                let text = format!("{} cannot be used: {error}", path.display());
+                problems.push(config.problem(setting.path(), text));
+            }
+        }
+    }
+    problems
+}
+
+/// Returns what is wrong with the settings of a configuration.
+pub(super) fn check(config: &Config) -> Vec<(String, String)> {
+    let root = Arguments::command();
+    let commands: Vec<_> = COMMANDS
+        .iter()
+        .filter_map(|name| root.find_subcommand(name))
+        .map(|command| lenient(command, &root))
+        .collect();
+    let mut problems = Vec::new();
+    let keys: Vec<_> = commands
+        .iter()
+        .flat_map(Command::get_arguments)
+        .filter_map(key_of)
+        .collect();
+    if let Some(workspace) = config.settings().get("workspace") {
+        problems.extend(check_workspace(workspace));
+    }
+    for (key, _) in config.settings() {
+        if !keys.contains(key) {
+            let known = keys.iter().map(String::as_str).chain(SECTIONS);
+            let text = match meant(key, known) {
+                Some(meant) => format!("there is no such key; did you mean {meant:?}?"),
+                None => "there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [plugins.NAME] and [tokens.NAME]".into(),
+            };
+            problems.push((key.clone(), text));
+        }
+    }
+    for command in &commands {
+        for problem in check_values(command, config) {
+            // Several commands take it.
+            if !problems.iter().any(|(key, _)| *key == problem.0) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+fn check_workspace(workspace: &Value) -> Vec<(String, String)> {
+    let written = "write it as a section [workspace] with the key `dir`";
+    let Value::Table(table) = workspace else {
+        return vec![("workspace".into(), written.into())];
+    };
+    let others = table.keys().filter(|key| *key != "dir");
+    let mut problems: Vec<_> = others
+        .map(|key| {
+            let text = "there is no such key; [workspace] has one, `dir`".into();
+            (format!("workspace.{key}"), text)
+        })
+        .collect();
+    if table.is_empty() {
+        problems.push(("workspace".into(), written.into()));
+    }
+    problems
+}
+
+/// Returns a subcommand with the flags that all have, which takes any of its flags alone and reads no variables.
+fn lenient(command: &Command, root: &Command) -> Command {
+    let command = command.clone().args(root.get_arguments());
+    let command = command.no_binary_name(true);
+    command.mut_args(|arg| arg.required(false).env(Resettable::Reset))
+}
+
+/// Returns what is wrong with the values that one subcommand takes, alone and together.
+fn check_values(command: &Command, config: &Config) -> Vec<(String, String)> {
+    let (mut problems, mut together) = (Vec::new(), Vec::new());
+    for setting in of(config) {
+        let Some(arg) = command.get_arguments().find(|arg| setting.is_of(arg)) else {
+            continue;
+        };
+        let flags = match setting.flags(arg, config) {
+            Ok(flags) => flags,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let several = matches!(setting.value, Value::Array(_));
+        for (index, flag) in flags.iter().enumerate() {
+            let Some(problem) = refused(command, [flag]) else {
+                continue;
+            };
+            let path = match several {
+                true => format!("{}[{index}]", setting.key),
+                false => setting.path(),
+            };
+            let problem = match problem {
+                Refused::Value(text) => (path, text),
+                Refused::Lacks(key) if config.settings().contains_key(&key) => continue,
+                Refused::Lacks(key) => (
+                    path,
+                    format!("it takes effect only together with {key}: add that"),
+                ),
+                Refused::Conflict(..) => continue,
+            };
+            problems.push(problem);
+        }
+        together.extend(flags);
+    }
+    if problems.is_empty()
+        && let Some(Refused::Conflict(one, other)) = refused(command, &together)
+    {
+        problems.push((
+            one,
+            format!("it cannot be used together with {other}: remove one of them"),
+        ));
+    }
+    problems
+}
+
+/// Why flags are refused.
+enum Refused {
+    Value(String),
+    /// A key that is missing.
+    Lacks(String),
+    /// Two keys.
+    Conflict(String, String),
+}
+
+fn refused<'f>(
+    command: &Command,
+    flags: impl IntoIterator<Item = &'f OsString>,
+) -> Option<Refused> {
+    let error = command.clone().try_get_matches_from(flags).err()?;
+    let texts = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    };
+    // They are written as "--tls-key <FILE>".
+    let key = |kind| {
+        let text = texts(kind).into_iter().next().unwrap_or_default();
+        let flag = text.split([' ', '=']).next().unwrap_or_default();
+        flag.trim_start_matches('-').replace('-', "_")
+    };
+    let value = || texts(ContextKind::InvalidValue).concat();
+    Some(match error.kind() {
+        ErrorKind::InvalidValue => {
+            let valid = texts(ContextKind::ValidValue);
+            let meant = meant(&value(), valid.iter().map(String::as_str));
+            let valid = meant.map_or_else(
+                || format!("it must be one of {}", valid.join(", ")),
+                |meant| format!("did you mean {meant:?}?"),
+            );
+            Refused::Value(format!("{:?} is not valid; {valid}", value()))
+        }
+        ErrorKind::MissingRequiredArgument => Refused::Lacks(key(ContextKind::InvalidArg)),
+        ErrorKind::ArgumentConflict => {
+            Refused::Conflict(key(ContextKind::InvalidArg), key(ContextKind::PriorArg))
+        }
+        kind => {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            let source = source.unwrap_or_else(|| kind.to_string());
+            // Some repeat the value, and some do not.
+            Refused::Value(match source.contains(&value()) {
+                true => source,
+                false => format!("{:?} is not valid: {source}", value()),
+            })
+        }
+    })
+}

@@ -1,0 +1,150 @@
+//! Which certificates of servers are trusted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+use crate::outgoing::system_roots;
+
+/// Returns how a server is known: by the certificates in a file, or else by those that the system trusts.
+pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let mut config = match ca {
+        None => builder.with_root_certificates(system_roots()),
+        Some(path) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Given::read(path, provider)?)),
+    }
+    .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Trusts what the authorities of a file have signed, and the certificates in it themselves.
+///
+/// A certificate that signed itself is usually one of an authority, as `openssl req -x509` makes it, and may therefore not be
+/// that of a server by the rules for chains. If it is the very one that the file has, no chain is needed to know it.
+#[derive(Debug)]
+struct Given {
+    chains: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Given {
+    fn read(path: &Path, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
+        let unusable = || format!("the certificates in {} cannot be used", path.display());
+        let mut roots = RootCertStore::empty();
+        let found = CertificateDer::pem_file_iter(path).with_context(unusable)?;
+        let certificates = found
+            .collect::<Result<Vec<_>, _>>()
+            .with_context(unusable)?;
+        if certificates.is_empty() {
+            bail!("{}: there is none in PEM form", unusable());
+        }
+        for certificate in &certificates {
+            roots.add(certificate.clone()).with_context(unusable)?;
+        }
+        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        Ok(Self {
+            chains: chains.build().with_context(unusable)?,
+            certificates,
+        })
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.chains.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // The time of its validity was checked before that.
+            Err(error) if is_of_authority(&error) && self.certificates.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chains.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chains.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chains.supported_verify_schemes()
+    }
+}
+
+/// Returns whether a certificate was refused only because it is that of an authority.
+fn is_of_authority(error: &Error) -> bool {
+    let Error::InvalidCertificate(CertificateError::Other(other)) = error else {
+        return false;
+    };
+    let error = other.0.downcast_ref::<webpki::Error>();
+    error == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+/// Says why no TLS connection to a server could be made, and what to do.
+pub(super) fn refused(host: &str, error: std::io::Error, ca: Option<&Path>) -> anyhow::Error {
+    use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext};
+    let inner = error
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<Error>());
+    let Some(Error::InvalidCertificate(reason)) = inner else {
+        return anyhow::Error::new(error).context("no TLS connection could be made");
+    };
+    let advice = match (reason, ca) {
+        (Expired | ExpiredContext { .. }, _) => {
+            "it has expired: the server needs another".to_owned()
+        }
+        (NotValidForName | NotValidForNameContext { .. }, _) => {
+            format!("it is not for {host}: use a name that it is for")
+        }
+        (_, None) => format!(
+            "nothing that the system trusts has signed it ({reason}): name the certificate of its authority, or its own, with --ca FILE"
+        ),
+        (_, Some(ca)) => format!(
+            "no certificate in {} has signed it, and none is the same ({reason})",
+            ca.display()
+        ),
+    };
+    anyhow::anyhow!("the certificate of the server is not trusted: {advice}")
+}

@@ -1,0 +1,93 @@
+//! Signals: which of them end the program, and which have it read its files again.
+
+use std::fs::File;
+use std::sync::OnceLock;
+
+use futures_util::future::select_all;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The meaning of SIGHUP for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hangup {
+    /// It ends the program, as it does by default.
+    Ends,
+    /// It has the program read its files again, unless the terminal of the program was closed.
+    Reloads,
+}
+
+/// How this program was started, as far as SIGHUP is concerned.
+#[derive(Clone, Copy, Debug)]
+struct Started {
+    /// It is ignored, as under `nohup`.
+    ignores: bool,
+    /// There is a terminal that can be closed.
+    terminal: bool,
+}
+
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// Takes note of how this program was started, before anything handles a signal.
+pub(super) fn look() {
+    started();
+}
+
+fn started() -> Started {
+    *STARTED.get_or_init(|| Started {
+        ignores: crate::process::is_ignored(nix::libc::SIGHUP),
+        terminal: has_terminal(),
+    })
+}
+
+/// Returns whether this program has a terminal. Once that was closed, it has none.
+fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
+}
+
+/// Is ready once a signal asks for the end of the program: SIGINT, SIGTERM, or SIGHUP where that ends it. From this call on they
+/// do nothing else.
+pub(super) fn ended(hangup: Hangup) -> impl Future<Output = ()> {
+    let started = started();
+    let ends = [SignalKind::interrupt(), SignalKind::terminate()].map(caught);
+    let hangups = caught(SignalKind::hangup());
+    async move {
+        let ends = ends.into_iter().flatten().map(|mut signal| {
+            Box::pin(async move { _ = signal.recv().await })
+                as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
+        });
+        let mut all: Vec<_> = ends.collect();
+        if let Some(mut hangups) = hangups.filter(|_| !started.ignores) {
+            all.push(Box::pin(async move {
+                loop {
+                    hangups.recv().await;
+                    let closed = started.terminal && !has_terminal();
+                    if hangup == Hangup::Ends || closed {
+                        return;
+                    }
+                }
+            }));
+        }
+        if all.is_empty() {
+            return std::future::pending().await;
+        }
+        select_all(all).await;
+    }
+}
+
+/// Does something whenever SIGHUP asks for that, for as long as the runtime runs.
+pub(super) fn on_reload(reload: impl Fn() + Send + 'static) {
+    let Some(mut hangups) = caught(SignalKind::hangup()) else {
+        return;
+    };
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            reload();
+        }
+    });
+}
+
+fn caught(kind: SignalKind) -> Option<Signal> {
+    let caught = signal(kind);
+    caught
+        .inspect_err(|error| tracing::warn!(%error, "a signal cannot be handled"))
+        .ok()
+}

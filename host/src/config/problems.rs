@@ -1,0 +1,163 @@
+//! The problems of a configuration file: each with its line, its key, and its remedy.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is; `None`: nowhere in the file.
+    pub place: Option<Place>,
+    /// The key, such as `plugins.weather.limits.memory`; empty if it is about the whole file.
+    pub key: String,
+    /// The problem and its remedy.
+    pub text: String,
+}
+
+/// A line and a column, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Place { line, column }) = self.place {
+            write!(formatter, "line {line}, column {column}: ")?;
+        }
+        if !self.key.is_empty() {
+            write!(formatter, "{}: ", self.key)?;
+        }
+        formatter.write_str(&self.text)
+    }
+}
+
+/// Shows problems in the order of the file: one behind the sentence that it belongs to, several on a line each.
+pub(super) struct Listed<'a>(pub(super) &'a [Problem]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [problem] = self.0 {
+            return write!(formatter, ": {problem}");
+        }
+        let mut sorted: Vec<_> = self.0.iter().collect();
+        sorted.sort_by_key(|problem| problem.place);
+        write!(formatter, ", for {} reasons:", sorted.len())?;
+        for problem in sorted {
+            write!(formatter, "\n  {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Where each key of a file is, by its path: `plugins.weather.limits.memory`, `listen[1]`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(BTreeMap<String, Place>);
+
+impl Places {
+    /// Looks at a whole file. A key is where its name is, an element of a list where it begins.
+    pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
+        let mut places = Self::default();
+        places.add_table(&Lines::of(text), "", table);
+        places
+    }
+
+    fn add_table(&mut self, lines: &Lines<'_>, path: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let path = below(path, key.get_ref());
+            self.0.insert(path.clone(), lines.place(key.span().start));
+            self.add_value(lines, &path, value);
+        }
+    }
+
+    fn add_value(&mut self, lines: &Lines<'_>, path: &str, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref() {
+            DeValue::Table(table) => self.add_table(lines, path, table),
+            DeValue::Array(array) => {
+                for (index, value) in array.iter().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    self.0.insert(path.clone(), lines.place(value.span().start));
+                    self.add_value(lines, &path, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes a problem of a key. One that is not in the file is where the section that it would be in is.
+    pub(super) fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
+        let key = key.into();
+        let mut parts = Some(key.as_str());
+        let mut place = None;
+        while let Some(path) = parts {
+            place = self.0.get(path).copied();
+            if place.is_some() {
+                break;
+            }
+            parts = path.rfind(['.', '[']).and_then(|end| path.get(..end));
+        }
+        Problem {
+            place,
+            text: text.into(),
+            key,
+        }
+    }
+}
+
+/// Returns the path of a key in a section; the outermost section has no name.
+pub(super) fn below(section: &str, key: &str) -> String {
+    match section {
+        "" => key.to_owned(),
+        section => format!("{section}.{key}"),
+    }
+}
+
+/// A text with the offsets at which its lines begin.
+pub(super) struct Lines<'t> {
+    text: &'t str,
+    begins: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        Self {
+            text,
+            begins: [0].into_iter().chain(ends).collect(),
+        }
+    }
+
+    pub(super) fn place(&self, offset: usize) -> Place {
+        let line = self.begins.partition_point(|begin| *begin <= offset);
+        let begin = line.checked_sub(1).and_then(|line| self.begins.get(line));
+        let before = self.text.get(begin.copied().unwrap_or_default()..offset);
+        Place {
+            line,
+            column: before.unwrap_or_default().chars().count() + 1,
+        }
+    }
+}
+
+/// Returns what an unknown name was probably meant to be.
+pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// How alike two names must be, of 1.
+    const ALIKE: f64 = 0.8;
+    let likeness = |name: &'a str| (strsim::jaro_winkler(unknown, name), name);
+    let alike = known.into_iter().map(likeness);
+    let best = alike.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (best.0 >= ALIKE).then_some(best.1)
+}
+
+/// Says that a name is not known, and what was probably meant, or else what there is.
+pub fn unknown(name: &str, kind: &str, known: &[&str]) -> String {
+    match meant(name, known.iter().copied()) {
+        Some(meant) => format!("there is no such {kind}; did you mean {meant:?}?"),
+        None => format!("there is no such {kind}; there are {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,45 @@
+//! Scopes of tokens.
+
+use std::str::FromStr;
+
+/// A scope: one of the things that a token allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Calling tools, cancelling calls and ending chats. Reading as well.
+    Call,
+    /// Reading tools, calls, events, processes, and metrics.
+    Read,
+    /// The agent API: the processes of all chats, and the files of the workspace.
+    Agent,
+    /// Plugins.
+    Admin,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Call, Self::Read, Self::Agent, Self::Admin];
+
+    /// Returns the name, as it is in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Read => "read",
+            Self::Agent => "agent",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// There is no scope of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a scope is one of call, read, agent and admin")]
+pub struct UnknownScope;
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(name: &str) -> Result<Self, UnknownScope> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|scope| scope.name() == name).ok_or(UnknownScope)
+    }
+}

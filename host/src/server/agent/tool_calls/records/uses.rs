@@ -1,0 +1,145 @@
+//! The memory of recorded tool calls: of all, of each token, and of each chat.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::id::ChatId;
+
+/// The most bytes of records with their answers: of all, of one token, and of one chat.
+pub(super) const BYTES: usize = 64 << 20;
+pub(super) const BYTES_OF_TOKEN: usize = BYTES / 2;
+pub(super) const BYTES_OF_CHAT: usize = BYTES / 4;
+
+/// The most cancelled tool calls that have not arrived: of all, of one token, and of one chat.
+const FENCES: usize = 8192;
+const FENCES_OF_TOKEN: usize = FENCES / 2;
+pub(super) const FENCES_OF_CHAT: usize = 256;
+
+/// The memory of some records.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    bytes: usize,
+    records: usize,
+    fences: usize,
+}
+
+/// A share that is exceeded.
+#[derive(Clone, Debug)]
+pub(super) enum Bound {
+    Token(Arc<str>),
+    Chat(Option<ChatId>),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    all: Use,
+    tokens: HashMap<Arc<str>, Use>,
+    chats: HashMap<Option<ChatId>, Use>,
+}
+
+impl Bound {
+    pub(super) fn has(&self, token: &Arc<str>, chat: &Option<ChatId>) -> bool {
+        match self {
+            Self::Token(bound) => bound == token,
+            Self::Chat(bound) => bound == chat,
+        }
+    }
+}
+
+impl Use {
+    fn add(&mut self, bytes: usize, fence: bool) {
+        self.bytes += bytes;
+        self.records += 1;
+        self.fences += usize::from(fence);
+    }
+
+    fn remove(&mut self, bytes: usize, fence: bool) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.records = self.records.saturating_sub(1);
+        self.fences = self.fences.saturating_sub(usize::from(fence));
+    }
+}
+
+impl Uses {
+    pub(super) fn add(
+        &mut self,
+        token: &Arc<str>,
+        chat: &Option<ChatId>,
+        bytes: usize,
+        fence: bool,
+    ) {
+        self.all.add(bytes, fence);
+        let token = self.tokens.entry(Arc::clone(token)).or_default();
+        token.add(bytes, fence);
+        let chat = self.chats.entry(chat.clone()).or_default();
+        chat.add(bytes, fence);
+    }
+
+    pub(super) fn remove(
+        &mut self,
+        token: &Arc<str>,
+        chat: &Option<ChatId>,
+        bytes: usize,
+        fence: bool,
+    ) {
+        self.all.remove(bytes, fence);
+        remove_from(&mut self.tokens, token, bytes, fence);
+        remove_from(&mut self.chats, chat, bytes, fence);
+    }
+
+    /// Returns a share that is exceeded: the chat's, the token's, or of all the largest token's.
+    pub(super) fn exceeded(&self, token: &Arc<str>, chat: &Option<ChatId>) -> Option<Bound> {
+        if of(&self.chats, chat).bytes > BYTES_OF_CHAT {
+            return Some(Bound::Chat(chat.clone()));
+        }
+        if of(&self.tokens, token).bytes > BYTES_OF_TOKEN {
+            return Some(Bound::Token(Arc::clone(token)));
+        }
+        if self.all.bytes <= BYTES {
+            return None;
+        }
+        let largest = self.tokens.iter().max_by_key(|(_, uses)| uses.bytes);
+        largest.map(|(token, _)| Bound::Token(Arc::clone(token)))
+    }
+
+    /// Returns whether an eighth of a share is free, and as much of what there is for all.
+    pub(super) fn has_room(&self, bound: &Bound) -> bool {
+        let (taken, most) = match bound {
+            Bound::Chat(chat) => return of(&self.chats, chat).bytes <= BYTES_OF_CHAT / 8 * 7,
+            Bound::Token(token) => (of(&self.tokens, token).bytes, BYTES_OF_TOKEN),
+        };
+        taken <= most / 8 * 7 && self.all.bytes <= BYTES / 8 * 7
+    }
+
+    /// Returns why there is no room for one more fence.
+    pub(super) fn room_for_fence(
+        &self,
+        token: &Arc<str>,
+        chat: &Option<ChatId>,
+    ) -> Result<(), String> {
+        for (uses, most, of) in [
+            (of(&self.chats, chat), FENCES_OF_CHAT, "a chat"),
+            (of(&self.tokens, token), FENCES_OF_TOKEN, "a token"),
+            (self.all, FENCES, "the server"),
+        ] {
+            if uses.fences >= most {
+                return Err(format!("{of} has at most {most} of them, each for an hour"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of<K: Eq + Hash>(uses: &HashMap<K, Use>, key: &K) -> Use {
+    uses.get(key).copied().unwrap_or_default()
+}
+
+fn remove_from<K: Eq + Hash>(uses: &mut HashMap<K, Use>, key: &K, bytes: usize, fence: bool) {
+    if let Some(found) = uses.get_mut(key) {
+        found.remove(bytes, fence);
+        if found.records == 0 {
+            uses.remove(key);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Files that decide what the host does: the configuration, components, hooks, tokens and keys. A user who can
+//! change one of them has the powers of the operator, so only the operator may be able to.
+//!
+//! There is one rule. The file belongs to the user who runs this, or to root, and neither its group nor others may write it. The
+//! same holds for the directory that it is in, unless that has the sticky bit, as `/tmp` has; for a symbolic link, it holds for
+//! the directories of the link and of what that leads to. A file with a secret cannot be read by others either.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The largest text that is read, in bytes.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// Permission bits: writing by group or others, use of a secret by others or writing by the group, and the sticky bit.
+const WRITE: u32 = 0o022;
+const SECRET: u32 = 0o027;
+const STICKY: u32 = 0o1000;
+
+/// Why a file or directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum UntrustedError {
+    /// It cannot be read.
+    #[error("{path} cannot be read: {error}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Others may use a secret.
+    #[error("others may use {path} (mode {mode:o}): run `chmod 600` on it", path = path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Others may change it.
+    #[error("others may change {path} (mode {mode:o}): run `chmod go-w` on it", path = path.display())]
+    Writable {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It belongs to another user, who may change it at any time.
+    #[error("{path} belongs to user {owner}, and has to belong to user {user} or root: run `chown` on it", path = path.display())]
+    Foreign {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// The user who runs this program.
+        user: u32,
+    },
+}
+
+/// Opens a file that only the operator can change.
+///
+/// # Errors
+///
+/// If others can change it or its directory, or it cannot be opened.
+pub fn open(path: &Path) -> Result<File, UntrustedError> {
+    let (file, found) = opened(path)?;
+    check(path, &found, WRITE)?;
+    Ok(file)
+}
+
+/// Reads a text that only the operator can change.
+///
+/// # Errors
+///
+/// As for [`open`]; or if it is no file, larger than 1 MiB, or no UTF-8.
+pub fn read(path: &Path) -> Result<String, UntrustedError> {
+    let (file, found) = opened(path)?;
+    check(path, &found, WRITE)?;
+    text(path, file, &found)
+}
+
+/// Reads a text that only the operator can change, and only the operator and the group of the file can read.
+///
+/// # Errors
+///
+/// As for [`read`]; or if others can read it.
+pub fn read_private(path: &Path) -> Result<String, UntrustedError> {
+    let (file, found) = opened(path)?;
+    if found.mode() & SECRET != 0 {
+        check_owner(path, &found)?;
+        let mode = found.mode() & 0o7777;
+        let path = path.into();
+        return Err(UntrustedError::Open { path, mode });
+    }
+    check(path, &found, SECRET)?;
+    text(path, file, &found)
+}
+
+/// Checks a program that the operator has run, which need not be readable.
+///
+/// # Errors
+///
+/// If others can change it or its directory, or it is no file.
+pub fn check_program(path: &Path) -> Result<(), UntrustedError> {
+    let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    if !found.is_file() {
+        return Err(unreadable(path, io::Error::other("it is no file")));
+    }
+    check(path, &found, WRITE)
+}
+
+/// Checks a directory whose files decide: only the operator can add some.
+///
+/// # Errors
+///
+/// If others can.
+pub fn check_directory(path: &Path) -> Result<(), UntrustedError> {
+    let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    check_owner(path, &found)?;
+    if found.mode() & WRITE != 0 && found.mode() & STICKY == 0 {
+        let (path, mode) = (path.into(), found.mode() & 0o7777);
+        return Err(UntrustedError::Writable { path, mode });
+    }
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: io::Error) -> UntrustedError {
+    let path = path.into();
+    UntrustedError::Unreadable { path, error }
+}
+
+/// Opens a file, and says what was opened: a path may lead elsewhere a moment later.
+fn opened(path: &Path) -> Result<(File, Metadata), UntrustedError> {
+    // A FIFO in the place of the file must not stop us.
+    let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| unreadable(path, error))?;
+    let found = file.metadata().map_err(|error| unreadable(path, error))?;
+    if !found.is_file() {
+        return Err(unreadable(path, io::Error::other("it is no file")));
+    }
+    Ok((file, found))
+}
+
+/// Checks a file that was found at a path, of which others must not have these permissions.
+fn check(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), UntrustedError> {
+    check_owner(path, found)?;
+    if found.mode() & forbidden != 0 {
+        let (path, mode) = (path.into(), found.mode() & 0o7777);
+        return Err(UntrustedError::Writable { path, mode });
+    }
+    let io = |error| unreadable(path, error);
+    let named = std::path::absolute(path).map_err(io)?;
+    let real = path.canonicalize().map_err(io)?;
+    let (named, real) = (named.parent(), real.parent());
+    for directory in named
+        .into_iter()
+        .chain(real.filter(|real| named != Some(real)))
+    {
+        check_directory(directory)?;
+    }
+    Ok(())
+}
+
+fn check_owner(path: &Path, found: &Metadata) -> Result<(), UntrustedError> {
+    check_user(path, found.uid(), nix::unistd::geteuid().as_raw())
+}
+
+fn check_user(path: &Path, owner: u32, user: u32) -> Result<(), UntrustedError> {
+    if owner == user || owner == 0 {
+        return Ok(());
+    }
+    let path = path.into();
+    Err(UntrustedError::Foreign { path, owner, user })
+}
+
+fn text(path: &Path, file: File, found: &Metadata) -> Result<String, UntrustedError> {
+    let too_large = || unreadable(path, io::Error::other("it is larger than 1 MiB"));
+    if found.len() > MAX_TEXT {
+        return Err(too_large());
+    }
+    let mut text = String::new();
+    let read = file.take(MAX_TEXT + 1).read_to_string(&mut text);
+    read.map_err(|error| unreadable(path, error))?;
+    match text.len() as u64 > MAX_TEXT {
+        true => Err(too_large()),
+        false => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn only_files_that_are_private_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        let read = |mode| {
+            set_mode(&path, mode);
+            read_private(&path)
+        };
+        for good in [0o600, 0o400, 0o640, 0o440, 0o700] {
+            assert_eq!(read(good).unwrap(), "text", "{good:o}");
+        }
+        for open in [0o644, 0o604, 0o660, 0o602, 0o601, 0o666] {
+            let error = read(open).unwrap_err();
+            assert!(matches!(error, UntrustedError::Open { .. }), "{open:o}");
+        }
+        read(0o600).unwrap();
+        // As secrets that are mounted are given out.
+        let link = directory.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert_eq!(read_private(&link).unwrap(), "text");
+        for other in [
+            directory.path().to_owned(),
+            directory.path().join("nothing"),
+        ] {
+            let error = read_private(&other).unwrap_err();
+            assert!(
+                matches!(error, UntrustedError::Unreadable { .. }),
+                "{error}"
+            );
+        }
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(read_private(&pipe).is_err());
+    }
+
+    #[test]
+    fn a_file_that_decides_is_changed_by_its_owner_alone() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = base.path().join("directory");
+        std::fs::create_dir(&directory).unwrap();
+        set_mode(&directory, 0o755);
+        let path = directory.join("file");
+        std::fs::write(&path, "text").unwrap();
+        for good in [0o644, 0o755, 0o600, 0o444] {
+            set_mode(&path, good);
+            assert_eq!(read(&path).unwrap(), "text", "{good:o}");
+        }
+        for bad in [0o664, 0o646, 0o666] {
+            set_mode(&path, bad);
+            let error = read(&path).unwrap_err().to_string();
+            let expected = format!(
+                "others may change {} (mode {bad:o}): run `chmod go-w` on it",
+                path.display()
+            );
+            assert_eq!(error, expected);
+        }
+        set_mode(&path, 0o644);
+        let link = base.path().join("link");
+        symlink(&path, &link).unwrap();
+        for (mode, good) in [
+            (0o775, false),
+            (0o757, false),
+            (0o1777, true),
+            (0o755, true),
+        ] {
+            set_mode(&directory, mode);
+            for path in [&path, &link] {
+                assert_eq!(open(path).is_ok(), good, "{} {mode:o}", path.display());
+            }
+            assert_eq!(check_directory(&directory).is_ok(), good, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn files_of_other_users_are_refused() {
+        let owned = |owner, user| check_user(Path::new("/x"), owner, user);
+        for (owner, user) in [(1000, 1000), (0, 1000), (0, 0)] {
+            owned(owner, user).unwrap();
+        }
+        for (owner, user) in [(1001, 1000), (1000, 0)] {
+            let error = owned(owner, user).unwrap_err().to_string();
+            let expected = format!(
+                "/x belongs to user {owner}, and has to belong to user {user} or root: run `chown` on it"
+            );
+            assert_eq!(error, expected);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `toolhost config check`, and what all commands say of a file that is not valid.
+
+use super::*;
+
+/// A directory with a configuration.
+struct Configured(tempfile::TempDir);
+
+impl Configured {
+    fn new(text: &str) -> Self {
+        let configured = Self(tempfile::tempdir().unwrap());
+        std::fs::write(configured.path(), text).unwrap();
+        configured
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("toolhost.toml")
+    }
+
+    /// Looks for all that is wrong. Returns the exit code, and what was said.
+    fn check(&self) -> (Option<i32>, String) {
+        let mut command = client();
+        command.args(["config", "check"]).arg(self.path());
+        command.env("TOOLHOST_STATE_DIR", shared_state("cli"));
+        self.said(&mut command)
+    }
+
+    fn said(&self, command: &mut Command) -> (Option<i32>, String) {
+        let output = command.current_dir(self.0.path()).output().unwrap();
+        let all = [text(&output.stdout), text(&output.stderr)].concat();
+        let directory = self.0.path().to_str().unwrap();
+        (output.status.code(), all.replace(directory, "DIR"))
+    }
+}
+
+#[test]
+fn everything_in_a_file_is_found_at_once() {
+    let configured = Configured::new(
+        r#"lisen = "127.0.0.1:1"
+listen = 7411
+max_live = "many"
+nice = 99
+log_format = "xml"
+socket_mode = 660
+agent_api = "yes"
+allow_origin = ["https://chat.example.com", "foo"]
+tls_cert = "cert.pem"
+approval_timeout = "soon"
+
+[workspace]
+root = "."
+
+[plugin.weather]
+component = "weather.wasm"
+
+[plugins.weather]
+component = 7
+enabeld = true
+grants = { http = ["*", "a b"], files = "all", proceses = "own" }
+limits = { memory = "much", traps = -1, instances = 65 }
+secrets = { key = "hunter22" }
+
+[plugins.shell]
+component = "shell.wasm"
+
+[tokens.a]
+sha256 = "abc"
+scope = ["call"]
+scopes = ["cal"]
+tools = "execute"
+
+[tokens.local]
+file = "x"
+scopes = ["call"]
+"#,
+    );
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(!said.contains("hunter22"), "{said}");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn mistakes_of_syntax_are_found_at_once() {
+    let configured = Configured::new("listen = \n[plugins.a]\nenabled = maybe\nenabled = true\n");
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2));
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn what_the_file_names_is_looked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let configured = Configured::new(
+        r#"tls_cert = "cert.pem"
+tls_key = "key.pem"
+
+[plugins.missing]
+component = "missing.wasm"
+
+[plugins.one]
+component = "one.wasm"
+
+[plugins.other]
+component = "other.wasm"
+secrets = { key = { file = "no.key" }, other = { env = "TOOLHOST_NO_SUCH" } }
+
+[plugins.same]
+component = "one.wasm"
+
+[plugins.none]
+
+[tokens.file]
+file = "no.token"
+scopes = ["call"]
+
+[tokens.empty]
+file = "empty.token"
+scopes = ["call"]
+
+[tokens.tools]
+sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+scopes = ["call"]
+tools = ["execute", "t", "excute", "one__t"]
+"#,
+    );
+    let write = |name: &str, bytes: &[u8]| {
+        let path = configured.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+    };
+    write("one.wasm", &crate::guest::guest("well_behaved"));
+    write("empty.token", b"");
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2));
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_file_with_nothing_wrong_is_said_to_have_nothing_wrong() {
+    let configured = Configured::new(
+        "listen = '127.0.0.1:1'\n[tokens.a]\nsha256 = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'\nscopes = ['call']\ntools = ['execute']\n",
+    );
+    assert_eq!(
+        configured.check(),
+        (Some(0), "DIR/toolhost.toml: nothing is wrong\n".into())
+    );
+}
+
+/// Whatever a command does, it does not begin with a file that is not valid.
+#[test]
+fn every_command_refuses_a_file_that_is_not_valid() {
+    let configured = Configured::new("lisen = 'x'\n[tokens.a]\nscopes = ['cal']\n");
+    for arguments in [
+        &["tools"][..],
+        &["doctor"],
+        &["serve"],
+        &["mcp"],
+        &["agent"],
+        &["call", "process_list"],
+        &["call", "process_list", "--server", "http://127.0.0.1:1"],
+        &["plugin", "list"],
+        &["plugin", "inspect", "x.wasm"],
+        &["plugin", "check", "x.wasm"],
+    ] {
+        let mut command = client();
+        command.arg("--config").arg(configured.path());
+        let (code, said) = configured.said(command.args(arguments));
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains("line 1, column 1: lisen: ")
+                && said.contains("line 3, column 11: tokens.a.scopes[0]: "),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+/// Only what the file says is checked: that what it names is missing now is no reason to refuse it.
+#[test]
+fn the_doctor_looks_at_what_the_configuration_names() {
+    let configured = Configured::new("[plugins.a]\ncomponent = 'a.wasm'\n");
+    let mut command = with_state(configured.0.path(), &shared_state("cli"));
+    command.arg("--config").arg(configured.path());
+    let (code, said) = configured.said(command.arg("doctor"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("FAIL  configuration") && said.contains("line 1, column 10: plugins.a: "),
+        "{said}"
+    );
+}

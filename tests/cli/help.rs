@@ -1,0 +1,68 @@
+//! Help: options by subject, and only those that concern a command.
+
+use super::*;
+
+fn help(arguments: &[&str]) -> String {
+    let output = client()
+        .args(arguments)
+        .arg("--help")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    text(&output.stdout).to_owned()
+}
+
+#[test]
+fn options_stand_under_what_they_are_about() {
+    let help = help(&["serve"]);
+    let headings: Vec<_> = help
+        .lines()
+        .filter(|line| line.ends_with(':') && !line.starts_with(' '))
+        .collect();
+    insta::assert_debug_snapshot!(headings);
+    assert!(help.contains("Examples:"), "{help}");
+}
+
+#[test]
+fn a_command_lists_only_what_concerns_it() {
+    for (command, others) in [
+        (
+            &["token"][..],
+            &["--workspace", "--state-dir", "--config", "--log "][..],
+        ),
+        (&["tools"], &["--workspace", "--max-live"]),
+        (&["config", "check"], &["--workspace", "--max-live"]),
+        (&["plugin", "list"], &["--workspace", "--max-live"]),
+    ] {
+        let help = help(command);
+        for other in others {
+            assert!(!help.contains(other), "{command:?}: {other}: {help}");
+        }
+    }
+    insta::assert_snapshot!(help(&["token"]));
+}
+
+/// Every flag, variable and default of the programs that read the configuration is in its documentation.
+#[test]
+fn every_flag_is_documented() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let documented = std::fs::read_to_string(root.join("docs/configuration.md")).unwrap();
+    let mut missing = std::collections::BTreeSet::new();
+    for command in ["serve", "agent", "mcp", "call", "tools", "token", "doctor"] {
+        let help = help(&[command]);
+        let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
+        for word in words {
+            let is_flag = word.starts_with("--") && word.len() > 2;
+            let is_variable = word.starts_with("TOOLHOST_");
+            if (is_flag || is_variable) && !documented.contains(&format!("`{word}`")) {
+                missing.insert(word.to_owned());
+            }
+        }
+    }
+    missing.retain(|word| !["--help", "--version"].contains(&word.as_str()));
+    assert!(
+        missing.is_empty(),
+        "not in docs/configuration.md: {missing:?}"
+    );
+}

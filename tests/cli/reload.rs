@@ -1,0 +1,181 @@
+//! SIGHUP: files are read again, and nothing ends.
+
+use nix::sys::signal::Signal;
+use toolhost_needs::needs;
+
+use super::*;
+
+fn hang_up(child: &Child) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, Signal::SIGHUP).unwrap();
+}
+
+/// A server whose log goes to a file.
+async fn logged(mut command: Command, log: std::path::PathBuf) -> (Serving, impl AsyncFn(&str)) {
+    let serving = {
+        let file = std::fs::File::create(&log).unwrap();
+        command.args(["--listen", "127.0.0.1:0"]).stderr(file);
+        let child = command.spawn().unwrap();
+        let url = until("it listens", || {
+            let said = std::fs::read_to_string(&log).unwrap();
+            let mut lines = said.lines();
+            let url = lines.find_map(|line| line.strip_prefix("listening on "))?;
+            Some(url.to_owned())
+        })
+        .await;
+        Serving {
+            child,
+            url,
+            stderr: String::new(),
+            rest: None,
+        }
+    };
+    let says = async move |what: &str| {
+        until(what, || {
+            let said = std::fs::read_to_string(&log).unwrap();
+            said.contains(what).then_some(())
+        })
+        .await;
+    };
+    (serving, says)
+}
+
+#[tokio::test]
+async fn a_server_reads_its_files_again_and_ends_nothing() {
+    let workspace = tempfile::tempdir().unwrap();
+    for name in ["serve", "agent"] {
+        let mut command = server(workspace.path());
+        command.env("TOOLHOST_TOKEN", TOKEN).arg(name);
+        let (mut serving, says) = logged(command, workspace.path().join("log")).await;
+        hang_up(&serving.child);
+        says("SIGHUP: the files of the configuration are read again").await;
+        assert!(serving.child.try_wait().unwrap().is_none());
+        if name == "serve" {
+            let mut call = client();
+            call.env("TOOLHOST_TOKEN", TOKEN).args([
+                "call",
+                "process_list",
+                "--server",
+                &serving.url,
+            ]);
+            assert_eq!(call.output().unwrap().status.code(), Some(0));
+        }
+        assert_eq!(serving.signal(Signal::SIGTERM).code(), Some(0));
+    }
+}
+
+/// What `logrotate` does: the file gets another name, and the server a signal.
+#[tokio::test]
+async fn the_audit_trail_goes_on_in_a_new_file() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = server(workspace.path());
+    command.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
+    let (serving, says) = logged(command, workspace.path().join("log")).await;
+    let audit = workspace.path().join(".state/audit");
+    let call = |id: &str| {
+        let mut call = client();
+        call.env("TOOLHOST_TOKEN", TOKEN);
+        call.args([
+            "call",
+            "process_list",
+            "--call",
+            id,
+            "--server",
+            &serving.url,
+        ]);
+        assert_eq!(call.output().unwrap().status.code(), Some(0));
+    };
+    let has = async |name: &str, id: &str| {
+        until("the line is there", || {
+            let text = std::fs::read_to_string(audit.join(name)).unwrap_or_default();
+            text.contains(&format!("\"{id}\"")).then_some(())
+        })
+        .await;
+    };
+    call("first");
+    has("audit.jsonl", "first").await;
+    std::fs::rename(
+        audit.join("audit.jsonl"),
+        audit.join("audit.jsonl-20261123"),
+    )
+    .unwrap();
+    hang_up(&serving.child);
+    says("SIGHUP").await;
+    call("second");
+    has("audit.jsonl", "second").await;
+    let before = std::fs::read_to_string(audit.join("audit.jsonl-20261123")).unwrap();
+    assert!(!before.contains("\"second\""));
+}
+
+/// Started with SIGHUP ignored, commands begin with its default action all the same.
+#[test]
+fn commands_begin_with_default_signals_under_nohup() {
+    for more in [&[][..], &["--no-cgroup"]] {
+        let workspace = tempfile::tempdir().unwrap();
+        let program = toolhost(workspace.path());
+        let mut command = Command::new("nohup");
+        command.arg(program.get_program()).args(program.get_args());
+        command.args(["call", "execute"]).args(more);
+        // A shell cannot trap what it began with as ignored.
+        command.arg(r#"{"command":"trap 'echo hup' HUP; kill -HUP $$"}"#);
+        let output = command.current_dir(workspace.path()).output().unwrap();
+        assert_eq!(
+            json_of(&output)["output"],
+            "hup\n",
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+/// A server in a terminal that is closed ends in order, unless it was started to outlive it.
+#[needs(program = "script")]
+#[tokio::test]
+async fn a_closed_terminal_ends_a_server_that_was_not_started_with_nohup() {
+    for prefix in ["", "nohup "] {
+        let workspace = tempfile::tempdir().unwrap();
+        let log = workspace.path().join("log");
+        let program = server(workspace.path());
+        let words = [program.get_program()]
+            .into_iter()
+            .chain(program.get_args());
+        let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+        let line = format!(
+            "exec {prefix}{} serve --listen 127.0.0.1:0 2>{}",
+            words.join(" "),
+            log.display()
+        );
+        let mut terminal = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("TOOLHOST_TOKEN", TOKEN)
+            .current_dir(workspace.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let says = |what: &'static str| {
+            let log = log.clone();
+            async move {
+                until(what, || {
+                    let said = std::fs::read_to_string(&log).unwrap_or_default();
+                    said.contains(what).then_some(())
+                })
+                .await;
+            }
+        };
+        says("listening on ").await;
+        let pid = std::fs::read_to_string(workspace.path().join(".state/lock")).unwrap();
+        let pid: u32 = pid.trim().parse().unwrap();
+        terminal.kill().unwrap();
+        terminal.wait().unwrap();
+        if prefix.is_empty() {
+            says("stopped, and ended what was still running").await;
+        } else {
+            says("SIGHUP: ").await;
+            assert!(is_alive(pid));
+            let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+            nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
+        }
+        until("it is gone", || (!is_alive(pid)).then_some(())).await;
+    }
+}

@@ -1,0 +1,57 @@
+//! File systems that a test mounts, which it says with `#[needs(mount)]`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file system at a place, unmounted when this is dropped.
+pub(crate) struct Mounted(PathBuf);
+
+impl Mounted {
+    /// Mounts an empty file system in memory at a directory, which only its owner can use.
+    pub(crate) fn in_memory(directory: &Path, options: &str) -> Self {
+        let options = format!("mode=700,{options}");
+        Self::mount(
+            &["-t", "tmpfs", "-o", &options, "toolhost-test"],
+            directory.to_owned(),
+        )
+    }
+
+    /// Mounts a file at itself: nothing can be renamed to where it is.
+    pub(crate) fn at_itself(file: &Path) -> Self {
+        let path = file.to_str().unwrap();
+        Self::mount(&["--bind", path], file.to_owned())
+    }
+
+    fn mount(arguments: &[&str], place: PathBuf) -> Self {
+        let output = Command::new("mount").args(arguments).arg(&place).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "it needs mount: {output:?}");
+        Self(place)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Takes all the space that is left, to the last byte.
+    pub(crate) fn fill(&self) {
+        let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
+        for size in [4096, 1] {
+            while file.write_all(&vec![b'x'; size]).is_ok() {}
+        }
+    }
+
+    /// Gives back what [`Mounted::fill`] took.
+    pub(crate) fn empty(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: what a test that failed started may still have files open.
+        let unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(unmounted.unwrap().success() || std::thread::panicking());
+    }
+}

@@ -1,0 +1,110 @@
+//! What this machine has, and what this user may.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Returns whether this process runs as root.
+pub(crate) fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|status| status.uid() == 0)
+}
+
+/// Returns whether this process may mount file systems. Root in a container mostly may not.
+pub(crate) fn can_mount() -> bool {
+    const CAP_SYS_ADMIN: u64 = 1 << 21;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let capabilities = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    is_root() && capabilities.is_some_and(|mask| mask & CAP_SYS_ADMIN != 0) && has_program("mount")
+}
+
+/// Returns whether there is an executable file of this name in `PATH`.
+pub(crate) fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| {
+        let file = fs::metadata(directory.join(name));
+        file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// Returns whether there is a bash that prints functions as the tests of the lexer expect it.
+#[expect(clippy::disallowed_methods, reason = "a test asks a shell")]
+pub(crate) fn has_bash() -> bool {
+    let script = "printf %s \"$BASH_VERSION\"";
+    let output = std::process::Command::new("bash")
+        .args(["--noprofile", "--norc", "-c", script])
+        .output();
+    output.is_ok_and(|output| {
+        ["5.2", "5.3"]
+            .iter()
+            .any(|version| output.stdout.starts_with(version.as_bytes()))
+    })
+}
+
+/// Returns whether files can have access control lists in the directory of temporary files.
+pub(crate) fn has_access_control_lists() -> bool {
+    let path = std::env::temp_dir().join(format!("toolhost-needs-{}", std::process::id()));
+    let made = fs::File::create_new(&path);
+    let read = rustix::fs::getxattr(&path, "system.posix_acl_access", &mut [0_u8; 100][..]);
+    _ = fs::remove_file(&path);
+    // A new file has no list, which is not the same as no lists.
+    made.is_ok() && read == Err(rustix::io::Errno::NODATA)
+}
+
+/// Returns where `tests/clients/prepare` installs.
+pub(crate) fn clients() -> PathBuf {
+    directory("TOOLHOST_CLIENTS", "target/clients")
+}
+
+/// Returns where `examples/plugins/build` leaves components.
+pub(crate) fn languages() -> PathBuf {
+    directory("TOOLHOST_LANGUAGES", "target/languages")
+}
+
+fn directory(variable: &str, default: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os(variable).map_or_else(|| root.join(default), PathBuf::from)
+}
+
+/// Returns whether a host would give its commands cgroups: see `process::contain::cgroup`, which says why not.
+pub(crate) fn has_cgroup() -> bool {
+    let Some(own) = own_cgroup() else {
+        return false;
+    };
+    let is_root_of_view = own
+        .parent()
+        .is_none_or(|parent| !parent.join("cgroup.procs").exists());
+    if is_root() && !is_root_of_view && !is_delegated(&own) {
+        return false;
+    }
+    let probe = own.join(format!("toolhost-needs-{}", std::process::id()));
+    let made = fs::create_dir(&probe).is_ok();
+    let kills = probe.join("cgroup.kill").exists();
+    _ = fs::remove_dir(&probe);
+    made && kills
+}
+
+/// Returns the directory of the cgroup of this process.
+fn own_cgroup() -> Option<PathBuf> {
+    let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        let below = Path::new(own).strip_prefix(root).ok()?;
+        filesystem
+            .starts_with("cgroup2 ")
+            .then(|| Path::new(point).join(below))
+    })
+}
+
+fn is_delegated(cgroup: &Path) -> bool {
+    ["trusted.delegate", "user.delegate"].iter().any(|name| {
+        let mut value = [0_u8; 8];
+        rustix::fs::getxattr(cgroup, *name, &mut value[..]).is_ok_and(|_| value.starts_with(b"1"))
+    })
+}
