@@ -16,8 +16,11 @@ pub use process::FakeProcess;
 pub use surroundings::{Surroundings, surroundings};
 pub(crate) use surroundings::{context, log, progress, settings};
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::{Call, Reply, Tool, ToolError, arguments};
 
@@ -37,4 +40,32 @@ pub fn call<T: Tool>(arguments: &str) -> Result<Reply, ToolError> {
 /// [`ToolError::InvalidArguments`] if they do not fit.
 pub fn arguments<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, ToolError> {
     arguments::parse(text)
+}
+
+/// Compares each case of a JSON file with its outcome. A case is an object with a `name` and the expected `outcome`; `outcome`
+/// makes the actual one from the rest. With the variable `WRITE_CASES`, the actual outcomes replace the expected ones in the file.
+///
+/// # Panics
+///
+/// If an outcome differs, or if the file is no list of cases or cannot be written.
+pub fn check_cases(path: impl AsRef<Path>, outcome: impl Fn(&Value) -> Map<String, Value>) {
+    let path = path.as_ref();
+    let read = || -> Result<Vec<Value>, Box<dyn std::error::Error>> {
+        Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
+    };
+    let mut cases = read().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let writes = std::env::var_os("WRITE_CASES").is_some();
+    for case in &mut cases {
+        let outcome = outcome(case);
+        if writes {
+            case["outcome"] = outcome.into();
+        } else {
+            let expected = case["outcome"].as_object();
+            assert_eq!(Some(&outcome), expected, "{}", case["name"]);
+        }
+    }
+    if writes {
+        let written = std::fs::write(path, format!("{:#}\n", Value::from(cases)));
+        written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
 }

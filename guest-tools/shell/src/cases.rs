@@ -127,19 +127,5 @@ fn parsed<T: serde::de::DeserializeOwned + schemars::JsonSchema>(
 #[test]
 fn every_case_has_its_outcome() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/cases.json");
-    let mut cases: Vec<Value> =
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let writes = std::env::var_os("WRITE_CASES").is_some();
-    for case in &mut cases {
-        let outcome = outcome(case);
-        if writes {
-            case["outcome"] = outcome.into();
-        } else {
-            let expected = case["outcome"].as_object();
-            assert_eq!(Some(&outcome), expected, "{}", case["name"]);
-        }
-    }
-    if writes {
-        std::fs::write(path, serde_json::to_string_pretty(&cases).unwrap() + "\n").unwrap();
-    }
+    toolhost_sdk::testing::check_cases(path, outcome);
 }
