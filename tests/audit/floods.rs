@@ -44,23 +44,27 @@ async fn a_flood_of_denials_is_counted() {
     assert!(trail.metrics.text().contains(counted));
 }
 
-/// Calls that are over at once can fill half of what their token may add; what calls do still gets its lines.
-#[tokio::test]
-async fn a_flood_of_calls_is_counted_beyond_its_share() {
-    let trail = Trail::new();
-    let config = Config {
-        share: 100 << 10,
+/// A host with a trail to which each token may add so many bytes.
+async fn shared(trail: &Trail, share: u64) -> Setup {
+    let audit = trail.open(&Config {
+        share,
         ..Config::default()
-    };
-    let audit = trail.open(&config);
-    let setup = Setup::with(|builder| {
+    });
+    Setup::with(|builder| {
         builder
             .files(FilesGrant::None)
             .audit(audit)
             .metrics(trail.metrics.clone())
             .plugin(guest("well_behaved"), options("p"))
     })
-    .await;
+    .await
+}
+
+/// Calls that are over at once can fill half of what their token may add; what calls do still gets its lines.
+#[tokio::test]
+async fn a_flood_of_calls_is_counted_beyond_its_share() {
+    let trail = Trail::new();
+    let setup = shared(&trail, 100 << 10).await;
     let calls = 400_u64;
     for number in 0..calls {
         let mut flood = request("chat", "t", &json!({}));
@@ -110,18 +114,7 @@ async fn a_flood_of_calls_is_counted_beyond_its_share() {
 async fn each_token_has_a_share_of_its_own() {
     const FLOODER: &str = "the-token-of-bob";
     let trail = Trail::new();
-    let audit = trail.open(&Config {
-        share: 20 << 10,
-        ..Config::default()
-    });
-    let setup = Setup::with(|builder| {
-        builder
-            .files(FilesGrant::None)
-            .audit(audit)
-            .metrics(trail.metrics.clone())
-            .plugin(guest("well_behaved"), options("p"))
-    })
-    .await;
+    let setup = shared(&trail, 20 << 10).await;
     let tokens = [(TOKEN, "ada"), (FLOODER, "bob")]
         .map(|(token, name)| (Token::new(token).unwrap(), Principal::unbounded(name)));
     let server = Server::with_tokens(setup.host.clone(), Tokens::new(tokens)).await;

@@ -172,25 +172,25 @@ async fn a_reply_arrives_although_nobody_reads_standard_error() {
     drop(full_reader);
 }
 
-#[tokio::test]
-async fn an_interrupted_call_replies_with_what_it_has() {
-    let workspace = tempfile::tempdir().unwrap();
-    let child = toolhost(workspace.path())
-        .args([
-            "call",
-            "execute",
-            r#"{"command":"echo partial; echo $$ > pid; exec sleep 1000","timeout":"1h"}"#,
-        ])
+/// Starts a call of a command that writes its pid to the file `pid`. Returns the program, its pid and that of the command.
+async fn running(workspace: &Path, command: &str) -> (Child, nix::unistd::Pid, u32) {
+    let arguments = json!({ "command": command, "timeout": "1h" }).to_string();
+    let child = toolhost(workspace)
+        .args(["call", "execute", &arguments])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let pid: u32 = file(&workspace.path().join("pid"))
-        .await
-        .trim()
-        .parse()
-        .unwrap();
+    let pid = file(&workspace.join("pid")).await;
     let own = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    (child, own, pid.trim().parse().unwrap())
+}
+
+#[tokio::test]
+async fn an_interrupted_call_replies_with_what_it_has() {
+    let workspace = tempfile::tempdir().unwrap();
+    let command = "echo partial; echo $$ > pid; exec sleep 1000";
+    let (child, own, pid) = running(workspace.path(), command).await;
     nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let reply = json_of(&output);
@@ -211,22 +211,8 @@ async fn an_interrupted_call_replies_with_what_it_has() {
 #[tokio::test]
 async fn a_second_interrupt_takes_the_grace_from_a_command_that_ignores_the_first() {
     let workspace = tempfile::tempdir().unwrap();
-    let child = toolhost(workspace.path())
-        .args([
-            "call",
-            "execute",
-            r#"{"command":"trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 0.01; done","timeout":"1h"}"#,
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let pid: u32 = file(&workspace.path().join("pid"))
-        .await
-        .trim()
-        .parse()
-        .unwrap();
-    let own = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    let command = "trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 0.01; done";
+    let (child, own, pid) = running(workspace.path(), command).await;
     nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();
     file(&workspace.path().join("told")).await;
     nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGINT).unwrap();

@@ -67,6 +67,14 @@ fn order(events: &[Event]) -> Vec<&str> {
         .collect()
 }
 
+async fn the_process_exits_before_the_call(events: &mut Stream) {
+    let events = events
+        .until(|event| event.is("call", "state", "cancelled"))
+        .await;
+    let expected = ["running", "process_started", "exited", "cancelled"];
+    assert_eq!(order(&events), expected);
+}
+
 #[tokio::test]
 async fn its_command_has_ended() {
     let (setup, server) = server().await;
@@ -80,11 +88,7 @@ async fn its_command_has_ended() {
     let error = reply["error"].as_str().unwrap();
     let says = "the call was cancelled, and SIGTERM ended the command after ";
     assert!(error.starts_with(says), "{error}");
-    let events = events
-        .until(|event| event.is("call", "state", "cancelled"))
-        .await;
-    let expected = ["running", "process_started", "exited", "cancelled"];
-    assert_eq!(order(&events), expected);
+    the_process_exits_before_the_call(&mut events).await;
 }
 
 #[tokio::test]
@@ -93,11 +97,7 @@ async fn a_command_that_ignores_sigterm_is_killed_first() {
     let mut events = Stream::open(&server, "a", "?output=false").await;
     let reply = cancelled(&setup, &server, STUBBORN).await;
     assert_eq!(reply["signal"], "SIGKILL", "{reply}");
-    let events = events
-        .until(|event| event.is("call", "state", "cancelled"))
-        .await;
-    let expected = ["running", "process_started", "exited", "cancelled"];
-    assert_eq!(order(&events), expected);
+    the_process_exits_before_the_call(&mut events).await;
 }
 
 #[tokio::test]
