@@ -17,7 +17,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::audit::rfc3339;
-use crate::cli::stderr;
+use crate::cli::{errors, stderr};
 
 /// The most bytes of a value. Plugins write lines of half of that; what is longer came from a client.
 const MAX_VALUE: usize = 16 << 10;
@@ -77,10 +77,13 @@ impl Lines {
 struct Fields(Vec<(&'static str, Value)>);
 
 impl Fields {
-    fn set(&mut self, name: &'static str, value: Value) {
-        // What only exported spans need; see `tracing_opentelemetry`.
+    fn set(&mut self, name: &'static str, mut value: Value) {
+        // Only exported spans need these; see `tracing_opentelemetry`.
         if name.starts_with("otel.") {
             return;
+        }
+        if let ("error", Value::String(text)) = (name, &mut value) {
+            *text = errors::without_numbers(std::mem::take(text));
         }
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,
@@ -367,6 +370,13 @@ mod tests {
             "{\"timestamp\":\"T\",\"level\":\"WARN\",\"target\":\"toolhost\",\"message\":\"m\",\"plugin\":\"a\",\"x\":\"1\",\
              \"call\":\"c\",\"request\":\"r\"}\n"
         );
+    }
+
+    #[test]
+    fn errors_have_no_numbers_of_the_system() {
+        let event = fields(&[("error", "cannot write x: Is a directory (os error 21)")]);
+        let line = text("T", Level::WARN, Some("m".into()), &event, false);
+        assert_eq!(line, "T  WARN m error=\"cannot write x: Is a directory\"\n");
     }
 
     #[test]
