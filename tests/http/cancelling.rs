@@ -82,8 +82,8 @@ async fn its_command_has_ended() {
     let command = "echo begun; echo $$ > pid.new; mv pid.new pid; exec sleep 1000";
     let reply = cancelled(&setup, &server, command).await;
     assert_eq!(
-        (&reply["signal"], &reply["output"]),
-        (&json!("SIGTERM"), &json!("begun\n"))
+        (&reply["signal"], &reply["cause"], &reply["output"]),
+        (&json!("SIGTERM"), &json!("cancelled"), &json!("begun\n"))
     );
     let error = reply["error"].as_str().unwrap();
     let says = "the call was cancelled, and SIGTERM ended the command after ";

@@ -50,11 +50,11 @@ impl From<process::ExitStatus> for wit::ExitStatus {
     fn from(status: process::ExitStatus) -> Self {
         let cause = match status.cause {
             process::Cause::Itself => wit::Cause::Itself,
-            // The contract tells no cancellation from another signal: the call that would read this is over.
-            process::Cause::Signalled | process::Cause::Cancelled => wit::Cause::Signalled,
+            process::Cause::Signalled => wit::Cause::Signalled,
             process::Cause::OutputLimit => wit::Cause::OutputLimit,
             process::Cause::OutOfMemory => wit::Cause::OutOfMemory,
             process::Cause::Shutdown => wit::Cause::Shutdown,
+            process::Cause::Cancelled => wit::Cause::Cancelled,
         };
         Self {
             code: status.code,
