@@ -234,4 +234,6 @@ fn long_output_is_not_promised_to_be_kept() {
         note.contains("COMMAND > FILE") && !note.contains("process_output"),
         "{note}"
     );
+    assert_eq!(reply["truncated"]["saved"], false, "{reply}");
+    assert_eq!(reply.get("background_process_id"), None, "{reply}");
 }

@@ -38,7 +38,7 @@ impl Notes {
 }
 
 /// Returns whether the host ends with this call, and every process with it: no later call can ask for one.
-fn ends_with_call() -> bool {
+pub(crate) fn ends_with_call() -> bool {
     toolhost_sdk::context::attribute("processes").as_deref() == Some("end-with-call")
 }
 

@@ -215,8 +215,12 @@ impl Report {
             Saved::Partial(bytes) => *bytes > truncation.omitted_from,
             Saved::None | Saved::Failed(_) => false,
         };
+        // Saved output goes with the call where the process does.
+        let is_readable = saved && !notes::ends_with_call();
         if saved {
             notes.add(Rank::Output, notes::omitted(id, truncation.omitted_from));
+        }
+        if is_readable {
             self.background_process_id = Some(id.to_owned());
         }
         Truncated {
@@ -226,7 +230,7 @@ impl Report {
             omitted_lines: truncation.omitted_lines,
             clipped_lines: truncation.clipped_lines,
             strategy: truncation.strategy,
-            saved,
+            saved: is_readable,
         }
     }
 
@@ -269,6 +273,7 @@ fn failure(exit: &ExitStatus) -> Option<String> {
         Cause::OutputLimit => Some("it wrote more output than the host allows"),
         Cause::OutOfMemory => Some("there was not enough memory"),
         Cause::Shutdown => Some("the host or the chat ended"),
+        Cause::Cancelled => Some("the call that started it was cancelled"),
         Cause::Itself | Cause::Signalled => None,
     };
     match (&exit.signal, reason) {
@@ -286,6 +291,7 @@ fn name_of(cause: Cause) -> &'static str {
         Cause::OutputLimit => "output_limit",
         Cause::OutOfMemory => "out_of_memory",
         Cause::Shutdown => "shutdown",
+        Cause::Cancelled => "cancelled",
     }
 }
 
