@@ -10,6 +10,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// The most symbolic links on the way to a file, as in Linux.
+const MAX_LINKS: usize = 40;
+
 /// The largest text that is read, in bytes.
 const MAX_TEXT: u64 = 1 << 20;
 
@@ -149,17 +152,27 @@ fn check(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), UntrustedE
         let (path, mode) = (path.into(), found.mode() & 0o7777);
         return Err(UntrustedError::Writable { path, mode });
     }
+    check_way(path)
+}
+
+/// Checks the directories that decide which file a path names: that of the path, and of each symbolic link on the way. In a sticky
+/// directory, the owner of a link decides where it leads.
+fn check_way(path: &Path) -> Result<(), UntrustedError> {
     let io = |error| unreadable(path, error);
-    let named = std::path::absolute(path).map_err(io)?;
-    let real = path.canonicalize().map_err(io)?;
-    let (named, real) = (named.parent(), real.parent());
-    for directory in named
-        .into_iter()
-        .chain(real.filter(|real| named != Some(real)))
-    {
+    let mut place = std::path::absolute(path).map_err(io)?;
+    for _ in 0..MAX_LINKS {
+        let Some(directory) = place.parent() else {
+            return Ok(());
+        };
         check_directory(directory)?;
+        let found = std::fs::symlink_metadata(&place).map_err(io)?;
+        if !found.is_symlink() {
+            return Ok(());
+        }
+        check_owner(&place, &found)?;
+        place = directory.join(std::fs::read_link(&place).map_err(io)?);
     }
-    Ok(())
+    Err(io(nix::errno::Errno::ELOOP.into()))
 }
 
 fn check_owner(path: &Path, found: &Metadata) -> Result<(), UntrustedError> {
@@ -285,5 +298,29 @@ mod tests {
             );
             assert_eq!(error, expected);
         }
+    }
+
+    /// A link in a directory of others could lead elsewhere tomorrow, wherever on the way it is.
+    #[test]
+    fn each_link_on_the_way_is_where_only_the_operator_can_change_it() {
+        let base = tempfile::tempdir().unwrap();
+        let (good, open) = (base.path().join("good"), base.path().join("open"));
+        for directory in [&good, &open] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        let real = good.join("real");
+        std::fs::write(&real, "text").unwrap();
+        set_mode(&real, 0o600);
+        let (middle, first) = (open.join("middle"), good.join("first"));
+        symlink("../good/real", &middle).unwrap();
+        symlink(&middle, &first).unwrap();
+        assert_eq!(read_private(&first).unwrap(), "text");
+        set_mode(&open, 0o777);
+        let error = read_private(&first).unwrap_err();
+        assert!(matches!(&error, UntrustedError::Writable { path, .. } if *path == open));
+        set_mode(&open, 0o755);
+        let circle = good.join("circle");
+        symlink(&circle, &circle).unwrap();
+        assert!(check_way(&circle).is_err());
     }
 }
