@@ -93,7 +93,7 @@ impl Command {
     }
 
     /// Returns the id that the process is to have, if the key names one.
-    pub(super) fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         let key = self.key.as_deref()?;
         let uuid = Uuid::parse_str(key).ok()?;
         (uuid.to_string() == key).then_some(key)

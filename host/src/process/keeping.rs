@@ -41,6 +41,11 @@ impl Process {
         }
     }
 
+    /// Returns how many bytes of its output are in memory.
+    pub(super) fn retained(&self) -> usize {
+        self.progress().capture.retained()
+    }
+
     /// Says that its output is no longer kept, and frees its memory. Returns whether it was kept until now.
     pub(super) fn expire(&self) -> bool {
         let mut progress = self.progress();

@@ -11,10 +11,12 @@ mod tests;
 mod upkeep;
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -50,6 +52,10 @@ pub struct Registry {
     removals: TaskTracker,
     /// Takes the rest of their grace from all that are being ended, and from all that will be.
     hurry: CancellationToken,
+    /// Starts since the upkeep was last asked to look.
+    started: AtomicUsize,
+    /// Asks the upkeep to look at once, as many processes were started.
+    crowded: Arc<Notify>,
     /// Ends the upkeep with the registry.
     _upkeep: DropGuard,
 }
@@ -87,6 +93,8 @@ impl Registry {
             ending: TaskTracker::new(),
             removals: TaskTracker::new(),
             hurry: CancellationToken::new(),
+            started: AtomicUsize::new(0),
+            crowded: Arc::default(),
             _upkeep: closed.clone().drop_guard(),
         });
         let upkeep = upkeep::run(Arc::downgrade(&registry));

@@ -86,6 +86,9 @@ pub struct Limits {
     /// How long the output of an ended process stays in memory; 5 minutes by default. After that it is read from what was
     /// saved.
     pub memory: Duration,
+    /// The most output of ended processes in memory, over all chats, in bytes; 64 MiB by default. Beyond that, outputs that are
+    /// saved completely are freed at once, the oldest first.
+    pub memory_total: usize,
     /// The most ended processes of one chat whose output is kept; 256 by default.
     pub ended_per_chat: usize,
     /// How long the output of an ended process is kept; 24 hours by default. After that only its state is known.
@@ -114,6 +117,7 @@ impl Default for Limits {
         Self {
             live_per_chat: 32,
             memory: Duration::from_secs(5 * 60),
+            memory_total: 64 << 20,
             ended_per_chat: 256,
             retention: DAY,
             known_per_chat: 1024,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
@@ -15,6 +16,9 @@ use crate::process::lifecycle::Life;
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::{Cause, Command, Error, ending};
+
+/// How many starts the upkeep waits for at most. Each can leave 64 KiB in memory.
+const STARTS_BEFORE_LOOK: usize = 256;
 
 impl Registry {
     /// Starts a command for a chat, or for none.
@@ -62,6 +66,7 @@ impl Registry {
         command: Command,
     ) -> Result<Arc<Process>, Error> {
         let slot = self.admit(owner, number, command.id())?;
+        self.note_start();
         let registry = Arc::clone(self);
         // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
         // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
@@ -71,6 +76,14 @@ impl Registry {
         started
             .await
             .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    /// Has the upkeep look after many starts, whose output it may have to free.
+    fn note_start(&self) {
+        if self.started.fetch_add(1, Ordering::Relaxed) + 1 >= STARTS_BEFORE_LOOK {
+            self.started.store(0, Ordering::Relaxed);
+            self.crowded.notify_one();
+        }
     }
 
     /// Takes a place for one more process of a chat: of the one that has this number, if one is given.

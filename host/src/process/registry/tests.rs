@@ -102,6 +102,27 @@ async fn memory_is_not_freed_of_what_is_on_its_way_to_the_disk() {
     setup.registry.shutdown().await;
 }
 
+/// However many chats there are, outputs that can be read from the disk do not fill the memory.
+#[tokio::test]
+async fn the_memory_of_ended_processes_is_bounded_over_all_chats() {
+    let setup = Setup::new(Limits {
+        memory_total: 100 << 10,
+        ..Limits::default()
+    });
+    let mut processes = Vec::new();
+    for _ in 0..4 {
+        let command = "head -c 70000 /dev/zero | tr '\\0' x";
+        let process = setup.run(command).await;
+        process.saved.settled(u64::MAX).await;
+        processes.push(process);
+    }
+    setup.registry.tidy_up().await;
+    let retained: Vec<_> = processes.iter().map(|process| process.retained()).collect();
+    assert_eq!(retained, [0, 0, 0, 64 << 10]);
+    assert_eq!(processes[0].read(69_990, 100).await.data, b"xxxxxxxxxx");
+    setup.registry.shutdown().await;
+}
+
 /// A start that was let in is not there yet, and goes on: both ends wait until it is known what came of it.
 #[tokio::test]
 async fn ends_wait_for_starts_that_are_under_way() {

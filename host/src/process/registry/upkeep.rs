@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Registry;
-use super::chats::Chat;
+use super::chats::{Chat, Chats};
 use super::ends::LAST_WORDS;
 use crate::process::Spawner;
 
@@ -19,7 +19,13 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// Frees what ended processes hold, also of chats that nobody asks about any more.
 pub(super) async fn run(registry: Weak<Registry>) {
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(crowded) = registry
+            .upgrade()
+            .map(|registry| Arc::clone(&registry.crowded))
+        else {
+            return;
+        };
+        _ = timeout(LOOK_EVERY, crowded.notified()).await;
         let Some(registry) = registry.upgrade() else {
             return;
         };
@@ -38,6 +44,7 @@ pub(super) async fn look(registry: &Registry) {
                 idle.extend(chat.processes.iter().cloned());
             }
         }
+        free_excess(&chats, registry.limits.memory_total);
         let empty = chats.by_owner.extract_if(|_, chat| chat.is_empty());
         empty.map(|(_, chat)| chat).collect()
     };
@@ -64,6 +71,27 @@ pub(super) async fn look(registry: &Registry) {
             processes = ended.len(),
             "ended the processes of chats that were idle for too long"
         );
+    }
+}
+
+/// Frees the memory of ended processes, the oldest first, until all together have no more than so many bytes, or the rest is not
+/// saved.
+fn free_excess(chats: &Chats, most: usize) {
+    let all = chats.by_owner.values().flat_map(|chat| &chat.processes);
+    let over = all.filter_map(|process| {
+        let retained = process.retained();
+        let since = process.over_since().filter(|_| retained > 0)?;
+        Some((since, retained, process))
+    });
+    let mut over: Vec<_> = over.collect();
+    let mut total: usize = over.iter().map(|(_, retained, _)| retained).sum();
+    over.sort_by_key(|(since, ..)| *since);
+    for (_, retained, process) in over {
+        if total <= most {
+            return;
+        }
+        process.free_after(Duration::ZERO);
+        total -= retained - process.retained();
     }
 }
 
