@@ -55,6 +55,7 @@ use section::Section;
 
 pub use follow::Follower;
 pub use plugins::name_of;
+pub(crate) use problems::MOST;
 pub use problems::{Place, Problem, meant, unknown};
 pub use scope::{Scope, UnknownScope};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toolhost_view::hidden;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +32,22 @@ impl fmt::Display for Problem {
         if let Some(Place { line, column }) = self.place {
             write!(formatter, "line {line}, column {column}: ")?;
         }
+        // A key can be any text; it must neither act on a terminal nor look like another line.
+        for c in self.key.chars() {
+            match c.is_control() || hidden::is_hidden(None, c, None) {
+                true => write!(formatter, "{}", c.escape_unicode())?,
+                false => write!(formatter, "{c}")?,
+            }
+        }
         if !self.key.is_empty() {
-            write!(formatter, "{}: ", self.key)?;
+            formatter.write_str(": ")?;
         }
         formatter.write_str(&self.text)
     }
 }
+
+/// The most problems that are listed.
+pub(crate) const MOST: usize = 100;
 
 /// Shows problems in the order of the file: one behind the sentence that it belongs to, several on a line each.
 pub(super) struct Listed<'a>(pub(super) &'a [Problem]);
@@ -49,10 +60,13 @@ impl fmt::Display for Listed<'_> {
         let mut sorted: Vec<_> = self.0.iter().collect();
         sorted.sort_by_key(|problem| problem.place);
         write!(formatter, ", for {} reasons:", sorted.len())?;
-        for problem in sorted {
+        for problem in sorted.iter().take(MOST) {
             write!(formatter, "\n  {problem}")?;
         }
-        Ok(())
+        match sorted.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => write!(formatter, "\n  and {more} more"),
+        }
     }
 }
 
@@ -159,5 +173,29 @@ pub fn unknown(name: &str, kind: &str, known: &[&str]) -> String {
     match meant(name, known.iter().copied()) {
         Some(meant) => format!("there is no such {kind}; did you mean {meant:?}?"),
         None => format!("there is no such {kind}; there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(key: &str) -> Problem {
+        Places::default().problem(key, "text")
+    }
+
+    #[test]
+    fn keys_act_on_no_terminal_and_forge_no_line() {
+        let shown = problem("a\nforged\u{1b}[2J\u{202e}\u{9b}ä").to_string();
+        assert_eq!(shown, "a\\u{a}forged\\u{1b}[2J\\u{202e}\\u{9b}ä: text");
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let problems = vec![problem("key"); MOST + 7];
+        let listed = Listed(&problems).to_string();
+        assert_eq!(listed.lines().count(), 1 + MOST + 1);
+        assert!(listed.starts_with(", for 107 reasons:\n  key: text\n"));
+        assert!(listed.ends_with("\n  and 7 more"));
     }
 }
