@@ -80,14 +80,20 @@ pub async fn serve(
     surfaces.metrics().watch(&server.places, |places, levels| {
         levels.connections += places.count() as u64;
     });
-    tokio::select! {
-        _ = join_all(listeners.iter().map(|listener| server.accept(listener))) => {}
-        () = shutdown => {}
-    }
+    let accepting = join_all(listeners.iter().map(|listener| server.accept(listener)));
+    // Clients that come until all has ended are told to come back, and do not wait for a server that is gone.
+    let ending = async {
+        shutdown.await;
+        surfaces.shutdown().await
+    };
+    let live = tokio::select! {
+        biased;
+        live = ending => live,
+        _ = accepting => Vec::new(),
+    };
     drop(listeners);
     server.stopping.cancel();
     server.places.evict_idle();
-    let live = surfaces.shutdown().await;
     if tokio::time::timeout(LAST_REPLIES, server.graceful.shutdown())
         .await
         .is_err()
