@@ -6,11 +6,11 @@ use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use futures_util::StreamExt;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::files::MAX_WRITE;
 use crate::server::agent::error::ApiError;
+use crate::server::limits::{Held, Place};
 
 /// How long a client may send nothing. All of a large file may take longer.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -18,27 +18,19 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The most memory that is taken before anything came.
 const AT_ONCE: usize = 1 << 20;
 
-/// How many large bodies are held at once; the others wait, unread.
-static LARGE: Semaphore = Semaphore::const_new(4);
+/// How long all of a body may take.
+const TIME: Duration = Duration::from_secs(5 * 60);
 
-/// How long one of them may take from there on, so that slow clients do not keep the others out.
-const LARGE_TIME: Duration = Duration::from_secs(5 * 60);
-
-/// How long a body may take that is not large, which holds nobody up.
-const SMALL_TIME: Duration = Duration::from_secs(60 * 60);
-
-/// From how many bytes on a body is a large one.
-const LARGE_BYTES: usize = 1 << 20;
-
-/// A body that was read. For as long as it is large, it holds a place.
+/// A body that was read, and what counts its bytes.
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) data: Vec<u8>,
-    pub(super) place: Option<SemaphorePermit<'static>>,
+    pub(super) held: Held,
 }
 
 /// Reads all of a body.
 pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
+    let place = request.extensions().get::<Place>().cloned();
     let body = request.into_body();
     // What says that it is too large is refused before it is sent.
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -48,8 +40,8 @@ pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
     // Memory is taken for what came, not for what was announced.
     let mut data = Vec::with_capacity(announced.min(AT_ONCE));
     let mut pieces = body.into_data_stream();
-    let mut place = None;
-    let mut deadline = Instant::now() + SMALL_TIME;
+    let mut held = Held::default();
+    let deadline = Instant::now() + TIME;
     loop {
         let until = deadline.min(Instant::now() + SILENCE);
         let Ok(piece) = tokio::time::timeout_at(until, pieces.next()).await else {
@@ -57,14 +49,17 @@ pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
         };
         match piece {
-            None => return Ok(Upload { data, place }),
+            None => return Ok(Upload { data, held }),
             Some(Ok(piece)) if piece.len() > MAX_WRITE - data.len() => return Err(too_large()),
             Some(Ok(piece)) => {
-                data.extend_from_slice(&piece);
-                if data.len() > LARGE_BYTES && place.is_none() {
-                    place = LARGE.acquire().await.ok();
-                    deadline = Instant::now() + LARGE_TIME;
+                if let Some(place) = &place {
+                    held.add(place, piece.len()).map_err(|busy| {
+                        let message = "The server is busy.";
+                        ApiError::new(StatusCode::TOO_MANY_REQUESTS, message)
+                            .detail(busy.to_string())
+                    })?;
                 }
+                data.extend_from_slice(&piece);
             }
             Some(Err(error)) => {
                 let message = "Request body broke off.";

@@ -53,7 +53,7 @@ async fn store(
         data: upload.data,
         when: Precondition::Any,
     };
-    let _place = upload.place;
+    let _held = upload.held;
     files
         .run(Arc::new(Work::default()), move |files, _| {
             one(files, write, &watched.trail)
