@@ -11,7 +11,7 @@ use serde_json::value::to_raw_value;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use super::tool_calls::CALL;
+use super::tool_calls::{CALL, id};
 use crate::approval::{Approval, Question};
 use crate::audit::{Audit, Trail, Use};
 use crate::host::Host;
@@ -82,7 +82,7 @@ impl Watched {
         }
     }
 
-    /// Records that the client cancelled a tool call that acted, or whose processes went on.
+    /// Records that the client cancelled a tool call.
     pub(super) fn cancelled(&self, call: &str) {
         self.trail.event("call_cancelled", json!({ "call": call }));
     }
@@ -105,9 +105,9 @@ impl<S: Sync> FromRequestParts<S> for Watched {
         let principal = parts.extensions.get::<Principal>();
         let chat = Chat::of(&parts.headers).id;
         let call = parts.headers.get(CALL);
-        let call = call
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
+        let call = call.and_then(|value| value.to_str().ok());
+        // In the spelling that names the tool call everywhere. One that is not valid is refused before anything is done.
+        let call = call.and_then(|call| id(call).ok());
         let trail = Trail::of_client(
             audit,
             metrics,

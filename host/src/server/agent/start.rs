@@ -87,15 +87,20 @@ async fn launch(
 ) -> Result<Response, ApiError> {
     watched.approve("processes/start", &arguments).await?;
     let digest = blake3::hash(command.command.as_bytes());
+    // A repeat after a restart finds the process that an earlier host started.
+    let id = command.id();
+    let is_repeat = id.is_some_and(|id| registry.get(chat.id.as_ref(), id).is_ok());
     // The process belongs to the registry, not to the request: it goes on when the client goes away.
     let started = registry.start(chat.id.as_ref(), command).await;
     let process = started.map_err(|error| {
         ApiError::of_process(error, "Failed to start process.", "start process")
     })?;
-    watched.record(&Use::ProcessStart {
-        process: Some(process.id().to_owned()),
-        command: digest,
-    });
+    if !is_repeat {
+        watched.record(&Use::ProcessStart {
+            process: Some(process.id().to_owned()),
+            command: digest,
+        });
+    }
     let started = json!({ "id": process.id(), "started": true });
     Ok(reply::json(StatusCode::OK, &started))
 }

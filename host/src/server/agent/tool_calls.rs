@@ -97,7 +97,14 @@ impl ToolCall {
     {
         let Self { sender, id } = self;
         let (Some(id), Some(asked)) = (id, asked) else {
-            return act.await;
+            // A task of its own: whoever hangs up must not tear an act from its line in the audit trail.
+            let act = async move {
+                let result = act.await;
+                drop(sender);
+                result
+            };
+            let acted = tokio::spawn(act.in_current_span()).await;
+            return acted.unwrap_or_else(|_| Ok(Answer::unknown().into_response()));
         };
         let Sender {
             calls,
@@ -203,7 +210,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
 }
 
 /// Returns a tool call id in the one form that it has here, or what is wrong with it.
-fn id(text: &str) -> Result<String, String> {
+pub(super) fn id(text: &str) -> Result<String, String> {
     if text.is_empty()
         || text.len() > MAX_CALL_ID
         || !text.bytes().all(|byte| byte.is_ascii_graphic())

@@ -60,7 +60,7 @@ pub(in crate::server::agent) async fn cancel(
         // After the start, so that a process that was still starting is killed as well; and also if nothing is known of the
         // tool call any more, because its process can outlive the record.
         let killed = stop(&registry, &sender.chat, &call).await;
-        if killed > 0 || matches!(found, Ok(Cancelled::Running(_))) {
+        if killed > 0 || found.is_ok() {
             watched.cancelled(&call);
         }
         // The place of the request is taken until here.
