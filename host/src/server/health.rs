@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::Access;
+use super::access::{Access, Scope};
 use super::problem::Problem;
 use crate::call::Refused;
 use crate::host::Host;
@@ -80,14 +80,20 @@ async fn healthz(
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Json<Health> {
-    let known = state.access.principal(&headers, &extensions).is_ok();
+    let principal = state.access.principal(&headers, &extensions).ok();
+    let known = principal.is_some();
     let registry = known.then_some(&state.processes);
+    // A token that is bounded to chats or tools does not learn of the processes of others.
+    let sees_all = principal.is_some_and(|principal| {
+        let mut scopes = [Scope::Read, Scope::Agent].into_iter();
+        scopes.any(|scope| principal.require_everything(scope).is_ok())
+    });
     Json(Health {
         status: Status::Ok,
         version: known.then_some(env!("CARGO_PKG_VERSION")),
         containment: registry.map(|registry| registry.containment()),
         workspace: registry.map(|registry| registry.workspace().to_string_lossy().into_owned()),
-        processes: registry.map(|registry| ProcessCounts {
+        processes: registry.filter(|_| sees_all).map(|registry| ProcessCounts {
             live: registry.live(),
         }),
     })

@@ -63,6 +63,16 @@ async fn bounded_tokens_get_no_metrics() {
         let text = response.text().await.unwrap();
         assert_eq!(text.contains("plugin=\"shell\""), expected == 200, "{text}");
         assert_eq!(text.contains("bounded_token"), expected == 403, "{text}");
+        // The count of processes is about all chats as well.
+        let health = server.client.get(format!("{}/healthz", server.url));
+        let health = health.bearer_auth(token).send().await.unwrap();
+        let health: Value = health.json().await.unwrap();
+        assert_eq!(
+            health.get("processes").is_some(),
+            expected == 200,
+            "{health}"
+        );
+        assert!(health["version"].is_string());
     }
     server.stop().await;
 }
