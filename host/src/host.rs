@@ -228,11 +228,17 @@ impl Host {
         id: &CallId,
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
-        let standing = self.standing(chat, id);
-        if matches!(standing, Some(Standing::Live { tool, .. }) if actor.may_use(&tool)) {
+        // Before the call ends: its last line follows this one.
+        let live = matches!(self.standing(chat, id), Some(Standing::Live { tool, .. }) if actor.may_use(&tool));
+        if live {
             self.inner.audit.call_cancelled(actor, chat, id);
         }
-        self.inner.ledger.cancel(chat, id, actor).await
+        let cancelled = self.inner.ledger.cancel(chat, id, actor).await?;
+        // No call with this id runs from here on.
+        if !live {
+            self.inner.audit.call_cancelled(actor, chat, id);
+        }
+        Ok(cancelled)
     }
 
     /// Sends a signal to everything that a process started, and returns how the process stood.
@@ -345,7 +351,7 @@ impl Host {
         self.inner.calls.len()
     }
 
-    /// Cancels every call of a chat, then ends every process of it, and returns those that were live. The work goes on
+    /// Cancels every call of a chat, then ends every process of it, and returns the processes that this ended. The work goes on
     /// to its end if the caller drops the future. An actor that is bound to some tools ends only the calls and processes of these
     /// tools.
     ///
@@ -361,13 +367,20 @@ impl Host {
         let workspace = self.seen_by(&actor, &self.inner.workspace);
         let ending = tokio::spawn(async move {
             let closing = actor.may_use_all().then(|| inner.ledger.close(&chat));
-            // Those of the foreground end with their calls, which reply with what these wrote, and count as well.
-            let live = workspace.list(&chat, true, usize::MAX).await;
+            // The calls end their own processes, which count as well: those that were live, and those whose start was under way.
+            let before = workspace.list(&chat, false, usize::MAX).await;
             let calls = inner.ledger.cancel_all(&chat, &actor).await;
+            let after = workspace.list(&chat, false, usize::MAX).await;
             let rest = workspace.end_chat(&chat).await?;
-            let (mut ended, _) = live?;
-            let known: HashSet<_> = ended.iter().map(|info| info.id.clone()).collect();
-            ended.extend(rest.into_iter().filter(|info| !known.contains(&info.id)));
+            let (before, _) = before?;
+            let mut known: HashSet<_> = before.iter().map(|info| info.id.clone()).collect();
+            let mut ended = before;
+            ended.retain(|info| info.state.is_live());
+            for info in after?.0.into_iter().chain(rest) {
+                if known.insert(info.id.clone()) {
+                    ended.push(info);
+                }
+            }
             drop(closing);
             inner.audit.chat_ended(&actor, &chat, &calls, &ended);
             if actor.may_use_all() {

@@ -123,3 +123,75 @@ async fn a_cancelled_call_is_recorded_as_cancelled_and_by_whom() {
     );
     assert_eq!(of(&events, "call")[0]["outcome"], "cancelled");
 }
+
+/// A client that hangs up tears no start from its line, whenever it does.
+#[tokio::test]
+async fn starts_of_clients_that_hang_up_are_recorded() {
+    use std::io::Write;
+    let trail = Trail::new();
+    let (setup, server) = named(&trail).await;
+    let address = server.url.strip_prefix("http://").unwrap();
+    for number in 0..60 {
+        let body = json!({ "command": format!("echo > ran-{number}") }).to_string();
+        let request = format!(
+            "POST /api/v0/processes/start HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        // Other requests pass the time for which this client stays.
+        for _ in 0..number % 6 {
+            let health = server.request(reqwest::Method::GET, "/healthz").send();
+            assert_eq!(health.await.unwrap().status(), 200);
+        }
+        drop(client);
+    }
+    let ran = || {
+        let files = std::fs::read_dir(setup.root()).unwrap();
+        files.count()
+    };
+    harness::until("each command that ran has its line", || {
+        let starts = of(&trail.events(), "process_start").len();
+        (starts > 0 && starts == ran()).then_some(())
+    })
+    .await;
+    server.stop().await;
+}
+
+/// A cancellation of a call that has not arrived, or has ended, keeps it from running: it is recorded as well.
+#[tokio::test]
+async fn each_cancellation_is_recorded_by_the_id_that_counts() {
+    let trail = Trail::new();
+    let (_setup, server) = named(&trail).await;
+    let delete = async |call: &str| {
+        let path = format!("/v1/chats/a/calls/{call}");
+        let request = server.request(reqwest::Method::DELETE, &path);
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(delete("never").await, 204);
+    let body = json!({ "tool": "process_list", "arguments": {} });
+    server.put("a", "over", body).await;
+    assert_eq!(delete("over").await, 200);
+    // A UUID is one tool call in all of its spellings.
+    let post = |path: &str| server.request(reqwest::Method::POST, path);
+    let start = post("/api/v0/processes/start").json(&json!({ "command": "true" }));
+    let start = start.header(
+        "Coder-Tool-Call-Id",
+        "{E2D0E32B-5B5D-4E5D-8D0D-000000000001}",
+    );
+    assert_eq!(start.send().await.unwrap().status(), 200);
+    let uuid = "e2d0e32b-5b5d-4e5d-8d0d-000000000001";
+    for call in [uuid, "later"] {
+        let cancel = post(&format!("/api/v0/tool-calls/{call}/cancel"));
+        assert_eq!(cancel.send().await.unwrap().status(), 200);
+    }
+    server.stop().await;
+    let events = trail.events();
+    let cancelled = of(&events, "call_cancelled");
+    let cancelled: Vec<_> = cancelled.iter().map(|event| &event["call"]).collect();
+    assert_eq!(cancelled, ["never", "over", uuid, "later"]);
+    let starts = of(&events, "process_start");
+    assert_eq!(starts[0]["call"], uuid);
+    documented(&events);
+}

@@ -23,10 +23,13 @@ struct Elsewhere {
     /// A start takes one of these.
     starts: Semaphore,
     asked: Notify,
+    listed: Notify,
     /// Whether nobody hears how a start ended.
     silent: bool,
     /// Whether nothing can be ended, as what is stuck in the kernel.
     stuck: bool,
+    /// A shutdown takes one of these.
+    shutdowns: Semaphore,
 }
 
 impl Elsewhere {
@@ -40,8 +43,10 @@ impl Elsewhere {
             inner: Local::open(config, files).unwrap(),
             starts: Semaphore::new(starts),
             asked: Notify::new(),
+            listed: Notify::new(),
             silent,
             stuck: false,
+            shutdowns: Semaphore::new(1),
         })
     }
 
@@ -139,7 +144,12 @@ impl Workspace for Elsewhere {
         running_only: bool,
         max: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        self.inner.list(chat, running_only, max)
+        async move {
+            let listed = self.inner.list(chat, running_only, max).await;
+            self.listed.notify_one();
+            listed
+        }
+        .boxed()
     }
 
     fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
@@ -147,7 +157,11 @@ impl Workspace for Elsewhere {
     }
 
     fn shutdown(&self) -> BoxFuture<'_, Vec<Info>> {
-        self.inner.shutdown()
+        async move {
+            self.shutdowns.acquire().await.unwrap().forget();
+            self.inner.shutdown().await
+        }
+        .boxed()
     }
 
     fn hurry(&self) {
@@ -189,6 +203,55 @@ async fn what_is_started_after_its_call_was_cancelled_is_ended() {
     let ended = ended.await;
     let exit = ended.state.exit_status().unwrap();
     assert_eq!(exit.signal.as_deref(), Some("SIGTERM"));
+}
+
+/// A server that shuts down says so until everything has ended, also to clients that come only now.
+#[tokio::test]
+async fn a_server_that_shuts_down_answers_until_all_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut workspace = Elsewhere::new(directory.path(), 100, false);
+    Arc::get_mut(&mut workspace).unwrap().shutdowns = Semaphore::new(0);
+    let (setup, server) = served(&workspace).await;
+    let url = server.url.clone();
+    let stopping = tokio::spawn(server.stop());
+    until("it shuts down", || setup.host.is_stopping().then_some(())).await;
+    // Each with a connection of its own.
+    let client = || reqwest::Client::builder().no_proxy().build().unwrap();
+    let call = client().put(format!("{url}/v1/chats/a/calls/1"));
+    let call = call.bearer_auth(TOKEN).json(&execute("echo x"));
+    for request in [client().get(format!("{url}/readyz")), call] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 503);
+        assert!(response.headers().contains_key("retry-after"));
+    }
+    workspace.shutdowns.add_permits(1);
+    stopping.await.unwrap();
+    let refused = client().get(format!("{url}/readyz")).send().await;
+    assert!(refused.unwrap_err().is_connect());
+}
+
+/// A process that starts while its chat ends is one of those that the end reports.
+#[tokio::test]
+async fn the_end_of_a_chat_names_a_process_that_was_just_starting() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Elsewhere::new(directory.path(), 0, false);
+    let (_setup, server) = served(&workspace).await;
+    let call = server.put("a", "1", execute("exec sleep 98765"));
+    let ending = async {
+        workspace.asked.notified().await;
+        let deleted = server.request(Method::DELETE, "/v1/chats/a").send();
+        let starting = async {
+            workspace.listed.notified().await;
+            workspace.starts.add_permits(1);
+        };
+        let (deleted, ()) = tokio::join!(deleted, starting);
+        deleted.unwrap().json::<Value>().await.unwrap()
+    };
+    let ((_, reply), ended) = tokio::join!(call, ending);
+    assert_eq!(reply["state"], "cancelled", "{reply}");
+    let command = &ended["ended"][0]["command"];
+    assert_eq!(command, "exec sleep 98765", "{ended}");
+    assert_eq!(ended["ended"].as_array().unwrap().len(), 1, "{ended}");
 }
 
 /// The reply of a cancelled call says so if its command could not be ended, and how to look at it.
