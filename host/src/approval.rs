@@ -141,6 +141,14 @@ impl Approval {
         )
     }
 
+    /// Returns whether the hook is a program that is not there. Until it comes, every call that needs approval is refused.
+    pub fn is_missing(&self) -> bool {
+        let hook = self.hook.as_ref();
+        hook.is_some_and(
+            |hook| matches!(&hook.asked, Asked::Program(program) if program.is_missing()),
+        )
+    }
+
     /// Returns whether the hook is asked before a tool with these promises runs.
     pub(crate) fn is_needed(&self, hints: Hints) -> bool {
         self.is_configured() && !hints.read_only && !hints.non_destructive

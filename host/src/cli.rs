@@ -38,9 +38,12 @@ use crate::host::{Builder, Host, PluginSet, StartError};
 use crate::plugin::{COMPILER, Compiler, run_compiler};
 use crate::process::{Records, SPAWNER, own_limits, run_spawner};
 use crate::state_dir::StateDir;
+use crate::workspace::OpenError;
 use processes::Prepared;
 
-/// Runs the tools of chat servers inside WebAssembly.
+/// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user
+///
+/// Shell commands are not sandboxed. They run as the user of the host, with everything that this user may do.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolhost",
@@ -58,7 +61,7 @@ struct Arguments {
 
 /// What every command takes.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Options of all commands")]
+#[command(next_help_heading = "Common options")]
 struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
@@ -76,6 +79,7 @@ struct Common {
     /// What is logged: a level, or a filter such as `toolhost=debug`
     #[arg(
         long,
+        value_parser = logging::filter,
         global = true,
         value_name = "FILTER",
         env = "TOOLHOST_LOG",
@@ -317,6 +321,12 @@ impl Common {
                 let error = errors::told(&error.into());
                 tracing::warn!(error, "no code cache: code is compiled each time");
                 Ok(builder()?.start().await?)
+            }
+            Err(StartError::Workspace(
+                error @ (OpenError::Unusable { .. } | OpenError::NotADirectory(_)),
+            )) => {
+                let error = errors::told(&error.into());
+                anyhow::bail!("{error}; name a directory with --workspace")
             }
             started => Ok(started?),
         }

@@ -1,4 +1,4 @@
-//! Toolhost runs the tools of chat servers inside WebAssembly.
+//! Toolhost runs the tools of chat servers: their logic in WebAssembly, shell commands as processes of the host's user.
 //!
 //! A tool's logic is a component behind a WIT contract. Touching the machine is a capability that the component must
 //! import, and that the host scopes to one chat and one workspace.

@@ -45,6 +45,9 @@ agent_api = "yes"
 allow_origin = ["https://chat.example.com", "foo"]
 tls_cert = "cert.pem"
 approval_timeout = "soon"
+approval_url = "ftp://approve.example.com"
+log = "toolhost=debug=x"
+guest_memory = "1"
 
 [workspace]
 root = "."
@@ -93,6 +96,7 @@ fn what_the_file_names_is_looked_for() {
     let configured = Configured::new(
         r#"tls_cert = "cert.pem"
 tls_key = "key.pem"
+approval_command = ["/nonexistent/hook", "x"]
 
 [plugins.missing]
 component = "missing.wasm"

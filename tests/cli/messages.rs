@@ -122,6 +122,11 @@ fn flags_that_a_server_would_not_see_are_refused() {
         let said = said(2, Path::new("/nonexistent/x"), &mut command);
         assert!(said.contains(&format!("{flag} has no effect")), "{said}");
     }
+    for flag in ["--token-file", "--ca"] {
+        let said = call(&["call", "process_list", flag, "/tmp/x"]);
+        let expected = format!("{flag} has no effect without --server");
+        assert!(said.contains(&expected), "{said}");
+    }
     // What a variable says is for calls that run here.
     let mut command = client();
     command
@@ -170,6 +175,25 @@ fn what_did_not_work_exits_with_1() {
             "{tool} {arguments}: {}",
             text(&output.stdout)
         );
+    }
+}
+
+#[test]
+fn a_token_is_not_made_that_a_server_would_refuse() {
+    for (scope, bound) in [
+        ("admin", ["--tool", "execute"]),
+        ("admin", ["--chats", "a-"]),
+        ("agent", ["--chats", "a-"]),
+    ] {
+        let mut command = client();
+        command
+            .args(["token", "name", "--scope", scope])
+            .args(bound);
+        let said = said(2, Path::new("/nonexistent/x"), &mut command);
+        let expected = format!(
+            "with the scope {scope}, all chats and all tools can be reached: leave out --chats and --tool"
+        );
+        assert!(said.contains(&expected), "{said}");
     }
 }
 

@@ -133,6 +133,22 @@ fn the_token_of_a_server_that_was_killed_is_removed_by_the_next() {
     assert!(new == stale || !stale.exists());
 }
 
+/// Also by one that has its token from elsewhere.
+#[test]
+fn a_stale_token_goes_where_no_new_one_is_made() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut killed = Serving::start(server(workspace.path()));
+    let mut lines = killed.stderr.lines();
+    let stale = lines.find_map(|line| line.strip_prefix("token file: "));
+    let stale = std::path::PathBuf::from(stale.unwrap());
+    killed.signal(nix::sys::signal::Signal::SIGKILL);
+    assert!(stale.exists());
+    let mut command = server(workspace.path());
+    command.env("TOOLHOST_TOKEN", TOKEN);
+    let _next = Serving::start(command);
+    assert!(!stale.exists());
+}
+
 #[test]
 fn a_token_file_of_a_successor_is_left_alone() {
     let workspace = tempfile::tempdir().unwrap();

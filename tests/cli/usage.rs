@@ -27,7 +27,7 @@ fn bad_usage_is_one_line_and_exits_with_2() {
         ),
         (
             &["tools", "--workspace", "/no/such/place"],
-            "toolhost: the workspace /no/such/place cannot be used",
+            "toolhost: the workspace /no/such/place cannot be used: No such file or directory; name a directory with --workspace",
         ),
         (
             &["tools", "--state-dir", "/dev/null"],

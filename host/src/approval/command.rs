@@ -55,6 +55,11 @@ impl Program {
         }
     }
 
+    /// Returns whether the program is not there.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.find(), Err(FindError::Missing))
+    }
+
     /// Returns the program, which only the operator can change, as well as those of its arguments that are files: such as the
     /// script of an interpreter.
     fn find(&self) -> Result<PathBuf, FindError> {

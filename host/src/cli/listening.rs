@@ -175,6 +175,9 @@ pub(super) async fn run(
         oversight.audit().clone(),
     );
     let mut known = credentials.read()?;
+    if let Some(state_dir) = common.state_dir() {
+        token::remove_stale(&state_dir);
+    }
     // The file with a new token goes when this ends, however it does.
     let mut made = None;
     if known.is_empty() && listeners.iter().any(Listener::needs_token) {

@@ -116,6 +116,14 @@ pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     })
 }
 
+/// Checks the text of a filter.
+pub(super) fn filter(text: &str) -> Result<String, &'static str> {
+    let valid = text.parse::<EnvFilter>().is_ok();
+    valid
+        .then(|| text.to_owned())
+        .ok_or("write a level such as info, or a filter such as toolhost=debug")
+}
+
 /// Reads a filter. What `rmcp` says is in it only if it is asked for by name: lines that have what clients sent in them,
 /// however long that is.
 fn filtered(text: &str) -> anyhow::Result<EnvFilter> {

@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::Common;
-use crate::approval::{Approval, Url};
+use crate::approval::{Approval, ApprovalError, Url};
 use crate::audit::{self, Audit};
 use crate::host::Builder;
 use crate::metrics::Metrics;
@@ -41,6 +41,7 @@ pub(super) struct Options {
         value_name = "N",
         env = "TOOLHOST_AUDIT_FILES",
         default_value_t = 8,
+        allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     audit_files: u32,
@@ -55,7 +56,13 @@ pub(super) struct Options {
     audit_share: ByteSize,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
-    #[arg(long, value_name = "SIZE", env = "TOOLHOST_GUEST_MEMORY")]
+    #[arg(
+        long,
+        help_heading = "Plugins",
+        value_name = "SIZE",
+        env = "TOOLHOST_GUEST_MEMORY",
+        value_parser = guest_memory
+    )]
     guest_memory: Option<ByteSize>,
     /// A program that is asked before a tool runs that may destroy something; repeated, the rest are its arguments. It gets
     /// the call as JSON on standard input, and approves with exit code 0 or refuses with 1
@@ -68,7 +75,7 @@ pub(super) struct Options {
     )]
     approval_command: Vec<String>,
     /// The same, but an http:// URL that gets the call by POST and answers {"approved": true} or {"approved": false, "reason": "…"}
-    #[arg(long, value_name = "URL", env = "TOOLHOST_APPROVAL_URL")]
+    #[arg(long, value_name = "URL", env = "TOOLHOST_APPROVAL_URL", value_parser = approval_url)]
     approval_url: Option<String>,
     /// A file with a bearer token for that URL
     #[arg(
@@ -81,6 +88,22 @@ pub(super) struct Options {
     /// How long an answer may take, after which the call is refused
     #[arg(long, value_name = "TIME", env = "TOOLHOST_APPROVAL_TIMEOUT", default_value = "60s", value_parser = super::time::time)]
     approval_timeout: Duration,
+}
+
+/// The least memory of all guests together: below it, hardly any call would begin.
+const LEAST_GUEST_MEMORY: ByteSize = ByteSize::mib(64);
+
+fn guest_memory(text: &str) -> Result<ByteSize, String> {
+    let size = text.parse::<ByteSize>()?;
+    match size < LEAST_GUEST_MEMORY {
+        true => Err(format!("it must be at least {LEAST_GUEST_MEMORY}")),
+        false => Ok(size),
+    }
+}
+
+fn approval_url(text: &str) -> Result<String, ApprovalError> {
+    Url::new(text, &[], None)?;
+    Ok(text.to_owned())
 }
 
 /// The trail, the metrics, the hook and the budgets of one host.
@@ -97,6 +120,12 @@ impl Options {
     pub(super) fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
         let metrics = Metrics::default();
         let approval = self.approval()?;
+        if approval.is_missing() {
+            tracing::warn!(
+                program = self.approval_command.first(),
+                "the program of the approval hook is not there: until it comes, every call that needs approval is refused"
+            );
+        }
         if approval.can_be_traced() {
             tracing::warn!(
                 "the approval hook runs as the same user as commands: one that was approved can trace it and answer in its \
@@ -116,6 +145,10 @@ impl Options {
             return Ok(Audit::default());
         }
         let named = self.audit_dir.is_some() || common.state_dir.is_some();
+        // A state directory that cannot be used is of no use without an audit trail either.
+        if let (None, Some(path)) = (&self.audit_dir, &common.state_dir) {
+            StateDir::open(path)?;
+        }
         let open = || {
             let directory = match &self.audit_dir {
                 Some(path) => StateDir::open(path)?,
@@ -139,7 +172,9 @@ impl Options {
                 tracing::warn!(error, "no audit trail");
                 Ok(Audit::default())
             }
-            opened => opened.context("the audit trail cannot be kept (--no-audit does without)"),
+            opened => opened.context(
+                "the audit trail cannot be kept: name another directory with --audit-dir, or do without with --no-audit",
+            ),
         }
     }
 

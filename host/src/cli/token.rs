@@ -48,11 +48,14 @@ fn name(text: &str) -> Result<String, InvalidTokenName> {
 
 /// Prints a new token to standard output, and to standard error the section of the configuration that makes it known.
 pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    if options.scope.contains(&Scope::Agent)
+    let unbounded = [Scope::Agent, Scope::Admin].into_iter();
+    let mut unbounded = unbounded.filter(|scope| options.scope.contains(scope));
+    if let Some(scope) = unbounded.next()
         && (options.chats.is_some() || !options.tool.is_empty())
     {
         bail!(
-            "with the scope agent, all chats and all tools can be reached: leave out --chats and --tool"
+            "with the scope {}, all chats and all tools can be reached: leave out --chats and --tool",
+            scope.name()
         );
     }
     let text = generate()?;
@@ -142,13 +145,13 @@ pub(super) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
         let (text, file) = (Some(text), None);
         return Ok(Made { token, text, file });
     }
-    let path = state_dir.with_context(|| {
+    let nowhere = || {
         format!(
             "there is no place to keep a new token: set {VARIABLE}, --token-file or --state-dir"
         )
-    })?;
-    let state = StateDir::open(&path)?;
-    remove_stale(&state);
+    };
+    let path = state_dir.with_context(nowhere)?;
+    let state = StateDir::open(&path).with_context(nowhere)?;
     let name = format!("{PREFIX}{place}");
     let path = state.path().join(&name);
     let shown = path.display();
@@ -225,12 +228,19 @@ pub(super) struct TokenFile {
 /// The prefix of the names of token files.
 const PREFIX: &str = "token-";
 
-/// Removes the tokens of servers that were killed.
-fn remove_stale(state: &StateDir) {
+/// Removes the token files of servers that were killed.
+pub(super) fn remove_stale(state_dir: &Path) {
+    // Without a directory there are none, and opening it would make it.
+    if !state_dir.exists() {
+        return;
+    }
+    let Ok(state) = StateDir::open(state_dir) else {
+        return;
+    };
     let names = state.names().unwrap_or_default().into_iter();
     for (name, _) in names.filter(|(name, _)| name.starts_with(PREFIX)) {
         // A file that cannot be opened stays.
-        if let Ok(Some(_lock)) = lock(state, &name) {
+        if let Ok(Some(_lock)) = lock(&state, &name) {
             _ = state.remove(&name);
             tracing::debug!(name, "the token of a server that was killed is removed");
         }

@@ -72,7 +72,7 @@ pub enum StartError {
     Ledger(#[source] io::Error),
     /// Calls are to survive everything, and there is nowhere to write them down.
     #[error(
-        "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses"
+        "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses (--state-dir)"
     )]
     NotDurable,
     /// Two plugins have one name.

@@ -10,16 +10,20 @@ use super::source;
 use crate::config::Config;
 
 /// Global flags that hardly concern some subcommands, and those subcommands.
-const UNLISTED: [(&str, &[&str]); 5] = [
+const UNLISTED: [(&str, &[&str]); 6] = [
     ("workspace", &["tools", "token", "plugin", "config"]),
     ("state_dir", &["token"]),
     ("config", &["token"]),
     ("log", &["token", "config"]),
     ("log_format", &["token", "config"]),
+    ("guest_memory", &["agent"]),
 ];
 
 /// The flag that names a running server.
 const SERVER: &str = "server";
+
+/// Flags that concern a running server alone.
+const OF_SERVERS: [&str; 2] = ["token_file", "ca"];
 
 /// Returns the command line, in which the help of each subcommand lists only what concerns it.
 pub(super) fn command() -> Command {
@@ -46,7 +50,7 @@ fn hide(command: &mut Command, flag: &str) {
     }
 }
 
-/// Refuses flags of the command line that a running server would not see.
+/// Refuses flags of the command line that a running server would not see, and flags for a server where none is named.
 pub(super) fn check(
     mut command: &Command,
     matches: &ArgMatches,
@@ -66,6 +70,12 @@ pub(super) fn check(
     };
     let flag = |id: &str| format!("--{}", id.replace('_', "-"));
     let Some(server) = server(&all, config) else {
+        if let Some(id) = OF_SERVERS.into_iter().find(|id| given(id)) {
+            bail!(
+                "{} has no effect without --server: name the server, or leave the flag out",
+                flag(id)
+            );
+        }
         return Ok(());
     };
     for id in of_hosts() {

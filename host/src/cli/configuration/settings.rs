@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::time::Duration;
 
 use clap::builder::{Resettable, ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,7 +11,8 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use toml::Value;
 
 use super::super::Arguments;
-use crate::config::{Config, Problem, meant};
+use crate::approval::Approval;
+use crate::config::{Config, MOST, Problem, meant};
 
 /// The subcommands whose flags are settings. Those of others are about one look or one call.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
@@ -148,6 +150,16 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
     let args: Vec<_> = args.filter(|arg| is_path(arg)).collect();
     let mut problems = Vec::new();
     for setting in of(config) {
+        if setting.key == "approval_command"
+            && let Some(program) = first(setting.value)
+            && Approval::command(program, Vec::new(), Duration::ZERO)
+                .is_ok_and(|approval| approval.is_missing())
+        {
+            let text = format!(
+                "the program {program:?} is not there, so every call that needs approval would be refused"
+            );
+            problems.push(config.problem(setting.path(), text));
+        }
         if MADE.contains(&setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
             continue;
         }
@@ -164,6 +176,14 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Returns the first text of a list, or a text alone.
+fn first(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(values) => values.first()?.as_str(),
+        value => value.as_str(),
+    }
 }
 
 /// Returns what is wrong with the settings of a configuration.
@@ -186,7 +206,12 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
     for (key, _) in config.settings() {
         if !keys.contains(key) {
             let known = keys.iter().map(String::as_str).chain(SECTIONS);
-            let text = match meant(key, known) {
+            // Only the first are shown, and comparing names takes time.
+            let meant = match problems.len() < MOST {
+                true => meant(key, known),
+                false => None,
+            };
+            let text = match meant {
                 Some(meant) => format!("there is no such key; did you mean {meant:?}?"),
                 None => "there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [plugins.NAME] and [tokens.NAME]".into(),
             };

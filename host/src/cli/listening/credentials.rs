@@ -84,7 +84,10 @@ impl Credentials {
     /// Takes note of the tokens that are in use now, and tells what is different.
     fn take(&mut self, known: Known) {
         if let Some(changes) = server::token_changes(&self.known, &known) {
-            tracing::info!(%changes, "the tokens have changed");
+            // At the start, the configuration says the same.
+            if !self.known.is_empty() {
+                tracing::info!(%changes, "the tokens have changed");
+            }
             self.audit.tokens_changed(&changes);
         }
         self.known = known;

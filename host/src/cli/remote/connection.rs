@@ -136,7 +136,14 @@ impl Place {
             // What it had to say may be there all the same.
             _ = connection => exchange.await,
         };
-        answer.context("the answer was lost; a call is repeated with `--call` and its id")
+        answer.map_err(|error| {
+            // The client speaks HTTP/1 alone, so the server began a TLS handshake, or speaks another protocol.
+            let text = match error.is_parse() {
+                true => "this is no HTTP server; if it has a certificate, write https://",
+                false => "the answer was lost; a call is repeated with `--call` and its id",
+            };
+            anyhow::Error::from(error).context(text)
+        })
     }
 }
 
