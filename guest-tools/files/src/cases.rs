@@ -63,5 +63,5 @@ fn outcome(case: &Value) -> Map<String, Value> {
 #[test]
 fn every_case_has_its_outcome() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/cases.json");
-    toolhost_sdk::testing::check_cases(path, outcome);
+    toolhost_sdk::testing::check_cases(path, outcome).unwrap();
 }

@@ -16,6 +16,7 @@ pub use process::FakeProcess;
 pub use surroundings::{Surroundings, surroundings};
 pub(crate) use surroundings::{context, log, progress, settings};
 
+use std::io;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -45,15 +46,18 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, Tool
 /// Compares each case of a JSON file with its outcome. A case is an object with a `name` and the expected `outcome`; `outcome`
 /// makes the actual one from the rest. With the variable `WRITE_CASES`, the actual outcomes replace the expected ones in the file.
 ///
+/// # Errors
+///
+/// If the file cannot be read or written, or has no list of cases.
+///
 /// # Panics
 ///
-/// If an outcome differs, or if the file is no list of cases or cannot be written.
-pub fn check_cases(path: impl AsRef<Path>, outcome: impl Fn(&Value) -> Map<String, Value>) {
-    let path = path.as_ref();
-    let read = || -> Result<Vec<Value>, Box<dyn std::error::Error>> {
-        Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
-    };
-    let mut cases = read().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+/// If an outcome differs.
+pub fn check_cases(
+    path: impl AsRef<Path>,
+    outcome: impl Fn(&Value) -> Map<String, Value>,
+) -> io::Result<()> {
+    let mut cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
     let writes = std::env::var_os("WRITE_CASES").is_some();
     for case in &mut cases {
         let outcome = outcome(case);
@@ -65,7 +69,7 @@ pub fn check_cases(path: impl AsRef<Path>, outcome: impl Fn(&Value) -> Map<Strin
         }
     }
     if writes {
-        let written = std::fs::write(path, format!("{:#}\n", Value::from(cases)));
-        written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        std::fs::write(path, format!("{:#}\n", Value::from(cases)))?;
     }
+    Ok(())
 }

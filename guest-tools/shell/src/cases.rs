@@ -127,5 +127,5 @@ fn parsed<T: serde::de::DeserializeOwned + schemars::JsonSchema>(
 #[test]
 fn every_case_has_its_outcome() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/cases.json");
-    toolhost_sdk::testing::check_cases(path, outcome);
+    toolhost_sdk::testing::check_cases(path, outcome).unwrap();
 }
