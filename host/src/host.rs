@@ -228,17 +228,16 @@ impl Host {
         id: &CallId,
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
-        // Before the call ends: its last line follows this one.
-        let live = matches!(self.standing(chat, id), Some(Standing::Live { tool, .. }) if actor.may_use(&tool));
-        if live {
+        let counts = match self.standing(chat, id) {
+            Some(Standing::Live { tool, .. }) => actor.may_use(&tool),
+            // It keeps the call from running, which is a cancellation as well.
+            None => true,
+            Some(_) => actor.may_use_all(),
+        };
+        if counts {
             self.inner.audit.call_cancelled(actor, chat, id);
         }
-        let cancelled = self.inner.ledger.cancel(chat, id, actor).await?;
-        // No call with this id runs from here on.
-        if !live {
-            self.inner.audit.call_cancelled(actor, chat, id);
-        }
-        Ok(cancelled)
+        self.inner.ledger.cancel(chat, id, actor).await
     }
 
     /// Sends a signal to everything that a process started, and returns how the process stood.

@@ -97,7 +97,7 @@ impl ToolCall {
     {
         let Self { sender, id } = self;
         let (Some(id), Some(asked)) = (id, asked) else {
-            // A task of its own: whoever hangs up must not tear an act from its line in the audit trail.
+            // A task of its own: a client that hangs up must not tear an act from its line in the audit trail.
             let act = async move {
                 let result = act.await;
                 drop(sender);
