@@ -18,9 +18,11 @@ mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::State;
 use crate::id::{CallId, ChatId};
@@ -245,10 +247,7 @@ impl Events {
     }
 
     fn hub(&self) -> MutexGuard<'_, Hub> {
-        self.shared
-            .hub
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.hub.lock()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Hub) -> T) -> T {

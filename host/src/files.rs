@@ -22,7 +22,9 @@ mod work;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 pub use directory::Entry;
 pub use error::{Error, OpenError};

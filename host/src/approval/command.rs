@@ -3,11 +3,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
@@ -134,7 +134,7 @@ impl Program {
         match status.code() {
             Some(0) => Ok(Answer::Granted),
             Some(1) => {
-                let reason = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let reason = output.into_inner();
                 Ok(Answer::refused(&reason))
             }
             _ => Err(format!("it ended with {status}")),
@@ -170,7 +170,7 @@ async fn read(stdout: Option<ChildStdout>, output: &Mutex<Vec<u8>>) {
     };
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = output.lock();
         let room = (MAX_REASON + 4).saturating_sub(output.len());
         output.extend(buffer.iter().take(count.min(room)));
     }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::json;
 
 use super::file::LogFile;
@@ -139,8 +140,7 @@ impl Queue {
             if left.is_zero() {
                 return false;
             }
-            let waited = self.shared.settled.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.settled.wait_for(&mut state, left);
         }
         state.lost == 0
     }
@@ -155,7 +155,7 @@ impl Drop for Queue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -238,12 +238,8 @@ impl Writer {
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
             let lost = (state.lost > 0).then_some(RETRY);
             match lost.into_iter().chain(due).min() {
-                None => state = arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(time) => {
-                    let waited = arrived.wait_timeout(state, time);
-                    let (locked, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-                    (state, retry) = (locked, timeout.timed_out());
-                }
+                None => arrived.wait(&mut state),
+                Some(time) => retry = arrived.wait_for(&mut state, time).timed_out(),
             }
         }
         let all = state.flushing || state.closed;

@@ -4,7 +4,9 @@ mod known;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Limits, Outcome, Request, ToolSet};
 use crate::id::{CallId, ChatId};
@@ -215,9 +217,7 @@ impl Journal {
     }
 
     fn unwritten(&self) -> MutexGuard<'_, VecDeque<Unwritten>> {
-        self.unwritten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.unwritten.lock()
     }
 
     /// Writes a line down. Unless callers are to be told only of what the disk has, it may also be written later.

@@ -11,9 +11,10 @@ mod tests;
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -1,7 +1,8 @@
 //! `toolhost:plugin/log`, and the one way by which anything that a guest writes reaches the operator's log.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::Level;
 use wasmtime::Result;
 
@@ -62,7 +63,7 @@ impl LineLog {
             .get(..text.floor_char_boundary(MAX_LINE))
             .unwrap_or(&text);
         let fits = {
-            let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut account = self.account.lock();
             // An empty line costs something too: a million of them would fill a log as well.
             let cost = text.len() + 1;
             let fits = cost <= account.left;
@@ -165,7 +166,7 @@ mod tests {
         log.line(Level::INFO, "12345");
         other.line(Level::INFO, "123");
         other.line(Level::INFO, "");
-        let account = log.account.lock().unwrap();
+        let account = log.account.lock();
         assert_eq!((account.left, account.left_out), (0, 1));
         drop(account);
         drop((log, other));

@@ -1,8 +1,9 @@
 //! `toolhost:plugin/progress`: how far a call has come, for those who listen to its chat, and in the log at debug level.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use wasmtime::Result;
 
@@ -93,7 +94,7 @@ impl Progress {
 
 impl Shared {
     fn reported(&self) -> MutexGuard<'_, Reported> {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock()
     }
 
     fn tell(&self, reported: &mut Reported) {

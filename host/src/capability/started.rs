@@ -1,11 +1,12 @@
 //! The processes that a call started, and their end with it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, join_all};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -103,8 +104,7 @@ impl Started {
     }
 
     fn processes(&self) -> MutexGuard<'_, Processes> {
-        let processes = self.inner.processes.lock();
-        processes.unwrap_or_else(PoisonError::into_inner)
+        self.inner.processes.lock()
     }
 
     /// Notes a process, and returns whether the call can still name it. If it cannot, the process must be ended.

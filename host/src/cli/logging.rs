@@ -5,10 +5,10 @@ mod lines;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
-use std::sync::{PoisonError, RwLock};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use parking_lot::RwLock;
 use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -60,11 +60,11 @@ pub(super) fn expect(arguments: &[OsString]) {
 }
 
 fn set(look: Look) {
-    *LOOK.write().unwrap_or_else(PoisonError::into_inner) = look;
+    *LOOK.write() = look;
 }
 
 fn look() -> Look {
-    *LOOK.read().unwrap_or_else(PoisonError::into_inner)
+    *LOOK.read()
 }
 
 /// Returns whether lines are JSON.

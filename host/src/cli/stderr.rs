@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tracing::Level;
 
 use super::logging;
@@ -75,9 +75,9 @@ pub(super) fn failure(text: impl Display) {
 
 /// Waits until every line is written, but not for long.
 pub(super) fn finish() {
-    let waiting = QUEUE.lock();
+    let mut waiting = QUEUE.lock();
     let busy = |waiting: &mut Waiting| waiting.writing || !waiting.lines.is_empty();
-    _ = QUEUE.changed.wait_timeout_while(waiting, LAST_LINES, busy);
+    _ = QUEUE.changed.wait_while_for(&mut waiting, busy, LAST_LINES);
 }
 
 /// What the log is written to, one event at a time.
@@ -97,7 +97,7 @@ impl Write for Log {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn push(&self, line: Vec<u8>) {
@@ -111,10 +111,7 @@ impl Queue {
             if let Some(line) = waiting.take() {
                 return line;
             }
-            waiting = self
-                .changed
-                .wait(waiting)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut waiting);
         }
     }
 

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
+use parking_lot::Mutex;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -157,10 +157,7 @@ impl Root {
 impl Root {
     /// Returns the directory that has the path now. Nothing is followed: a link in its place is no root.
     pub(super) fn open(&self) -> Result<Dir, Error> {
-        let mut directory = self
-            .directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut directory = self.directory.lock();
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS;
         let now = match openat2(CWD, &self.path, flags, Mode::empty(), resolve) {

@@ -12,8 +12,6 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 
-use std::sync::PoisonError;
-
 use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata};
 use lock::Locks;
 use prepare::{Directories, Prepared};
@@ -66,10 +64,7 @@ impl Files {
         }
         // First what others may hold for long, so that nobody waits for that twice.
         let locks = Locks::take(directories.iter());
-        let one_at_a_time = self
-            .replacing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let one_at_a_time = self.replacing.lock();
         for (index, file) in prepared.iter().enumerate() {
             file.check().map_err(|error| (index, error))?;
         }

@@ -4,9 +4,10 @@
 //! call may try; if that does not trap, the plugin is well again. Limits that a call reaches are no traps: whoever sends
 //! costly arguments must not be able to take a tool from everybody else.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The first back-off, and the longest.
@@ -106,7 +107,7 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -7,9 +7,10 @@ mod entry;
 mod source;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
@@ -105,7 +106,7 @@ impl Plugins {
 
     /// Returns the picture of this moment.
     pub(super) fn table(&self) -> Arc<Table> {
-        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.table.read())
     }
 
     /// Returns the number of changes of the list of tools so far, and a way to wait for the next.
@@ -376,7 +377,7 @@ impl Plugins {
     fn publish(&self, entries: &[Entry]) {
         let table = Arc::new(Table::new(entries));
         let former = {
-            let mut current = self.table.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.table.write();
             std::mem::replace(&mut *current, Arc::clone(&table))
         };
         for plugin in &table.plugins {

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -230,7 +231,7 @@ impl Watched {
 
     fn now(&self) -> Levels {
         let mut levels = Levels::default();
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = self.0.lock();
         looks.retain(|look| look(&mut levels));
         levels
     }
@@ -278,7 +279,7 @@ impl Metrics {
             of.is_some()
         };
         let watched = &self.inner.watched.0;
-        let mut looks = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = watched.lock();
         looks.push(Box::new(look));
     }
 }

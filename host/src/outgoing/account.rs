@@ -173,7 +173,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::outgoing::{Destination, SendError};
@@ -187,7 +187,7 @@ mod tests {
         fn denied(&self, _: &Destination, _: &SendError) {}
 
         fn ended(&self, sent: u64, received: u64) {
-            self.0.lock().unwrap().push((sent, received));
+            self.0.lock().push((sent, received));
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
             Some(LimitKind::HttpRequests)
         );
         drop(account);
-        assert!(told.0.lock().unwrap().is_empty());
+        assert!(told.0.lock().is_empty());
     }
 
     #[tokio::test]
@@ -244,6 +244,6 @@ mod tests {
         theirs.read_to_end(&mut written).await.unwrap();
         assert_eq!(written, b"12345");
         drop(account);
-        assert_eq!(*told.0.lock().unwrap(), [(5, 6)]);
+        assert_eq!(*told.0.lock(), [(5, 6)]);
     }
 }

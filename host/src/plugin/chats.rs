@@ -1,7 +1,9 @@
 //! How many calls of one plugin each chat runs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::id::ChatId;
 
@@ -19,7 +21,7 @@ pub(super) struct ChatPlace {
 impl Chats {
     /// Takes a place of at most so many that a chat has at the same time.
     pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPlace> {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.0.lock();
         let count = running.get(chat).copied().unwrap_or_default();
         if count >= most {
             return None;
@@ -34,7 +36,7 @@ impl Chats {
 
 impl Drop for ChatPlace {
     fn drop(&mut self) {
-        let mut running = self.chats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.chats.0.lock();
         if let Some(count) = running.get_mut(&self.chat) {
             *count -= 1;
             if *count == 0 {
@@ -59,7 +61,7 @@ mod tests {
         drop(first);
         assert!(chats.take(&a, 2).is_some());
         drop(second);
-        assert!(chats.0.lock().unwrap().is_empty());
+        assert!(chats.0.lock().is_empty());
         assert!(chats.take(&a, 0).is_none());
     }
 }

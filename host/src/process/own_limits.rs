@@ -5,11 +5,12 @@
 //! actions would be killed by a limit on file sizes or CPU time; this one handles both signals, which an exec resets.
 
 use std::io;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::libc::{SIGXCPU, SIGXFSZ};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
+use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The time between two warnings: a command can lower a limit again and again.
@@ -128,7 +129,7 @@ pub(crate) fn look() {
     if lowered.is_empty() {
         return;
     }
-    let mut said = known.said.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut said = known.said.lock();
     if said.lowered == lowered && said.at.is_some_and(|at| at.elapsed() < QUIET) {
         return;
     }

@@ -11,10 +11,11 @@ mod tests;
 mod upkeep;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -241,7 +242,7 @@ impl Registry {
     }
 
     fn chats(&self) -> MutexGuard<'_, Chats> {
-        self.chats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chats.lock()
     }
 
     /// Returns the chats, unless nothing may be started any more.

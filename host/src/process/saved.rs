@@ -21,10 +21,11 @@ mod tests;
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
 pub(crate) use chat::{ChatOutputs, Known};
@@ -189,6 +190,6 @@ impl Store {
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger<Arc<SavedOutput>>> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock()
     }
 }

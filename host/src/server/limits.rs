@@ -4,13 +4,14 @@
 mod held;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::access::Principal;
@@ -148,7 +149,7 @@ impl Limits {
     }
 
     fn share(&self, token: &str) -> Arc<Share> {
-        let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut each = self.each.lock();
         if let Some(share) = each.get(token).and_then(Weak::upgrade) {
             return share;
         }
@@ -174,7 +175,7 @@ impl Place {
         let callers = Arc::clone(&self.inner.limits.callers);
         let key = (chat.clone(), call.clone());
         {
-            let mut counts = callers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = callers.lock();
             let count = counts.entry(key.clone()).or_default();
             if *count >= CALLERS {
                 return Err(NoRoom::Callers(CALLERS));
@@ -187,7 +188,7 @@ impl Place {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        let mut counts = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.callers.lock();
         if let Some(count) = counts.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
@@ -243,7 +244,7 @@ mod tests {
         assert!(limits.enter("a", false).is_ok() && limits.enter("c", false).is_ok());
         drop(places);
         _ = limits.enter("d", false).unwrap();
-        let each = limits.each.lock().unwrap();
+        let each = limits.each.lock();
         assert_eq!(each.len(), 1, "the others are forgotten");
     }
 
@@ -272,7 +273,7 @@ mod tests {
         assert!(place.caller(&chat, &call).is_err());
         assert!(place.caller(&"b".parse().unwrap(), &call).is_ok());
         drop(callers);
-        assert!(limits.callers.lock().unwrap().is_empty());
+        assert!(limits.callers.lock().is_empty());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! TLS with a certificate from files, which can be exchanged while the server runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -78,7 +79,7 @@ impl Tls {
     /// As for [`Tls::open`].
     pub fn reload(&self) -> Result<(), TlsError> {
         let read = Arc::new(read(&self.certificate, &self.key)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = read;
+        *self.current.write() = read;
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Tls {
 
     /// Returns what new connections get.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Nothing waits for the collector: spans are handed over in batches by a thread of its own, and what does not fit into its
 //! queue is dropped. What sends them is not traced itself.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use opentelemetry::Context;
@@ -16,6 +16,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
 };
+use parking_lot::Mutex;
 use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::Layer;
@@ -151,7 +152,7 @@ struct Complaining {
 
 impl Complaining {
     fn is_time(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let due = last.is_none_or(|last| last.elapsed() >= BETWEEN_COMPLAINTS);
         if due {
             *last = Some(Instant::now());

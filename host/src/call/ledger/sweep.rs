@@ -1,8 +1,8 @@
 //! When the ledger forgets. What is to go is decided on a copy of what there is, so that no call waits for it.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::records::{Calls, Key, Record};
@@ -22,8 +22,7 @@ struct Found {
 
 impl Shared {
     pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
-        let locked = self.calls.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     /// Returns what is remembered at this moment. Forgets outcomes that are too old or too many before, and ids that are older

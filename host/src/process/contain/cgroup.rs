@@ -4,13 +4,14 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, Pid, access, geteuid};
+use parking_lot::Mutex;
 
 /// What the names of cgroups of commands begin with; the host's process id follows.
 const PREFIX: &str = "toolhost-";
@@ -109,7 +110,7 @@ impl Parent {
 
     /// Tries again to remove what was busy when it was dropped, and returns whether nothing of that is left.
     fn remove_dropped(&self) -> bool {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         left.retain(|path| is_busy(&remove(path, MOST_DEEP)));
         left.is_empty()
     }
@@ -168,7 +169,7 @@ impl AsFd for Leaf {
 impl Drop for Leaf {
     fn drop(&mut self) {
         if is_busy(&remove(&self.path, MOST_DEEP)) {
-            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut left = self.left.lock();
             left.push(std::mem::take(&mut self.path));
         }
     }

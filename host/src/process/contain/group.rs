@@ -7,12 +7,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
 use tokio::io::unix::AsyncFd;
 
@@ -90,7 +90,7 @@ impl Group {
 
     /// Ends a group that nobody is going to watch, and waits for its leader.
     pub(super) fn abandon(&self) {
-        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reaped = self.reaped.lock();
         if !*reaped {
             kill_and_reap(self.leader);
             *reaped = true;
@@ -104,7 +104,7 @@ impl Group {
 
     /// Removes the zombie of the leader. Nothing happens while it runs.
     pub(super) fn reap(&self) {
-        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reaped = self.reaped.lock();
         if *reaped {
             return;
         }
@@ -141,7 +141,7 @@ impl Group {
     }
 
     fn send(&self, signal: Signal) -> io::Result<()> {
-        let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let reaped = self.reaped.lock();
         if !*reaped {
             return match killpg(self.leader, signal) {
                 Ok(()) | Err(Errno::ESRCH) => Ok(()),
@@ -160,7 +160,7 @@ impl Group {
     /// Returns whether nothing of the group is left, by a look that may be as old as this. Zombies that nobody reaps do not
     /// count.
     pub(super) fn is_empty(&self, max_age: Duration) -> bool {
-        let reaped = *self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let reaped = *self.reaped.lock();
         reaped
             && (killpg(self.leader, None) == Err(Errno::ESRCH)
                 || !survivors::has_members(self.leader.as_raw(), max_age))

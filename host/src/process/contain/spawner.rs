@@ -7,10 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::{Leaf, Parent};
@@ -274,19 +275,13 @@ impl Spawner {
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.inner
-            .current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.current.lock()
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let running = self
-            .current
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let running = self.current.get_mut();
         // The end of the socket ends it, but not at once: it waits for its supervisors. Somebody has to wait for it, or its
         // zombie stays for as long as this process.
         _ = running.socket.shutdown(std::net::Shutdown::Both);

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, send};
+use parking_lot::Mutex;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
@@ -113,7 +114,7 @@ impl Supervised {
             && tree::status(pid.as_raw_pid()).is_some_and(|now| now.parent == self.spawner)
         {
             if overdue {
-                let leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+                let leaf = self.leaf.lock();
                 _ = leaf.as_ref().map(Leaf::kill);
                 Tree::below(pid.as_raw_pid()).kill();
             }
@@ -139,30 +140,24 @@ impl Supervised {
     }
 
     fn socket(&self) -> Option<Arc<UnixStream>> {
-        self.socket
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.socket.lock().clone()
     }
 
     /// Nothing is left, or nobody can tell: frees what is held for a command that lives.
     fn end(&self, leaf_may_be_full: bool) {
         self.note_memory();
-        let mut leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaf = self.leaf.lock();
         if let Some(leaf) = leaf.take()
             && leaf_may_be_full
         {
             _ = leaf.kill();
         }
         drop(leaf);
-        self.socket
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.socket.lock().take();
     }
 
     fn note_memory(&self) {
-        let leaf = self.leaf.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaf = self.leaf.lock();
         if let Some(leaf) = leaf.as_ref() {
             self.out_of_memory
                 .fetch_or(leaf.ran_out_of_memory(), Ordering::Relaxed);

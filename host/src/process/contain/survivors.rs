@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::tree;
 
@@ -46,7 +47,7 @@ pub(super) fn members(group: i32) -> Vec<i32> {
 /// are waited for at once share one look at all processes.
 pub(super) fn has_members(group: i32, max_age: Duration) -> bool {
     static LAST: Mutex<Option<Scan>> = Mutex::new(None);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock();
     let fresh = last.take().filter(|scan| scan.at.elapsed() <= max_age);
     let scan = last.insert(fresh.unwrap_or_else(Scan::now));
     !of_group(scan, group).is_empty()

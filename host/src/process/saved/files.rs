@@ -3,8 +3,8 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::Place;
@@ -60,11 +60,7 @@ impl Files {
 
     /// Removes everything, if the place is a temporary one. Nothing can be made or read there any more.
     pub(super) fn remove_temporary(&self) {
-        let directory = self
-            .temporary
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let directory = self.temporary.lock().take();
         if let Some(Err(error)) = directory.map(TempDir::close) {
             tracing::warn!(%error, "temporary outputs could not be removed");
         }

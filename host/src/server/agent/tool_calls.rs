@@ -8,7 +8,7 @@ mod records;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::body::{Bytes, to_bytes};
 use axum::extract::FromRequestParts;
@@ -17,6 +17,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tracing::Instrument;
 use uuid::Uuid;
@@ -68,7 +69,7 @@ struct Answer {
 
 impl ToolCalls {
     fn records(&self) -> MutexGuard<'_, Records> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

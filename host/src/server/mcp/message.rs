@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::request::Parts;
+use parking_lot::Mutex;
 use rmcp::model::Extensions;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -110,8 +111,7 @@ impl Carried {
     pub(super) fn take(extensions: &Extensions) -> Option<String> {
         let parts = || extensions.get::<Parts>()?.extensions.get::<Self>();
         let carried = extensions.get::<Self>().or_else(parts)?;
-        let arguments = carried.0.arguments.lock();
-        let arguments = arguments.unwrap_or_else(PoisonError::into_inner).take();
+        let arguments = carried.0.arguments.lock().take();
         Some(String::from_utf8_lossy(&arguments?).into_owned())
     }
 }

@@ -3,9 +3,10 @@
 //! What a process writes changes its output, and its end does. What a tool returns can have changed when its plugin was exchanged.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -54,7 +55,7 @@ impl Subscriptions {
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<String, DropGuard>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 }
 

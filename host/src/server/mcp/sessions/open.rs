@@ -1,10 +1,11 @@
 //! Which sessions there are, and who may begin another.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::transport::streamable_http_server::SessionId;
 use tokio::time::Instant;
 
@@ -132,7 +133,7 @@ impl Prepared {
 
     /// Makes it the session with this id; returns whether it was not before, and there is such an id.
     pub(super) fn begin(&self, sessions: &Sessions, id: &SessionId) -> bool {
-        let prepared = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let prepared = self.0.lock().take();
         let Some((session, place)) = prepared else {
             return false;
         };
