@@ -11,7 +11,7 @@ pub(crate) use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use journal::{Durability, UnknownDurability};
 pub(crate) use ledger::Listener;
-pub use ledger::{Admitted, Cancelled, Interrupted, Ledger, Limits, Refused, Standing, Stats};
+pub use ledger::{Admitted, CallStatus, Cancelled, Interrupted, Ledger, Limits, Refused, Stats};
 pub use outcome::{Outcome, State};
 
 use std::collections::BTreeMap;

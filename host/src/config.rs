@@ -50,13 +50,13 @@ use toml::de::{DeTable, ValueDeserializer};
 use crate::host::PluginSet;
 use crate::trusted::{self, UntrustedError, check_directory};
 use plugins::Plugins;
-use problems::{Lines, Listed, Places, below};
+use problems::{Lines, Listed, Positions, below};
 use section::Section;
 
 pub use follow::Follower;
 pub use plugins::name_of;
 pub(crate) use problems::MOST;
-pub use problems::{Place, Problem, meant, unknown};
+pub use problems::{Position, Problem, meant, unknown};
 pub use scope::{Scope, UnknownScope};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::{WatchError, Watcher};
@@ -74,7 +74,7 @@ pub struct Config {
     plugins: Plugins,
     tokens: Vec<NamedToken>,
     settings: toml::Table,
-    places: Places,
+    places: Positions,
     check: CheckSettings,
 }
 
@@ -166,7 +166,7 @@ impl Config {
             return Err(errors.into_iter().map(problem).collect());
         }
         let table = table.into_inner();
-        let places = Places::of(text, &table);
+        let places = Positions::of(text, &table);
         let found = RefCell::default();
         let base = path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
         let mut section = Section::new("", table, &found);
@@ -234,7 +234,7 @@ impl Config {
             plugins: Plugins::new(),
             tokens: Vec::new(),
             settings: toml::Table::new(),
-            places: Places::default(),
+            places: Positions::default(),
             check: |_| Vec::new(),
         }
     }

@@ -10,9 +10,9 @@ mod error;
 mod hidden;
 mod journal;
 mod metadata;
-mod place;
 mod pool;
 mod read;
+mod resolved_path;
 mod roots;
 #[cfg(test)]
 mod tests;

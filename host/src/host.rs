@@ -5,8 +5,8 @@ mod health;
 mod interrupted;
 mod observe;
 mod plugins;
-mod sight;
 mod table;
+mod visibility;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,7 +19,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::approval::Approval;
 use crate::audit::Audit;
-use crate::call::{self, Actor, Admitted, Cancelled, Ledger, Outcome, Refused, Request, Standing};
+use crate::call::{
+    self, Actor, Admitted, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
+};
 use crate::capability::FilesGrant;
 use crate::events::{Event, Events};
 use crate::files::Pool;
@@ -228,8 +230,8 @@ impl Host {
         id: &CallId,
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
-        let counts = match self.standing(chat, id) {
-            Some(Standing::Live { tool, .. }) => actor.may_use(&tool),
+        let counts = match self.status(chat, id) {
+            Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
             // It keeps the call from running, which is a cancellation as well.
             None => true,
             Some(_) => actor.may_use_all(),
@@ -260,8 +262,8 @@ impl Host {
     }
 
     /// Returns where a call stands; `None` if there is no such call in this chat.
-    pub fn standing(&self, chat: &ChatId, id: &CallId) -> Option<Standing> {
-        self.inner.ledger.standing(chat, id)
+    pub fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
+        self.inner.ledger.status(chat, id)
     }
 
     /// Returns what happens in the chats, for those who want to hear of it.
@@ -416,9 +418,9 @@ impl Host {
     }
 
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
-    pub fn hurry(&self) {
-        self.inner.workspace.hurry();
-        self.inner.processes.hurry();
+    pub fn kill_now(&self) {
+        self.inner.workspace.kill_now();
+        self.inner.processes.kill_now();
     }
 }
 

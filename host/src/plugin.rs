@@ -3,6 +3,7 @@
 mod aftermath;
 mod approve;
 mod cache;
+mod call_recorder;
 mod chats;
 mod compile;
 mod cpu_limit;
@@ -26,7 +27,6 @@ mod shape;
 mod span;
 mod stdio;
 mod store;
-mod tally;
 mod text;
 mod ticker;
 mod wasi;

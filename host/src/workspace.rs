@@ -166,7 +166,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
     fn shutdown(&self) -> BoxFuture<'_, Vec<Info>>;
 
     /// Kills what is being ended at once, without the rest of its grace.
-    fn hurry(&self);
+    fn kill_now(&self);
 }
 
 fn no_files<'a, T>() -> BoxFuture<'a, Result<T, files::Error>> {

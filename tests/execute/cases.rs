@@ -216,7 +216,7 @@ impl Workspace for Scripted {
         ready(Vec::new()).boxed()
     }
 
-    fn hurry(&self) {}
+    fn kill_now(&self) {}
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use toolhost::call::Standing;
+use toolhost::call::CallStatus;
 use toolhost::process;
 
 use super::events::stream::{Event, Stream};
@@ -168,8 +168,8 @@ async fn at_any_moment() {
 fn assert_ended(setup: &Setup, call: &str) {
     let standing = setup
         .host
-        .standing(&"a".parse().unwrap(), &call.parse().unwrap());
-    let Some(Standing::Ended(outcome)) = standing else {
+        .status(&"a".parse().unwrap(), &call.parse().unwrap());
+    let Some(CallStatus::Ended(outcome)) = standing else {
         panic!("{standing:?}");
     };
     for id in &outcome.processes {

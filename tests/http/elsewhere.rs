@@ -164,8 +164,8 @@ impl Workspace for Elsewhere {
         .boxed()
     }
 
-    fn hurry(&self) {
-        self.inner.hurry();
+    fn kill_now(&self) {
+        self.inner.kill_now();
     }
 }
 

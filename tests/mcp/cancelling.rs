@@ -41,8 +41,8 @@ async fn a_cancelled_request_of_a_session_is_over_when_its_command_is() {
     assert_eq!(http.within(&session, &message).await.status(), 202);
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let outcome = until("the call has ended", || {
-        match http.host().standing(&chat, &id) {
-            Some(toolhost::call::Standing::Ended(outcome)) => Some(outcome),
+        match http.host().status(&chat, &id) {
+            Some(toolhost::call::CallStatus::Ended(outcome)) => Some(outcome),
             _ => None,
         }
     })
@@ -125,9 +125,9 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     until_dead(other).await;
     only_one_is_connected(&http).await;
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
-    let standing = http.host().standing(&chat, &id);
+    let standing = http.host().status(&chat, &id);
     assert!(
-        matches!(standing, Some(toolhost::call::Standing::Live { .. })),
+        matches!(standing, Some(toolhost::call::CallStatus::Live { .. })),
         "{standing:?}"
     );
     std::fs::write(http.setup.root().join("go"), "").unwrap();

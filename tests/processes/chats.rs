@@ -127,7 +127,7 @@ async fn ids_answer_until_the_host_is_gone() {
     for one in [&process, &ended] {
         assert!(setup.registry.get(&chat("a"), one.id()).is_ok());
     }
-    setup.registry.hurry();
+    setup.registry.kill_now();
     let ended_by_it = shutdown.await.unwrap();
     assert!(ended_by_it.iter().any(|info| info.id == process.id()));
     let state = setup.registry.get(&chat("a"), ended.id()).unwrap().state();
@@ -194,7 +194,7 @@ async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
     let (_, pid) = setup.start_stubborn().await;
     let mut ending = Box::pin(setup.registry.shutdown());
     assert!(futures_util::poll!(ending.as_mut()).is_pending());
-    setup.registry.hurry();
+    setup.registry.kill_now();
     tokio::time::timeout(PATIENCE, ending)
         .await
         .expect("it waits for the grace");
@@ -219,7 +219,7 @@ async fn the_end_of_one_process_is_waited_for() {
     assert!(matches!(ended, State::Exited(_)), "{ended:?}");
     assert!(is_alive(pid));
     let ending = setup.registry.end(&a, process.id());
-    setup.registry.hurry();
+    setup.registry.kill_now();
     let ended = tokio::time::timeout(PATIENCE, ending).await;
     let ended = ended.expect("it waits for the grace").unwrap();
     assert!(!is_alive(pid));

@@ -84,7 +84,7 @@ async fn the_end_of_a_chat_takes_nothing_from_the_one_that_replaces_it() {
         assert!(futures_util::poll!(end.as_mut()).is_pending());
         let next = setup.run("echo next").await;
         gone(&next).await;
-        setup.registry.hurry();
+        setup.registry.kill_now();
         assert_eq!(end.await.len(), 1);
         next.id().to_owned()
     };

@@ -24,7 +24,7 @@ use super::journal::Journal;
 use super::{Actor, Outcome, Request};
 use crate::id::{CallId, ChatId};
 use execution::Execution;
-use records::{Calls, Cancelling, Record, Told};
+use records::{Calls, Cancelling, Completion, Record};
 
 pub use recovery::Interrupted;
 
@@ -114,7 +114,7 @@ impl Refused {
 
 /// Where a call stands, for those who ask without calling.
 #[derive(Clone, Debug)]
-pub enum Standing {
+pub enum CallStatus {
     /// It has not ended.
     Live {
         /// The tool that was called.
@@ -265,10 +265,10 @@ impl Ledger {
     }
 
     /// Returns where a call stands; `None` if there is no such call.
-    pub fn standing(&self, chat: &ChatId, id: &CallId) -> Option<Standing> {
+    pub fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
         let calls = self.shared.swept();
         let record = calls.entries.get(&(chat.clone(), id.clone()))?;
-        Some(record.standing())
+        Some(record.status())
     }
 
     /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does. The
@@ -424,7 +424,7 @@ impl Drop for Closing {
 }
 
 /// Waits for the outcome of a call that runs.
-async fn ended(mut told: watch::Receiver<Told>) -> Result<Arc<Outcome>, Refused> {
+async fn ended(mut told: watch::Receiver<Completion>) -> Result<Arc<Outcome>, Refused> {
     match told.wait_for(Option::is_some).await {
         Ok(told) => told.clone().unwrap_or(Err(Refused::Closed)),
         // The task was dropped with its runtime.
@@ -435,5 +435,5 @@ async fn ended(mut told: watch::Receiver<Told>) -> Result<Arc<Outcome>, Refused>
 #[derive(Debug)]
 enum Begun {
     Saved(Arc<Outcome>),
-    Running(watch::Receiver<Told>),
+    Running(watch::Receiver<Completion>),
 }

@@ -207,7 +207,7 @@ async fn end(host: &Host) -> Vec<Info> {
             ended = &mut ending => break ended,
             () = &mut again, if !hurried => {
                 hurried = true;
-                host.hurry();
+                host.kill_now();
             }
             () = &mut notice, if !noticed => {
                 noticed = true;

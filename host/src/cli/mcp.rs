@@ -86,7 +86,7 @@ pub(super) async fn run(
         // Whoever asks again does not want to wait for processes that take their time.
         tokio::spawn(async move {
             signals::ended(Hangup::Reloads).await;
-            hurried.hurry();
+            hurried.kill_now();
         });
     };
     let served = McpOptions {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::token;
 use crate::call::Request;
 use crate::tool::Format;
-use connection::{Answer, Place};
+use connection::{Answer, Endpoint};
 
 /// Which server to use, and how to be let in.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ impl Remote {
 
 /// A running server.
 pub(super) struct Server {
-    place: Place,
+    place: Endpoint,
     url: String,
     /// `None`: it knows who asks, by the socket.
     token: Option<String>,
@@ -59,7 +59,7 @@ pub(super) struct Server {
 
 impl Server {
     fn new(url: &str, token_file: Option<&Path>, ca: Option<&Path>) -> anyhow::Result<Self> {
-        let place = Place::new(url, ca)?;
+        let place = Endpoint::new(url, ca)?;
         let token = token::configured(token_file)?;
         if token.is_none() && !place.is_socket() {
             bail!("a server needs a token: set TOOLHOST_TOKEN or --token-file");

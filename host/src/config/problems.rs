@@ -11,7 +11,7 @@ use toolhost_view::hidden;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where it is; `None`: nowhere in the file.
-    pub place: Option<Place>,
+    pub place: Option<Position>,
     /// The key, such as `plugins.weather.limits.memory`; empty if it is about the whole file.
     pub key: String,
     /// The problem and its remedy.
@@ -20,7 +20,7 @@ pub struct Problem {
 
 /// A line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// The line.
     pub line: usize,
     /// The column, in characters.
@@ -29,7 +29,7 @@ pub struct Place {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Place { line, column }) = self.place {
+        if let Some(Position { line, column }) = self.place {
             write!(formatter, "line {line}, column {column}: ")?;
         }
         // A key can be any text; it must neither act on a terminal nor look like another line.
@@ -72,9 +72,9 @@ impl fmt::Display for Listed<'_> {
 
 /// Where each key of a file is, by its path: `plugins.weather.limits.memory`, `listen[1]`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places(BTreeMap<String, Place>);
+pub(super) struct Positions(BTreeMap<String, Position>);
 
-impl Places {
+impl Positions {
     /// Looks at a whole file. A key is where its name is, an element of a list where it begins.
     pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
         let mut places = Self::default();
@@ -147,11 +147,11 @@ impl<'t> Lines<'t> {
         }
     }
 
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> Position {
         let line = self.begins.partition_point(|begin| *begin <= offset);
         let begin = line.checked_sub(1).and_then(|line| self.begins.get(line));
         let before = self.text.get(begin.copied().unwrap_or_default()..offset);
-        Place {
+        Position {
             line,
             column: before.unwrap_or_default().chars().count() + 1,
         }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn problem(key: &str) -> Problem {
-        Places::default().problem(key, "text")
+        Positions::default().problem(key, "text")
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Hub {
 
 /// Where a listener begins.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StartPosition {
     pub(super) at: At,
     pub(super) reset: Option<Reset>,
     pub(super) changed: watch::Receiver<()>,
@@ -192,7 +192,7 @@ impl Hub {
         chat: &ChatId,
         after: Option<Position>,
         shared: &Shared,
-    ) -> Place {
+    ) -> StartPosition {
         self.sweep(shared);
         let buffer = self.buffer(chat);
         buffer.listeners += 1;
@@ -216,7 +216,7 @@ impl Hub {
                 }
             }
         };
-        Place {
+        StartPosition {
             at,
             reset,
             changed: buffer.changed.subscribe(),
@@ -229,7 +229,7 @@ impl Hub {
         chat: &ChatId,
         after: Option<Position>,
         shared: &Shared,
-    ) -> Result<Place, Refused> {
+    ) -> Result<StartPosition, Refused> {
         let limits = &shared.limits;
         let of_chat = self.chats.get(chat).map_or(0, |buffer| buffer.readers);
         let refused = if of_chat >= limits.readers_per_chat {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::watch;
 
 use super::buffer::{At, Found};
-use super::hub::Place;
+use super::hub::StartPosition;
 use super::{Event, Events, Numbered, Reset};
 use crate::id::ChatId;
 
@@ -33,7 +33,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(events: Events, chat: ChatId, place: Place, reader: bool) -> Self {
+    pub(super) fn new(events: Events, chat: ChatId, place: StartPosition, reader: bool) -> Self {
         Self {
             events,
             chat,

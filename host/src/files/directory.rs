@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use cap_std::fs::DirEntry;
 
-use super::place::Place;
+use super::resolved_path::ResolvedPath;
 use super::{Error, Files, Kind, MAX_ENTRIES, Work};
 
 /// One name in a directory.
@@ -31,9 +31,9 @@ impl Files {
         work: &Work,
     ) -> Result<(Vec<Entry>, bool), Error> {
         let directory = match self.walk(path)? {
-            Place::Directory { directory, .. } => directory,
-            Place::Entry { .. } => return Err(Error::NotADirectory),
-            Place::Missing { .. } => return Err(Error::NotFound),
+            ResolvedPath::Directory { directory, .. } => directory,
+            ResolvedPath::Entry { .. } => return Err(Error::NotADirectory),
+            ResolvedPath::Missing { .. } => return Err(Error::NotFound),
         };
         let max = max.min(MAX_ENTRIES);
         let mut first = BinaryHeap::new();

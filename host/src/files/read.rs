@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
 use super::metadata::identity;
-use super::place::Place;
+use super::resolved_path::ResolvedPath;
 use super::{Error, Files, Kind, MAX_READ, Work, version};
 
 /// How much is looked through at once.
@@ -174,14 +174,14 @@ impl Files {
 
     fn open_file(&self, path: &str) -> Result<File, Error> {
         match self.walk(path)? {
-            Place::Entry { parent, name, .. } => {
+            ResolvedPath::Entry { parent, name, .. } => {
                 let file = open(&parent, &name)?;
                 // Again, for what took its place after the walk.
                 self.roots.check_links(&Metadata::from_file(&file)?)?;
                 Ok(file)
             }
-            Place::Directory { .. } => Err(Error::NotAFile),
-            Place::Missing { .. } => Err(Error::NotFound),
+            ResolvedPath::Directory { .. } => Err(Error::NotAFile),
+            ResolvedPath::Missing { .. } => Err(Error::NotFound),
         }
     }
 }

@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::place::Place;
+use super::resolved_path::ResolvedPath;
 use super::roots::{Root, names};
 use super::{Error, Files, Kind};
 
@@ -46,7 +46,7 @@ struct Walk<'a> {
 
 impl Files {
     /// Walks to what a path names. Relative paths begin at the workspace.
-    pub(super) fn walk(&self, path: &str) -> Result<Place, Error> {
+    pub(super) fn walk(&self, path: &str) -> Result<ResolvedPath, Error> {
         let outside = || Error::OutsideWorkspace {
             path: path.to_owned(),
             workspace: self.roots.outermost().to_path_buf(),
@@ -83,16 +83,16 @@ impl Files {
 
 impl Walk<'_> {
     /// Returns where the walk ends; `None` if that is outside.
-    fn run(mut self) -> Result<Option<Place>, Error> {
+    fn run(mut self) -> Result<Option<ResolvedPath>, Error> {
         let place = self.walk()?;
         match place {
-            Some(Place::Entry { .. }) if self.directory => Err(Error::NotADirectory),
-            Some(Place::Missing { .. }) if self.directory => Err(Error::NotFound),
+            Some(ResolvedPath::Entry { .. }) if self.directory => Err(Error::NotADirectory),
+            Some(ResolvedPath::Missing { .. }) if self.directory => Err(Error::NotFound),
             place => Ok(place),
         }
     }
 
-    fn walk(&mut self) -> Result<Option<Place>, Error> {
+    fn walk(&mut self) -> Result<Option<ResolvedPath>, Error> {
         while let Some(name) = self.left.pop() {
             if self.steps > MAX_STEPS {
                 let text = "the path leads through too many directories";
@@ -130,7 +130,7 @@ impl Walk<'_> {
                 Kind::File | Kind::Other if self.left.is_empty() => {
                     self.files.roots.check_links(&found)?;
                     let path = self.path().join(&name);
-                    return Ok(Some(Place::Entry {
+                    return Ok(Some(ResolvedPath::Entry {
                         parent: self.here.try_clone()?,
                         name,
                         found,
@@ -144,7 +144,7 @@ impl Walk<'_> {
         if self.files.roots.is_hidden(&self.here, &path)? {
             return Err(hidden());
         }
-        Ok(Some(Place::Directory {
+        Ok(Some(ResolvedPath::Directory {
             path,
             directory: self.here.try_clone()?,
         }))
@@ -217,7 +217,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn missing(&mut self, name: OsString) -> Result<Place, Error> {
+    fn missing(&mut self, name: OsString) -> Result<ResolvedPath, Error> {
         // Where nothing is, nothing is above it either.
         if self.left.iter().any(|name| name == "..") {
             return Err(Error::NotFound);
@@ -226,7 +226,7 @@ impl Walk<'_> {
         let mut missing = vec![name];
         missing.extend(self.left.drain(..).rev());
         path.extend(&missing);
-        Ok(Place::Missing {
+        Ok(ResolvedPath::Missing {
             parent: self.here.try_clone()?,
             missing,
             path,

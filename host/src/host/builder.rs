@@ -301,7 +301,7 @@ impl Builder {
         }
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
-        let heard = Heard(events.clone());
+        let heard = EventPublisher(events.clone());
         // Whoever holds the lock of the state directory, and nobody else, takes over what another host left.
         let state = records.as_ref().filter(|_| processes.keeps_records());
         if state.is_none() && self.durability == Durability::Power {
@@ -338,9 +338,9 @@ impl Builder {
 }
 
 /// Publishes what happens to calls.
-struct Heard(Events);
+struct EventPublisher(Events);
 
-impl Listener for Heard {
+impl Listener for EventPublisher {
     fn begun(&self, request: &Request) {
         let event = Event::Call {
             call: request.id.clone(),

@@ -11,7 +11,7 @@ use crate::call::Request;
 use crate::tool::{ErrorKind, Hints, ToolError};
 
 /// What is asked about, and who.
-pub(super) struct Case<'a> {
+pub(super) struct ApprovalRequest<'a> {
     pub(super) approval: &'a Approval,
     pub(super) trail: &'a Trail,
     /// The name that the plugin gave the tool.
@@ -26,11 +26,11 @@ pub(super) struct Case<'a> {
 ///
 /// If it may not, if there is no answer, or if the call ended before there was one.
 pub(super) async fn approve(
-    case: &Case<'_>,
+    case: &ApprovalRequest<'_>,
     deadline: &Deadline,
     cancelled: &CancellationToken,
 ) -> Result<(), ToolError> {
-    let &Case {
+    let &ApprovalRequest {
         approval,
         trail,
         tool,

@@ -13,7 +13,8 @@ use tracing::{Instrument as _, Span};
 use wasmtime::Store;
 
 use super::aftermath;
-use super::approve::{Case, approve};
+use super::approve::{ApprovalRequest, approve};
+use super::call_recorder::{self, CallRecorder, Usage};
 use super::chats::ChatPlace;
 use super::failure::{Failure, Instantiating, Reached};
 use super::guest_memory::Share;
@@ -21,7 +22,6 @@ use super::meter::{Meter, Metered};
 use super::reply;
 use super::span;
 use super::store::{self, State};
-use super::tally::{self, Tally, Usage};
 use super::text::shown;
 use super::{LoadError, Plugin};
 use crate::approval::Approval;
@@ -151,7 +151,7 @@ impl Plugin {
     ) -> Outcome {
         let began = Instant::now();
         let trail = self.trail(Some(&request));
-        let mut tally = Tally::begin(trail, tool, &request, began);
+        let mut tally = CallRecorder::begin(trail, tool, &request, began);
         let workspace = &context.workspace;
         let started = Started::new(Arc::clone(workspace), request.chat.clone());
         // The places are given back when everything of the call is over, its memory with its guest.
@@ -209,13 +209,13 @@ impl Plugin {
         request: &Arc<Request>,
         context: &Context,
         started: &Started,
-        tally: &mut Tally,
+        tally: &mut CallRecorder,
     ) -> Result<Reply, ToolError> {
         // Who approves has a time limit of his own, and takes none of the tool's.
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
-        let case = Case {
+        let case = ApprovalRequest {
             approval: &context.approval,
             trail: tally.trail(),
             tool,
@@ -273,7 +273,7 @@ impl Plugin {
         let deadline = Deadline::new(Instant::now(), LIST_TOOLS);
         let settled = settle(guest, &deadline, &never, std::future::ready(())).await;
         if let Err(failure) = &settled {
-            tally::count(&trail, failure);
+            call_recorder::count(&trail, failure);
         }
         match settled {
             Ok(listed) => {

@@ -142,9 +142,9 @@ impl Contained {
 
     /// Frees what should have ended and cannot, because a command stopped what looks after it, or otherwise keeps it from
     /// answering where that is `overdue`.
-    pub(super) fn unblock(&self, overdue: bool) {
+    pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
         if let Self::Supervised(supervised) = self {
-            supervised.unblock(overdue);
+            supervised.kill_stalled_supervisor(overdue);
         }
     }
 

@@ -115,7 +115,9 @@ async fn kill(process: &Process, cause: Cause) {
         if gone_within(process, KILL_ROUND).await {
             return;
         }
-        process.contained.unblock(begun.elapsed() > ANSWER_MAX);
+        process
+            .contained
+            .kill_stalled_supervisor(begun.elapsed() > ANSWER_MAX);
     }
     tracing::warn!(process = process.id(), command = ?process.command(), "could not be killed");
 }

@@ -29,7 +29,7 @@ use super::{Environment, Error, Info, Observer, Signal, Spawner, State, ending};
 use crate::id::ChatId;
 use chats::Chats;
 pub use config::{Config, Limits, OpenError, Records};
-use keeper::Keeper;
+use keeper::RecordStore;
 
 /// Starts processes and remembers them, each in the scope of one chat, or of none.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Registry {
     limits: Limits,
     spawner: Option<Spawner>,
     observer: Option<Arc<dyn Observer>>,
-    keeper: Arc<Keeper>,
+    keeper: Arc<RecordStore>,
     /// Where the tasks of the processes run, whichever runtime asks for one.
     runtime: Handle,
     chats: Mutex<Chats>,
@@ -73,7 +73,7 @@ impl Registry {
     ///
     /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
     pub fn open(config: Config) -> Result<Arc<Self>, OpenError> {
-        let (keeper, recovered) = Keeper::open(config.records, config.save_limits)?;
+        let (keeper, recovered) = RecordStore::open(config.records, config.save_limits)?;
         let mut chats = Chats::default();
         for (process, outputs) in recovered {
             chats.recover(process, outputs);
@@ -237,7 +237,7 @@ impl Registry {
     }
 
     /// Kills what is being ended at once, without the rest of its grace.
-    pub fn hurry(&self) {
+    pub fn kill_now(&self) {
         self.hurry.cancel();
     }
 

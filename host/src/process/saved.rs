@@ -81,7 +81,7 @@ pub enum Saved {
 
 /// Where outputs are saved.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum OutputLocation {
     /// In the directory `output` of this state directory, under random names: one directory for a chat, one file for an
     /// output. They outlive this process and can be found again.
     Directory(StateDir),
@@ -109,7 +109,7 @@ impl Store {
     /// # Errors
     ///
     /// If the directory cannot be used or the thread cannot be started.
-    pub(crate) fn new(place: Place, limits: SaveLimits) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(place: OutputLocation, limits: SaveLimits) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             files: Arc::new(Files::open(place)?),
             limits,

@@ -5,9 +5,9 @@ mod configured;
 mod names;
 mod pages;
 mod principal;
-mod sight;
 mod streams;
 mod token;
+mod visibility;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Access {
             _ => self.check_token(headers)?,
         };
         if let Some(client) = extensions.get::<Arc<Client>>() {
-            client.is_known();
+            client.mark_authenticated();
         }
         Ok(principal)
     }

@@ -15,10 +15,10 @@ mod output;
 mod oversight;
 mod page;
 mod process_id;
+mod process_status;
 mod query;
 mod reply;
 mod signal;
-mod standing;
 mod start;
 mod tool_calls;
 

@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 
 use super::connections::Stopping;
-use super::limits::{Held, NoRoom, Place};
+use super::limits::{Held, NoRoom, RequestPermit};
 
 /// How long a client may take to send a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -59,7 +59,7 @@ impl Read {
 
 /// Reads the body of a request, of at most this many bytes.
 pub(super) async fn read(request: Request, max: usize) -> Result<Read, BodyError> {
-    let place = request.extensions().get::<Place>().cloned();
+    let place = request.extensions().get::<RequestPermit>().cloned();
     let reading = collect(request.into_body(), place.as_ref(), max);
     match tokio::time::timeout(BODY_TIME, reading).await {
         Ok(read) => read,
@@ -67,7 +67,11 @@ pub(super) async fn read(request: Request, max: usize) -> Result<Read, BodyError
     }
 }
 
-async fn collect(mut body: Body, place: Option<&Place>, max: usize) -> Result<Read, BodyError> {
+async fn collect(
+    mut body: Body,
+    place: Option<&RequestPermit>,
+    max: usize,
+) -> Result<Read, BodyError> {
     let mut read = Read {
         bytes: Vec::new(),
         held: Held::default(),

@@ -1,6 +1,6 @@
 //! Connections: accepting, bounding and ending them.
 
-mod places;
+mod slots;
 mod stream;
 
 use std::io;
@@ -21,11 +21,11 @@ use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
 use super::router;
 use super::surfaces::Surfaces;
-use crate::server::holding::Holding;
-use places::{Place, Places};
+use crate::server::guarded_body::Holding;
+use slots::{ConnectionSlot, ConnectionSlots};
 use stream::{Sent, Watched};
 
-pub(super) use places::Client;
+pub(super) use slots::Client;
 pub(super) use stream::{Raw, Stopping, Stream};
 
 /// The most connections at once, if there are enough descriptors. For more, those make room that ask for nothing.
@@ -73,12 +73,12 @@ pub async fn serve(
     let surfaces = surfaces.into();
     let server = Server {
         router: router(surfaces.clone(), access),
-        places: Places::new(connections()),
+        slots: ConnectionSlots::new(connections()),
         graceful: GracefulShutdown::new(),
         stopping: CancellationToken::new(),
     };
-    surfaces.metrics().watch(&server.places, |places, levels| {
-        levels.connections += places.count() as u64;
+    surfaces.metrics().watch(&server.slots, |slots, levels| {
+        levels.connections += slots.count() as u64;
     });
     let accepting = join_all(listeners.iter().map(|listener| server.accept(listener)));
     // Clients that come until all has ended are told to come back, and do not wait for a server that is gone.
@@ -93,7 +93,7 @@ pub async fn serve(
     };
     drop(listeners);
     server.stopping.cancel();
-    server.places.evict_idle();
+    server.slots.evict_idle();
     if tokio::time::timeout(LAST_REPLIES, server.graceful.shutdown())
         .await
         .is_err()
@@ -106,7 +106,7 @@ pub async fn serve(
 /// What all connections share.
 struct Server {
     router: Router,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     graceful: GracefulShutdown,
     /// Cancelled when no new requests are taken.
     stopping: CancellationToken,
@@ -126,15 +126,15 @@ impl Server {
                     continue;
                 }
             };
-            let place = self.places.take().await;
+            let slot = self.slots.take().await;
             let connection = Connection {
-                client: Arc::clone(place.client()),
+                client: Arc::clone(slot.client()),
                 router: self.router.clone(),
                 watcher: self.graceful.watcher(),
                 stopping: self.stopping.clone(),
                 patience: PATIENCE,
             };
-            tokio::spawn(connection.run(incoming, place));
+            tokio::spawn(connection.run(incoming, slot));
         }
     }
 }
@@ -149,8 +149,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// Serves until either side ends it, or the place is needed. The place is given back when the socket is closed.
-    async fn run(self, incoming: Incoming, place: Place) {
+    /// Serves until either side ends it, or the slot is needed. The slot is given back when the socket is closed.
+    async fn run(self, incoming: Incoming, slot: ConnectionSlot) {
         let client = Arc::clone(&self.client);
         tokio::select! {
             ended = self.serve(incoming) => if let Err(error) = ended {
@@ -158,7 +158,7 @@ impl Connection {
             },
             () = client.evicted() => tracing::debug!("an idle connection was closed to make room"),
         }
-        drop(place);
+        drop(slot);
     }
 
     async fn serve(self, incoming: Incoming) -> Result<(), String> {
@@ -249,10 +249,10 @@ mod tests {
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(request.as_bytes()).await.unwrap();
         let incoming = Listener::from(listener).accept().await.unwrap();
-        let place = Places::new(1).take().await;
+        let slot = ConnectionSlots::new(1).take().await;
         let graceful = GracefulShutdown::new();
         let connection = Connection {
-            client: Arc::clone(place.client()),
+            client: Arc::clone(slot.client()),
             router,
             watcher: graceful.watcher(),
             stopping,
@@ -260,7 +260,7 @@ mod tests {
         };
         let served = async move {
             let ended = connection.serve(incoming).await;
-            drop((place, graceful));
+            drop((slot, graceful));
             ended
         };
         let patience = Duration::from_secs(60);

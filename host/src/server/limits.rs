@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::access::Principal;
 use super::problem::Problem;
 use crate::id::{CallId, ChatId};
-use crate::server::holding::Holding;
+use crate::server::guarded_body::Holding;
 pub(super) use held::Held;
 
 /// The most requests at once, and those of one token: none can take all places. A response that streams is under way until
@@ -104,7 +104,7 @@ impl Share {
 
 /// The place of a request. It is free when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct RequestPermit {
     inner: Arc<Inner>,
 }
 
@@ -133,7 +133,7 @@ impl Limits {
     }
 
     /// Takes a place for a request of this token, which may be there only to end something.
-    fn enter(&self, token: &str, ends: bool) -> Result<Place, NoRoom> {
+    fn enter(&self, token: &str, ends: bool) -> Result<RequestPermit, NoRoom> {
         let own = self.share(token);
         let one = own.enter(ends);
         let one = one.ok_or(NoRoom::RequestsEach(REQUESTS_EACH))?;
@@ -143,7 +143,7 @@ impl Limits {
             own,
             _requests: [one, other],
         };
-        Ok(Place {
+        Ok(RequestPermit {
             inner: Arc::new(inner),
         })
     }
@@ -162,7 +162,7 @@ impl Limits {
     }
 }
 
-impl Place {
+impl RequestPermit {
     /// Counts one more reader of events, for as long as what this returns is there.
     pub(super) fn reader(&self) -> Result<OwnedSemaphorePermit, NoRoom> {
         let own = &self.inner.own;

@@ -4,14 +4,14 @@
 //! What a call is, `rmcp` does not decide: the ledger runs it once, knows where it stands, and answers for tasks. This is a
 //! translation, and the place that says when a lost client ends what it asked for.
 
-mod asking;
-mod begun;
 mod call;
 mod caller;
 mod connection;
+mod current_principal;
 mod errors;
 mod handler;
 mod http;
+mod keepalive;
 mod lines;
 mod message;
 mod outputs;

@@ -70,8 +70,8 @@ impl Surfaces {
     }
 
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
-    pub fn hurry(&self) {
-        self.processes.hurry();
+    pub fn kill_now(&self) {
+        self.processes.kill_now();
     }
 
     /// Returns where requests are counted. Without a host, nobody sees it.

@@ -213,7 +213,7 @@ impl Workspace for Bounded {
         self.inner.shutdown()
     }
 
-    fn hurry(&self) {
-        self.inner.hurry();
+    fn kill_now(&self) {
+        self.inner.kill_now();
     }
 }

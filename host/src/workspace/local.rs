@@ -225,7 +225,7 @@ impl Workspace for Local {
         Box::pin(self.processes.shutdown())
     }
 
-    fn hurry(&self) {
-        self.processes.hurry();
+    fn kill_now(&self) {
+        self.processes.kill_now();
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::call::ledger::retention::{Fate, Past, Room, fates};
+use crate::call::ledger::retention::{EndedCall, Retention, Room, fates};
 use crate::call::{Limits, Outcome, ToolSet};
 use crate::id::{CallId, ChatId};
 use crate::state_dir::journal::Known;
@@ -118,7 +118,7 @@ impl Knowledge {
     }
 
     /// Returns what is to become of each call that has ended, or never arrived; the others are missing.
-    fn fates(&self) -> HashMap<u64, Fate> {
+    fn fates(&self) -> HashMap<u64, Retention> {
         let now = SystemTime::now();
         let over = self.facts.iter().filter_map(|(number, fact)| {
             let (at, size) = match (&fact.ended, &fact.cancelled) {
@@ -132,7 +132,7 @@ impl Knowledge {
             let age = now.duration_since(time(at)).unwrap_or_default();
             Some((
                 *number,
-                Past {
+                EndedCall {
                     chat: &fact.chat,
                     call: &fact.call,
                     age,
@@ -186,7 +186,7 @@ impl Known for Knowledge {
         self.facts.iter().flat_map(move |(number, fact)| {
             let fate = fates.get(number).copied();
             let ended = fact.ended.clone().map(|ended| {
-                let goes = fate != Some(Fate::Kept) && ended.outcome.is_some();
+                let goes = fate != Some(Retention::Kept) && ended.outcome.is_some();
                 Entry::Ended(match goes {
                     // For how long it is remembered counts from here.
                     true => Ended {
@@ -203,7 +203,7 @@ impl Known for Knowledge {
             };
             let cancelled = fact.cancelled.clone().map(Entry::Cancelled);
             let all = started.into_iter().chain(ended).chain(cancelled);
-            all.filter(move |_| fate != Some(Fate::Forgotten))
+            all.filter(move |_| fate != Some(Retention::Forgotten))
         })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::records::{Calls, Key, Record, Told};
+use super::records::{Calls, Completion, Key, Record};
 use super::{Admitted, Refused, Shared};
 use crate::call::{Outcome, Request};
 use crate::tool::{ErrorKind, ToolError};
@@ -18,7 +18,7 @@ pub(super) struct Execution {
     shared: Arc<Shared>,
     request: Arc<Request>,
     digest: [u8; 32],
-    teller: watch::Sender<Told>,
+    teller: watch::Sender<Completion>,
     begun: bool,
     over: bool,
 }
@@ -28,7 +28,7 @@ impl Execution {
         shared: Arc<Shared>,
         request: Arc<Request>,
         digest: [u8; 32],
-        teller: watch::Sender<Told>,
+        teller: watch::Sender<Completion>,
     ) -> Self {
         Self {
             shared,

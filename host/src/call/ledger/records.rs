@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::retention::cost;
-use super::{Begun, Cancelled, Limits, Refused, Standing, Stats};
+use super::{Begun, CallStatus, Cancelled, Limits, Refused, Stats};
 use crate::call::{Actor, Outcome, ToolSet, includes, union};
 use crate::id::{CallId, ChatId};
 
@@ -33,14 +33,14 @@ pub(super) struct Calls {
 pub(super) type Key = (ChatId, CallId);
 
 /// What a waiting caller is told: nothing yet, the outcome, or why there will be none.
-pub(super) type Told = Option<Result<Arc<Outcome>, Refused>>;
+pub(super) type Completion = Option<Result<Arc<Outcome>, Refused>>;
 
 /// The result of a cancellation. With `news`, the journal has to record it.
 #[derive(Debug)]
 pub(super) enum Cancelling {
     /// It runs; this is what to wait for.
     Running {
-        told: watch::Receiver<Told>,
+        told: watch::Receiver<Completion>,
         news: bool,
     },
     /// It had ended.
@@ -60,7 +60,7 @@ pub(super) enum Record {
         cancelled: CancellationToken,
         /// Whether somebody cancelled it: it is not to be repeated.
         fenced: bool,
-        told: watch::Receiver<Told>,
+        told: watch::Receiver<Completion>,
     },
     Ended {
         digest: [u8; 32],
@@ -105,15 +105,15 @@ impl Record {
     }
 
     /// Answers whoever asks where the call stands.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn status(&self) -> CallStatus {
         match self {
-            Self::Running { tool, since, .. } => Standing::Live {
+            Self::Running { tool, since, .. } => CallStatus::Live {
                 tool: tool.clone(),
                 since: *since,
             },
-            Self::Ended { outcome, .. } => Standing::Ended(Arc::clone(outcome)),
-            Self::Gone { .. } => Standing::Gone,
-            Self::Fenced { tools, .. } => Standing::Fenced {
+            Self::Ended { outcome, .. } => CallStatus::Ended(Arc::clone(outcome)),
+            Self::Gone { .. } => CallStatus::Gone,
+            Self::Fenced { tools, .. } => CallStatus::Fenced {
                 tools: tools.clone(),
             },
         }
@@ -243,7 +243,7 @@ impl Calls {
         &mut self,
         chat: &ChatId,
         actor: &Actor,
-    ) -> Vec<(CallId, watch::Receiver<Told>, bool)> {
+    ) -> Vec<(CallId, watch::Receiver<Completion>, bool)> {
         let records = self.entries.iter_mut().filter(|((of, _), _)| of == chat);
         let running = records.filter_map(|((_, id), record)| match record {
             Record::Running {

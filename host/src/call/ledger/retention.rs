@@ -11,7 +11,7 @@ const FENCE: usize = 160;
 
 /// What is to become of the record of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::call) enum Fate {
+pub(in crate::call) enum Retention {
     /// Its outcome is kept.
     Kept,
     /// Its id is remembered, so that it does not run again.
@@ -22,7 +22,7 @@ pub(in crate::call) enum Fate {
 
 /// A call that has ended, or will never run.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::call) struct Past<'a> {
+pub(in crate::call) struct EndedCall<'a> {
     pub(in crate::call) chat: &'a ChatId,
     pub(in crate::call) call: &'a CallId,
     /// How long ago it ended, or its outcome went.
@@ -59,10 +59,10 @@ impl Room {
 /// outcome goes. Where there is no room for all ids, those go first that have the most newer
 /// ones in their chat: a chat that calls without end makes no other one forget.
 pub(in crate::call) fn fates<K: Ord>(
-    mut past: Vec<(K, Past<'_>)>,
+    mut past: Vec<(K, EndedCall<'_>)>,
     limits: &Limits,
     room: Room,
-) -> Vec<(K, Fate)> {
+) -> Vec<(K, Retention)> {
     // Newest first, so that the position within a chat says whether a call is among the last, of those with an outcome and of all.
     past.sort_by(|(a, one), (b, other)| one.age.cmp(&other.age).then_with(|| b.cmp(a)));
     let mut positions = HashMap::<&ChatId, (usize, usize)>::new();
@@ -76,12 +76,12 @@ pub(in crate::call) fn fates<K: Ord>(
         let fate = match call.size {
             Some(size) if is_kept && bytes.saturating_add(size) <= room.outcomes => {
                 bytes += size;
-                Fate::Kept
+                Retention::Kept
             }
-            _ => Fate::Forgotten,
+            _ => Retention::Forgotten,
         };
         let is_recent = call.size.is_some() || call.age <= limits.fence;
-        if fate == Fate::Forgotten && is_recent {
+        if fate == Retention::Forgotten && is_recent {
             fences.push((*ids, fates.len(), cost(call.chat, call.call)));
             *ids += 1;
         }
@@ -95,7 +95,7 @@ pub(in crate::call) fn fates<K: Ord>(
             None => break,
         }
         if let Some((_, fate)) = fates.get_mut(at) {
-            *fate = Fate::Fenced;
+            *fate = Retention::Fenced;
         }
     }
     fates

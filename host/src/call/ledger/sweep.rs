@@ -6,7 +6,7 @@ use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::records::{Calls, Key, Record};
-use super::retention::{Fate, Past, Room, fates};
+use super::retention::{EndedCall, Retention, Room, fates};
 use super::{Limits, Shared};
 
 /// How often the ledger is looked through, and how much more seldom for each call that it knows.
@@ -79,13 +79,13 @@ impl Calls {
     }
 
     /// Forgets a call, or its outcome, unless something happened to it since it was found.
-    fn let_go(&mut self, key: &Key, at: Instant, fate: Fate) {
+    fn let_go(&mut self, key: &Key, at: Instant, fate: Retention) {
         let record = self.entries.get(key);
         let Some(record) = record.filter(|record| record.ended() == Some(at)) else {
             return;
         };
         match (fate, record) {
-            (Fate::Forgotten, _) => self.forget(key),
+            (Retention::Forgotten, _) => self.forget(key),
             (_, Record::Ended { digest, fenced, .. }) => {
                 let (digest, fenced) = (*digest, *fenced);
                 // For how long it is remembered counts from here.
@@ -102,10 +102,10 @@ fn gone<'a>(
     found: &'a [Found],
     limits: &Limits,
     room: Room,
-) -> impl Iterator<Item = (&'a Found, Fate)> {
+) -> impl Iterator<Item = (&'a Found, Retention)> {
     let now = Instant::now();
     let past = found.iter().enumerate().map(|(number, found)| {
-        let past = Past {
+        let past = EndedCall {
             chat: &found.key.0,
             call: &found.key.1,
             age: now.saturating_duration_since(found.at),
@@ -117,6 +117,6 @@ fn gone<'a>(
     let fates = fates(past.collect(), limits, room);
     fates
         .into_iter()
-        .filter(|(_, fate)| *fate != Fate::Kept)
+        .filter(|(_, fate)| *fate != Retention::Kept)
         .filter_map(|((_, number), fate)| Some((found.get(number)?, fate)))
 }

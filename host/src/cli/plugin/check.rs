@@ -1,8 +1,8 @@
 //! `toolhost plugin check`.
 
-mod apart;
 mod examples;
 mod report;
+mod subprocess;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -133,9 +133,9 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let Some(directory) = options.confined.clone() else {
-        return apart::run(common, &options).await;
+        return subprocess::run(common, &options).await;
     };
-    apart::end_with_parent()?;
+    subprocess::end_with_parent()?;
     let (name, bytes) = options.subject.read()?;
     let mut report = Report::new(&name, Digest::of(&bytes));
     let loaded = load(common, &options, &bytes, &name, &mut report).await?;

@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 use super::trust;
 
 /// Where a server is.
-pub(super) enum Place {
+pub(super) enum Endpoint {
     Tcp {
         authority: Authority,
         tls: Option<Tls>,
@@ -48,7 +48,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-impl Place {
+impl Endpoint {
     /// Reads the name of a server.
     pub(super) fn new(url: &str, ca: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = url.strip_prefix("unix:") {
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn servers_are_named_by_url_or_socket() {
-        let place = |url: &str| Place::new(url, None).map_err(|error| error.to_string());
+        let place = |url: &str| Endpoint::new(url, None).map_err(|error| error.to_string());
         assert!(place("unix:/run/x").unwrap().is_socket());
-        let Ok(Place::Tcp {
+        let Ok(Endpoint::Tcp {
             authority,
             tls,
             base,
@@ -223,7 +223,7 @@ mod tests {
         ] {
             assert!(place(bad).is_err(), "{bad}");
         }
-        let missing = Place::new("https://a", Some(Path::new("/nonexistent")));
+        let missing = Endpoint::new("https://a", Some(Path::new("/nonexistent")));
         assert!(missing.err().unwrap().to_string().contains("/nonexistent"));
     }
 }

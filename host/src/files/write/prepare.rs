@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::temporary::Temporary;
 use super::{Precondition, Write};
-use crate::files::place::Place;
+use crate::files::resolved_path::ResolvedPath;
 use crate::files::walk::open_directory;
 use crate::files::{Error, Files, Kind, MAX_READ, Metadata, read, version};
 
@@ -115,8 +115,8 @@ impl Files {
         directories: &mut Directories,
     ) -> Result<Prepared<'_>, Error> {
         let (directory, name, path, old) = match self.walk(&write.path)? {
-            Place::Directory { .. } => return Err(Error::NotAFile),
-            Place::Entry {
+            ResolvedPath::Directory { .. } => return Err(Error::NotAFile),
+            ResolvedPath::Entry {
                 parent,
                 name,
                 found,
@@ -129,7 +129,7 @@ impl Files {
                 accessat(&parent, &name, Access::WRITE_OK, AtFlags::EACCESS)?;
                 (directories.share(parent)?, name, path, Some(found))
             }
-            Place::Missing {
+            ResolvedPath::Missing {
                 parent,
                 mut missing,
                 path,

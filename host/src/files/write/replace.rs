@@ -46,7 +46,7 @@ fn one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a
     }
     let backup = if several { file.back_up()? } else { None };
     rename(file)?;
-    file.temporary.is_gone();
+    file.temporary.mark_renamed();
     Ok(backup)
 }
 
@@ -73,7 +73,7 @@ fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<(
         Some(mut backup) => {
             let directory = &*file.directory;
             directory.rename(&backup.name, directory, &file.name)?;
-            backup.is_gone();
+            backup.mark_renamed();
             Ok(())
         }
         None => file.directory.remove_file(&file.name),

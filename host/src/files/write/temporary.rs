@@ -89,7 +89,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Takes note that the file has another name now.
-    pub(super) fn is_gone(&mut self) {
+    pub(super) fn mark_renamed(&mut self) {
         self.there = false;
     }
 }

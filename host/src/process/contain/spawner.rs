@@ -258,7 +258,7 @@ impl Spawner {
             let running = self.running();
             let pid = running.pid();
             // A command of the same user can have stopped it.
-            supervised::let_go(pid.cast_signed());
+            supervised::resume(pid.cast_signed());
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
             let ended = running.ended.clone();
             drop(running);

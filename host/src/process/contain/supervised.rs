@@ -84,7 +84,7 @@ impl Supervised {
             Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN) => Ok(()),
             Err(Errno::EAGAIN) => {
                 // Its socket is full of signals that it does not take: somebody stopped it.
-                self.unblock(false);
+                self.kill_stalled_supervisor(false);
                 Err(io::Error::other("the supervisor does not answer"))
             }
             Err(errno) => Err(errno.into()),
@@ -99,7 +99,7 @@ impl Supervised {
     /// looks after. The spawner then kills what it left; first that is done from here, in case the spawner was not spared.
     ///
     /// A command of the same user has more ways than one to keep its supervisor from its work: to freeze it, for example.
-    pub(super) fn unblock(&self, overdue: bool) {
+    pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
         let pid = self.supervisor.load(Ordering::Relaxed);
         let Some(status) = tree::status(pid).filter(|_| pid > 0) else {
             return;
@@ -207,7 +207,7 @@ impl Watch {
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
                             // Nobody is there any more who would end what a dead supervisor leaves, so it must live.
-                            let_go(supervised.supervisor.load(Ordering::Relaxed));
+                            resume(supervised.supervisor.load(Ordering::Relaxed));
                             Some(SPAWNER_KILLED)
                         }
                     };
@@ -224,7 +224,7 @@ impl Watch {
         self.gone = true;
         if !self.spawner_ended.is_cancelled() {
             // It kills what a dead supervisor left, unless somebody stopped it first.
-            let_go(supervised.spawner);
+            resume(supervised.spawner);
         }
         supervised.end(true);
         Event::Lost(why)
@@ -233,7 +233,7 @@ impl Watch {
 
 /// Lets a process go on that somebody stopped, or is about to: the signal takes back one that is still on its way. Its number
 /// must not have been handed out again.
-pub(super) fn let_go(pid: i32) {
+pub(super) fn resume(pid: i32) {
     // Other numbers stand for more than one process.
     if pid > 1 {
         _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGCONT);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::keeper::Keeper;
+use super::keeper::RecordStore;
 use super::{Limits, Registry};
 use crate::id::ChatId;
 use crate::process::running::Process;
@@ -60,7 +60,7 @@ pub(super) struct Old {
 }
 
 impl Chats {
-    pub(super) fn entry(&mut self, owner: &Owner, keeper: &Keeper) -> &mut Chat {
+    pub(super) fn entry(&mut self, owner: &Owner, keeper: &RecordStore) -> &mut Chat {
         let chat = self.insert(owner, || keeper.chat());
         chat.use_now();
         chat

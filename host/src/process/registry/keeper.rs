@@ -14,19 +14,19 @@ use crate::process::State;
 use crate::process::journal::{self, Ended, Entry, Exited, Journal, Lost, Saving, Started};
 use crate::process::record::Record;
 use crate::process::running::Process;
-use crate::process::saved::{ChatOutputs, Place, SaveLimits, Saved, SavedOutput, Store};
+use crate::process::saved::{ChatOutputs, OutputLocation, SaveLimits, Saved, SavedOutput, Store};
 use crate::state_dir::{Lock, StateDir};
 
 /// The saved outputs and the journal.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct RecordStore {
     pub(super) store: Arc<Store>,
     pub(super) journal: Journal,
     /// Given back last: who gets it may read what is above.
     lock: Option<Lock>,
 }
 
-impl Keeper {
+impl RecordStore {
     /// Opens the records and returns what they know, in the order of starts.
     pub(super) fn open(
         records: Records,
@@ -52,7 +52,7 @@ impl Keeper {
         directory: PathBuf,
         limits: SaveLimits,
     ) -> Result<(Self, Vec<Found>), OpenError> {
-        let place = Place::Temporary(directory);
+        let place = OutputLocation::Temporary(directory);
         let keeper = Self {
             store: Store::new(place, limits).map_err(OpenError::Saved)?,
             journal: Journal::none(),
@@ -64,7 +64,8 @@ impl Keeper {
     fn open_kept(state: StateDir, limits: SaveLimits) -> Result<(Self, Vec<Found>), OpenError> {
         let lock = state.lock()?;
         let (journal, known) = journal::open(&state).map_err(OpenError::Journal)?;
-        let store = Store::new(Place::Directory(state), limits).map_err(OpenError::Saved)?;
+        let store =
+            Store::new(OutputLocation::Directory(state), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             store,
             journal,

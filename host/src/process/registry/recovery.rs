@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use tokio::time::Instant;
 
-use super::keeper::Keeper;
+use super::keeper::RecordStore;
 use crate::process::journal::{End, Ended, Entry, Exited, Lost, Recovered, Saving};
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
@@ -19,7 +19,7 @@ const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 /// A process of an earlier host, and where the outputs of its chat are.
 pub(super) type Found = (Process, Arc<ChatOutputs>);
 
-impl Keeper {
+impl RecordStore {
     /// Returns the processes of earlier hosts, and removes outputs that nothing names.
     pub(super) fn recover(&self, known: Vec<Recovered>) -> Vec<Found> {
         // A chat that was ended and came back has more than one directory: each output is looked for in its own.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::Place;
+use super::OutputLocation;
 use crate::state_dir::{StateDir, StateDirError};
 
 /// The directory for outputs in the state directory.
@@ -29,12 +29,12 @@ impl Files {
     /// # Errors
     ///
     /// If the state directory cannot hold a directory for outputs. That there is no place for temporary ones is logged.
-    pub(super) fn open(place: Place) -> io::Result<Self> {
+    pub(super) fn open(place: OutputLocation) -> io::Result<Self> {
         // Who starts the store reads this error, and needs the path.
         let in_state = |state: StateDir| state.subdirectory(DIRECTORY).map_err(io::Error::other);
         let (output, temporary) = match place {
-            Place::Directory(state) => (Some(in_state(state)?), None),
-            Place::Temporary(parent) => {
+            OutputLocation::Directory(state) => (Some(in_state(state)?), None),
+            OutputLocation::Temporary(parent) => {
                 let made = tempfile::Builder::new()
                     .prefix("toolhost-")
                     .permissions(Permissions::from_mode(0o700))

@@ -45,7 +45,7 @@ impl Fixture {
 
 fn open(base: &Path, limits: SaveLimits) -> Arc<Store> {
     let state = StateDir::open(&base.join("state")).unwrap();
-    Store::new(Place::Directory(state), limits).unwrap()
+    Store::new(OutputLocation::Directory(state), limits).unwrap()
 }
 
 /// Limits in bytes: of a process, of a chat, and in all.
@@ -118,7 +118,7 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn temporary_outputs_leave_nothing_and_hold_no_descriptor() {
     let base = tempfile::tempdir().unwrap();
-    let place = Place::Temporary(base.path().to_owned());
+    let place = OutputLocation::Temporary(base.path().to_owned());
     let store = Store::new(place, SaveLimits::default()).unwrap();
     let chat = store.chat();
     let output = filled(&chat, 100_000).await;

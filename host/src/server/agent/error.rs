@@ -10,8 +10,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::process_status::ProcessStatus;
 use super::reply;
-use super::standing::Standing;
 use crate::process::Error;
 use crate::server::access::{Access, Principal, Scope};
 use crate::server::problem::{Detail, Problem};
@@ -34,7 +34,7 @@ pub(super) struct ApiError {
     validations: Vec<Validation>,
     /// How the process stands that has nothing else to show.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    standing: Option<Box<Standing>>,
+    standing: Option<Box<ProcessStatus>>,
 }
 
 /// What is wrong with one field of a request.
@@ -73,7 +73,7 @@ impl ApiError {
     }
 
     /// A process whose output is no longer kept.
-    pub(super) fn gone(id: &str, standing: Standing) -> Self {
+    pub(super) fn gone(id: &str, standing: ProcessStatus) -> Self {
         let message = format!("The output of process {} is no longer kept.", quote(id));
         Self {
             standing: Some(Box::new(standing)),

@@ -19,9 +19,9 @@ use super::chat::Chat;
 use super::error::ApiError;
 use super::page::{Gap, Page};
 use super::process_id::ProcessId;
+use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use super::standing::Standing;
 use crate::process::{Changes, Process, Registry, State as ProcessState};
 
 /// The header with which a client resumes: the id of the last event that it got.
@@ -46,7 +46,7 @@ pub(super) async fn events(
         None => parameters.number("since")?.unwrap_or(0),
     };
     if process.is_expired() {
-        let standing = Standing::from(&process.state());
+        let standing = ProcessStatus::from(&process.state());
         return Err(ApiError::gone(process.id(), standing));
     }
     let follower = Follower {
@@ -54,7 +54,7 @@ pub(super) async fn events(
         process,
         cursor: since,
         exited_at: None,
-        told: Told::Nothing,
+        told: Completion::Nothing,
     };
     let events = stream::unfold(follower, async |mut follower| {
         let event = follower.next().await?;
@@ -76,7 +76,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 
 /// What a reader was told besides output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Completion {
     Nothing,
     /// How the shell ended.
     Exit,
@@ -92,13 +92,13 @@ struct Follower {
     cursor: u64,
     /// How much output there was when the shell was first seen to have exited.
     exited_at: Option<u64>,
-    told: Told,
+    told: Completion,
 }
 
 impl Follower {
     /// Returns the next event, when there is one; `None` after the last.
     async fn next(&mut self) -> Option<Event> {
-        if self.told == Told::End {
+        if self.told == Completion::End {
             return None;
         }
         loop {
@@ -113,11 +113,11 @@ impl Follower {
             self.cursor = chunk.offset;
             let page = Page::of(&chunk, state.is_live());
             let has_exited = state != ProcessState::Running;
-            if has_exited && self.told == Told::Nothing {
+            if has_exited && self.told == Completion::Nothing {
                 let exited_at = *self.exited_at.get_or_insert(chunk.total);
                 // What survivors write must not put the news off for ever.
                 if self.cursor >= exited_at || page.cursor == self.cursor {
-                    self.told = Told::Exit;
+                    self.told = Completion::Exit;
                     return Some(self.event("exit", &Exit::of(&state, chunk.total)));
                 }
             }
@@ -127,8 +127,8 @@ impl Follower {
                     json!({ "offset": chunk.offset, "data": page.text, "total": chunk.total });
                 return Some(self.event("output", &data));
             }
-            if self.told == Told::Exit && (chunk.end || !state.is_live()) {
-                self.told = Told::End;
+            if self.told == Completion::Exit && (chunk.end || !state.is_live()) {
+                self.told = Completion::End;
                 return Some(self.event("end", &json!({ "total": chunk.total })));
             }
             self.changes.next().await;
@@ -148,14 +148,14 @@ impl Follower {
 #[derive(Debug, Serialize)]
 struct Exit {
     #[serde(flatten)]
-    standing: Standing,
+    standing: ProcessStatus,
     total_bytes: u64,
 }
 
 impl Exit {
     fn of(state: &ProcessState, total_bytes: u64) -> Self {
         Self {
-            standing: Standing::from(state),
+            standing: ProcessStatus::from(state),
             total_bytes,
         }
     }

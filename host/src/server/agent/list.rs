@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::chat::Chat;
 use super::error::ApiError;
+use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use super::standing::Standing;
 use crate::process::{Info, Registry};
 use crate::server::time::unix;
 
@@ -32,7 +32,7 @@ struct ProcessInfo {
     workdir: String,
     background: bool,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ProcessStatus,
     started_at_unix: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     exited_at_unix: Option<u64>,
@@ -48,7 +48,7 @@ impl From<Info> for ProcessInfo {
             command: info.command,
             workdir: text(&info.workdir),
             background: info.background,
-            standing: Standing::from(&info.state),
+            standing: ProcessStatus::from(&info.state),
             started_at_unix: unix(info.started),
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),

@@ -14,9 +14,9 @@ use super::chat::Chat;
 use super::error::ApiError;
 use super::page::{Gap, Page};
 use super::process_id::ProcessId;
+use super::process_status::{ProcessStatus, SavedStatus, Survivor};
 use super::query::Parameters;
 use super::reply;
-use super::standing::{Copy, Outliving, Standing};
 use crate::process::{
     Cause, Process, Registry, Snapshot, State as ProcessState, WaitOptions, Waited,
 };
@@ -45,7 +45,7 @@ struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<Truncated>,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ProcessStatus,
     /// Whether the shell runs for longer than the `timeout_ms` of its start.
     timed_out: bool,
     /// Whether a cancellation of its tool call ended it.
@@ -67,8 +67,8 @@ struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     match_end: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    survivors: Vec<Outliving>,
-    saved: Copy,
+    survivors: Vec<Survivor>,
+    saved: SavedStatus,
 }
 
 /// What the rendering of an output leaves out.
@@ -98,7 +98,7 @@ pub(super) async fn output(
     let mut output = Output {
         output: String::new(),
         truncated: None,
-        standing: Standing::from(&snapshot.state),
+        standing: ProcessStatus::from(&snapshot.state),
         timed_out: snapshot.state == ProcessState::Running && process.is_overdue(),
         canceled: is_canceled(&snapshot.state),
         duration_ms: u64::try_from(process.duration().as_millis()).unwrap_or(u64::MAX),
@@ -113,7 +113,7 @@ pub(super) async fn output(
         match_end: waited.and_then(|waited| waited.match_end),
         survivors: std::mem::take(&mut snapshot.survivors)
             .into_iter()
-            .map(Outliving::from)
+            .map(Survivor::from)
             .collect(),
         saved: snapshot.saved.clone().into(),
     };

@@ -27,7 +27,7 @@ use super::error::ApiError;
 use super::reply;
 use crate::id::MAX_CALL_ID;
 use crate::server::access::Principal;
-use crate::server::limits::Place;
+use crate::server::limits::RequestPermit;
 pub(super) use cancel::cancel;
 use records::{Begun, Key, Records};
 
@@ -49,7 +49,7 @@ pub(super) struct Sender {
     /// The name of its token.
     token: Arc<str>,
     /// The place of the request, which work that outlives the connection keeps.
-    place: Option<Place>,
+    place: Option<RequestPermit>,
 }
 
 /// The tool call that a request is part of, if it is part of one.
@@ -188,7 +188,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Sender {
             calls: calls.unwrap_or_default(),
             chat: Chat::of(&parts.headers),
             token: principal.map_or("", Principal::name).into(),
-            place: extensions.get::<Place>().cloned(),
+            place: extensions.get::<RequestPermit>().cloned(),
         })
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::places::Client;
+use super::slots::Client;
 
 /// What can be read and written.
 pub(in crate::server) trait Stream:
@@ -41,7 +41,7 @@ impl Watched {
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.client.is_taking(written.is_pending());
+        self.client.set_write_pending(written.is_pending());
         written
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{BYTES, BYTES_EACH, NoRoom, Place};
+use super::{BYTES, BYTES_EACH, NoRoom, RequestPermit};
 
 /// Bytes that count as long as this is there.
 #[derive(Debug, Default)]
@@ -14,7 +14,11 @@ pub(in crate::server) struct Held {
 
 impl Held {
     /// Counts so many bytes more.
-    pub(in crate::server) fn add(&mut self, place: &Place, bytes: usize) -> Result<(), NoRoom> {
+    pub(in crate::server) fn add(
+        &mut self,
+        place: &RequestPermit,
+        bytes: usize,
+    ) -> Result<(), NoRoom> {
         let shares = [
             (&place.inner.own, BYTES_EACH),
             (&place.inner.limits.all, BYTES),

@@ -23,7 +23,7 @@ use super::{errors, reply, tasks};
 use crate::call::{Actor, Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
 use crate::id::{CallId, ChatId};
-use crate::server::limits::{self, NoRoom, Place};
+use crate::server::limits::{self, NoRoom, RequestPermit};
 use crate::server::trace;
 use crate::trace::TraceContext;
 
@@ -173,7 +173,7 @@ fn waits(
     named: Option<&CallId>,
 ) -> Result<Option<limits::Caller>, NoRoom> {
     let parts = context.extensions.get::<Parts>();
-    let place = parts.and_then(|parts| parts.extensions.get::<Place>());
+    let place = parts.and_then(|parts| parts.extensions.get::<RequestPermit>());
     let (Some(place), Some(call)) = (place, named) else {
         return Ok(None);
     };

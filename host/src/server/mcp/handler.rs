@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::{Caller, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
-use super::{McpOptions, asking, call, errors, resources, tasks};
+use super::{McpOptions, call, current_principal, errors, resources, tasks};
 use crate::host::Host;
 use crate::server::unknown::cut;
 use crate::tool::{Definition, Format};
@@ -186,7 +186,7 @@ impl ServerHandler for Handler {
 
     /// Returns a tool by whose schema headers are checked: none that does not exist for whoever asks.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        if !asking::may_use(name) {
+        if !current_principal::may_use(name) {
             return None;
         }
         let tools = self.host.tools();

@@ -23,10 +23,10 @@ use super::connection::Connection;
 use super::handler::Handler;
 use super::message::{Carried, Message};
 use super::sessions::{NoSession, Sessions, Shared};
-use super::{McpOptions, asking, begun, errors};
+use super::{McpOptions, current_principal, errors, keepalive};
 use crate::host::Host;
 use crate::server::body;
-use crate::server::holding::Holding;
+use crate::server::guarded_body::Holding;
 use crate::server::problem::Problem;
 use crate::server::{Principal, Scope, Tokens};
 
@@ -198,9 +198,12 @@ impl Mcp {
         let reply = is_post.then(|| self.replies.token());
         let request = Request::from_parts(parts, Full::new(bytes));
         let handling =
-            asking::on_behalf_of(principal, async move { service.handle(request).await });
+            current_principal::on_behalf_of(
+                principal,
+                async move { service.handle(request).await },
+            );
         let mut response = match may_take_long {
-            true => begun::in_time(handling).await,
+            true => keepalive::in_time(handling).await,
             false => handling.await.map(Body::new),
         };
         if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {

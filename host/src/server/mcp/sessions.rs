@@ -28,7 +28,7 @@ use super::lines::Requests;
 use crate::host::Host;
 use crate::id::{ChatId, InvalidId};
 use crate::server::{Principal, Tokens};
-use open::{Entry, Open, Place, Prepared};
+use open::{Entry, Open, Prepared, SessionReservation};
 use replay::Replays;
 
 /// The most sessions at once. One token has at most half of them.
@@ -125,7 +125,7 @@ impl Sessions {
             } else {
                 None
             };
-            (Place::take(self, &mut open, name), replaced)
+            (SessionReservation::take(self, &mut open, name), replaced)
         };
         if let Some((id, session)) = replaced {
             self.end(session);

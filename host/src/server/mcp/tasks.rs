@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::audit::rfc3339;
-use crate::call::{Limits, Outcome, Standing};
+use crate::call::{CallStatus, Limits, Outcome};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 use crate::server::time::milliseconds;
@@ -74,13 +74,13 @@ pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
 pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
     let (id, standing) = find(host, caller, id)?;
     let (task, payload) = match standing {
-        Standing::Ended(outcome) => ended(&id, &outcome, caller.structured),
-        Standing::Fenced { .. } => {
+        CallStatus::Ended(outcome) => ended(&id, &outcome, caller.structured),
+        CallStatus::Fenced { .. } => {
             let task = task(&id, id.created, "cancelled before it began");
             (task, TaskPayload::Cancelled)
         }
-        Standing::Gone => return Err(errors::refused("gone", "reply no longer kept")),
-        Standing::Live { tool, .. } => (working(&id, &tool), TaskPayload::Working),
+        CallStatus::Gone => return Err(errors::refused("gone", "reply no longer kept")),
+        CallStatus::Live { tool, .. } => (working(&id, &tool), TaskPayload::Working),
     };
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
 }
@@ -98,12 +98,12 @@ pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), Error
     Ok(())
 }
 
-fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, Standing), ErrorData> {
+fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallStatus), ErrorData> {
     let id: TaskId = id.parse()?;
     let principal = &caller.principal;
     let is_outside = caller.is_confined && caller.chat != id.chat;
     let visible = principal.may_name(&id.chat) && !is_outside;
-    let standing = visible.then(|| host.standing(&id.chat, &id.call)).flatten();
+    let standing = visible.then(|| host.status(&id.chat, &id.call)).flatten();
     let standing = standing.filter(|standing| principal.may_see(standing));
     Ok((id, standing.ok_or_else(errors::unknown_task)?))
 }

@@ -15,11 +15,11 @@ use utoipa_axum::routes;
 
 use super::paths::{CallPath, ChatPath};
 use super::wire;
-use crate::call::{Actor, Cancelled, Outcome, Refused, Standing};
+use crate::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
-use crate::server::limits::Place;
+use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use crate::server::time::milliseconds;
 use request::CallRequest;
@@ -98,7 +98,7 @@ enum Call {
 async fn put(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
-    Extension(place): Extension<Place>,
+    Extension(place): Extension<RequestPermit>,
     Path((chat, call)): Path<(String, String)>,
     request: HttpRequest,
 ) -> Result<Response, Problem> {
@@ -138,7 +138,7 @@ async fn post(
     principal.require_chat(Scope::Call, &chat)?;
     let id = CallId::random();
     let call = request::read(request, &chat, &id).await?;
-    let mut nameless = Nameless::new(&host, &chat, &id, principal.actor());
+    let mut nameless = CancelOnDrop::new(&host, &chat, &id, principal.actor());
     let outcome = call.run(&host, &principal).await;
     nameless.call = None;
     let location = format!("/v1/chats/{chat}/calls/{id}");
@@ -161,12 +161,12 @@ async fn get(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Read, &chat)?;
-    let standing = host.standing(&chat, &id);
+    let standing = host.status(&chat, &id);
     match standing.filter(|standing| principal.may_see(standing)) {
         None => Err(unknown(&id)),
-        Some(Standing::Gone) => Err(Refused::Gone.into()),
-        Some(Standing::Ended(outcome)) => Ok(ended(&outcome)),
-        Some(Standing::Live { tool, since }) => {
+        Some(CallStatus::Gone) => Err(Refused::Gone.into()),
+        Some(CallStatus::Ended(outcome)) => Ok(ended(&outcome)),
+        Some(CallStatus::Live { tool, since }) => {
             let running = Instant::now().saturating_duration_since(since);
             Ok(Json(RunningCall {
                 id: id.to_string(),
@@ -176,7 +176,7 @@ async fn get(
             })
             .into_response())
         }
-        Some(Standing::Fenced { .. }) => Ok(Json(FencedCall {
+        Some(CallStatus::Fenced { .. }) => Ok(Json(FencedCall {
             id: id.to_string(),
             state: FencedState::Cancelled,
             fenced: true,
@@ -225,11 +225,11 @@ fn unknown(id: &CallId) -> Problem {
 }
 
 /// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
-pub(super) struct Nameless {
+pub(super) struct CancelOnDrop {
     call: Option<(Host, ChatId, CallId, Actor)>,
 }
 
-impl Nameless {
+impl CancelOnDrop {
     pub(super) fn new(host: &Host, chat: &ChatId, id: &CallId, actor: &Actor) -> Self {
         Self {
             call: Some((host.clone(), chat.clone(), id.clone(), actor.clone())),
@@ -237,7 +237,7 @@ impl Nameless {
     }
 }
 
-impl Drop for Nameless {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let (Some((host, chat, id, actor)), Ok(runtime)) =
             (self.call.take(), tokio::runtime::Handle::try_current())

@@ -28,7 +28,7 @@ use crate::events::{InvalidPosition, Position};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
-use crate::server::limits::Place;
+use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use reader::{Reader, Wanted};
 
@@ -81,7 +81,7 @@ struct Parameters {
 async fn get(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
-    Extension(place): Extension<Place>,
+    Extension(place): Extension<RequestPermit>,
     Path(chat): Path<String>,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,

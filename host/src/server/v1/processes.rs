@@ -17,15 +17,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::{ChatPath, ProcessPath};
-use super::standing::{Copy, Outliving, Process, Standing};
+use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
 use super::stretch::{Bytes, unfinished};
 use crate::host::Host;
 use crate::id::ChatId;
 use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
-use crate::server::holding::Holding;
-use crate::server::limits::{Held, Place};
+use crate::server::guarded_body::Holding;
+use crate::server::limits::{Held, RequestPermit};
 use crate::server::problem::Problem;
 use crate::server::time;
 
@@ -106,9 +106,9 @@ struct ProcessDetails {
     #[serde(flatten)]
     process: Process,
     /// What outlives its shell, at most 64 of them.
-    survivors: Vec<Outliving>,
+    survivors: Vec<Survivor>,
     /// How far the full copy of its output goes.
-    saved: Copy,
+    saved: SavedStatus,
 }
 
 /// A stretch of the output of a process.
@@ -155,7 +155,7 @@ struct Signalled {
     /// The process.
     id: String,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ProcessStatus,
 }
 
 /// Returns a number of a query that is in its bounds.
@@ -225,11 +225,7 @@ async fn get(
     let snapshot = workspace.snapshot(&chat, &id).await.map_err(problem)?;
     Ok(Json(ProcessDetails {
         process: info.into(),
-        survivors: snapshot
-            .survivors
-            .into_iter()
-            .map(Outliving::from)
-            .collect(),
+        survivors: snapshot.survivors.into_iter().map(Survivor::from).collect(),
         saved: snapshot.saved.into(),
     }))
 }
@@ -253,7 +249,7 @@ async fn get(
 async fn output(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
-    Extension(place): Extension<Place>,
+    Extension(place): Extension<RequestPermit>,
     Path((chat, id)): Path<(String, String)>,
     Query(parameters): Query<OutputParameters>,
     headers: HeaderMap,
@@ -322,7 +318,7 @@ async fn signal(
     let state = host
         .signal(&chat, &id, signal, asked.grace_ms, principal.actor())
         .await;
-    let standing = Standing::from(&state.map_err(problem)?);
+    let standing = ProcessStatus::from(&state.map_err(problem)?);
     Ok(Json(Signalled { id, standing }).into_response())
 }
 

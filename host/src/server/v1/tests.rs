@@ -173,7 +173,7 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
     let workspace = tempfile::tempdir().unwrap();
     let host = host(&workspace).await;
     let (chat, id): (crate::ChatId, crate::CallId) = ("a".parse().unwrap(), "1".parse().unwrap());
-    drop(calls::Nameless::new(
+    drop(calls::CancelOnDrop::new(
         &host,
         &chat,
         &id,
@@ -186,7 +186,7 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
         Arguments::parse("{}").unwrap(),
     );
     // What was spawned has its turn before this goes on.
-    while host.standing(&chat, &id).is_none() {
+    while host.status(&chat, &id).is_none() {
         tokio::task::yield_now().await;
     }
     assert!(matches!(

@@ -22,8 +22,8 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     let request = Arc::new(request("a", "1", "{}"));
     let mut first = Box::pin(ledger.run(&request, patient));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
-    let standing = ledger.standing(&request.chat, &request.id);
-    assert!(matches!(standing, Some(Standing::Live { tool, .. }) if tool == "t"));
+    let standing = ledger.status(&request.chat, &request.id);
+    assert!(matches!(standing, Some(CallStatus::Live { tool, .. }) if tool == "t"));
     for _ in 0..2 {
         let cancelled = ledger
             .cancel(&request.chat, &request.id, &anyone())
@@ -37,15 +37,15 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     assert_eq!(first.await.unwrap().state(), State::Cancelled);
     let again = ledger.run(&request, patient).await;
     assert_eq!(again.unwrap_err(), Refused::Cancelled);
-    let standing = ledger.standing(&request.chat, &request.id);
-    assert!(matches!(standing, Some(Standing::Ended(_))));
+    let standing = ledger.status(&request.chat, &request.id);
+    assert!(matches!(standing, Some(CallStatus::Ended(_))));
 }
 
 #[tokio::test]
 async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
     let (ledger, runs) = (Ledger::default(), Arc::default());
     let here = request("a", "1", "{}");
-    assert!(ledger.standing(&here.chat, &here.id).is_none());
+    assert!(ledger.status(&here.chat, &here.id).is_none());
     for _ in 0..2 {
         let cancelled = ledger
             .cancel(&here.chat, &here.id, &anyone())
@@ -53,13 +53,13 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
             .unwrap();
         assert!(matches!(cancelled, Cancelled::Fenced));
     }
-    let standing = ledger.standing(&here.chat, &here.id);
-    assert!(matches!(standing, Some(Standing::Fenced { tools: None })));
+    let standing = ledger.status(&here.chat, &here.id);
+    assert!(matches!(standing, Some(CallStatus::Fenced { tools: None })));
     for _ in 0..2 {
         assert_eq!(run(&ledger, &here, &runs).await, Err(Refused::Cancelled));
     }
     let there = request("b", "1", "{}");
-    assert!(ledger.standing(&there.chat, &there.id).is_none());
+    assert!(ledger.status(&there.chat, &there.id).is_none());
     assert_eq!(run(&ledger, &there, &runs).await.unwrap(), "0");
 }
 

@@ -163,7 +163,7 @@ async fn a_ledger_that_cannot_be_written_runs_calls_unless_they_must_survive_all
         assert_eq!(called.is_ok(), runs, "{called:?}");
         if let Err(refused) = called {
             assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
-            assert!(ledger.standing(&request.chat, &request.id).is_none());
+            assert!(ledger.status(&request.chat, &request.id).is_none());
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::files::MAX_WRITE;
 use crate::server::agent::error::ApiError;
-use crate::server::limits::{Held, Place};
+use crate::server::limits::{Held, RequestPermit};
 
 /// How long a client may send nothing. All of a large file may take longer.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub(super) struct Upload {
 
 /// Reads all of a body.
 pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
-    let place = request.extensions().get::<Place>().cloned();
+    let place = request.extensions().get::<RequestPermit>().cloned();
     let body = request.into_body();
     // What says that it is too large is refused before it is sent.
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);

@@ -90,13 +90,13 @@ impl Open {
 
 /// A place for a session that is being made.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SessionReservation {
     sessions: Arc<Sessions>,
     /// Whose; `None` once it is used.
     token: Option<String>,
 }
 
-impl Place {
+impl SessionReservation {
     /// Takes one, whether or not there is room.
     pub(super) fn take(sessions: &Arc<Sessions>, open: &mut Open, token: &str) -> Self {
         *open.making.entry(token.to_owned()).or_default() += 1;
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
         if let Some(token) = &self.token {
             self.sessions.open().release(token);
@@ -124,10 +124,10 @@ impl Drop for Place {
 
 /// A session that is to begin, with its place: an extension of the request that begins it.
 #[derive(Clone, Debug)]
-pub(in crate::server::mcp) struct Prepared(Arc<Mutex<Option<(Session, Place)>>>);
+pub(in crate::server::mcp) struct Prepared(Arc<Mutex<Option<(Session, SessionReservation)>>>);
 
 impl Prepared {
-    pub(super) fn new(session: Session, place: Place) -> Self {
+    pub(super) fn new(session: Session, place: SessionReservation) -> Self {
         Self(Arc::new(Mutex::new(Some((session, place)))))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::response::sse::Event as Sent;
 
 use super::wire::Data;
-use crate::call::Standing;
+use crate::call::CallStatus;
 use crate::events::{Event, Listener, Numbered, Position, Subject};
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
@@ -157,8 +157,8 @@ impl Reader {
         }
         let is_error = match &event {
             Event::Call { call, state, .. } if !state.is_live() => {
-                match self.host.standing(&self.chat, call) {
-                    Some(Standing::Ended(outcome)) => Some(outcome.is_error()),
+                match self.host.status(&self.chat, call) {
+                    Some(CallStatus::Ended(outcome)) => Some(outcome.is_error()),
                     _ => None,
                 }
             }

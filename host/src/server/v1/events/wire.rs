@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::call::State;
 use crate::events::{Event, Reset, Subject};
-use crate::server::v1::standing::Standing;
+use crate::server::v1::process_status::ProcessStatus;
 use crate::server::v1::stretch::Bytes;
 
 /// One event.
@@ -61,7 +61,7 @@ pub(super) enum Data {
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         #[serde(flatten)]
-        standing: Standing,
+        standing: ProcessStatus,
         /// How many bytes it has written so far.
         total_bytes: u64,
     },
@@ -147,7 +147,7 @@ impl Data {
             } => Self::Process {
                 process: process.id.clone(),
                 call: call(&process),
-                standing: Standing::from(&state),
+                standing: ProcessStatus::from(&state),
                 total_bytes: total,
             },
             Event::Reset(reset) => Self::Reset {

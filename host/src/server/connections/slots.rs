@@ -1,4 +1,4 @@
-//! Places for connections. When they run out, whoever has not asked for anything the longest makes room: clients that only
+//! ConnectionSlots for connections. When they run out, whoever has not asked for anything the longest makes room: clients that only
 //! connect keep nobody out.
 
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ const BUSY: u64 = u64::MAX;
 /// It is being closed to make room.
 const EVICTED: u64 = u64::MAX - 1;
 
-/// Of how many places one is made free beforehand where strangers take them all. Who is let in need not wait then until another
+/// Of how many slots one is made free beforehand where strangers take them all. Who is let in need not wait then until another
 /// one has gone, which is what floods of connections make everybody do.
 const BATCH: usize = 32;
 
-/// All places.
+/// All slots.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     free: Arc<Semaphore>,
     /// How many strangers go at once.
     batch: usize,
@@ -32,11 +32,11 @@ pub(super) struct Places {
     idled: Notify,
 }
 
-/// A connection that has a place, until it is dropped.
+/// A connection that has a slot, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     id: u64,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     client: Arc<Client>,
     _permit: OwnedSemaphorePermit,
 }
@@ -44,8 +44,8 @@ pub(super) struct Place {
 /// What is known of a connection.
 #[derive(Debug)]
 pub(in crate::server) struct Client {
-    places: Arc<Places>,
-    /// Since when it has been idle, by the clock of the places; or [`BUSY`] or [`EVICTED`].
+    slots: Arc<ConnectionSlots>,
+    /// Since when it has been idle, by the clock of the slots; or [`BUSY`] or [`EVICTED`].
     state: AtomicU64,
     /// It has sent a token that is known.
     known: AtomicBool,
@@ -58,7 +58,7 @@ pub(in crate::server) struct Client {
 #[derive(Debug)]
 pub(super) struct Busy(Arc<Client>);
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             free: Arc::new(Semaphore::new(count)),
@@ -74,8 +74,8 @@ impl Places {
         self.taken().len()
     }
 
-    /// Takes a place, if need be that of somebody idle, and otherwise waits for one.
-    pub(super) async fn take(self: &Arc<Self>) -> Place {
+    /// Takes a slot, if need be that of somebody idle, and otherwise waits for one.
+    pub(super) async fn take(self: &Arc<Self>) -> ConnectionSlot {
         loop {
             let permit = Arc::clone(&self.free).try_acquire_owned();
             let permit = match permit {
@@ -91,7 +91,7 @@ impl Places {
                 }
             };
             let client = Arc::new(Client {
-                places: Arc::clone(self),
+                slots: Arc::clone(self),
                 state: AtomicU64::new(self.now()),
                 known: AtomicBool::new(false),
                 taking: AtomicBool::new(false),
@@ -99,9 +99,9 @@ impl Places {
             });
             let id = self.now();
             self.taken().insert(id, Arc::clone(&client));
-            return Place {
+            return ConnectionSlot {
                 id,
-                places: Arc::clone(self),
+                slots: Arc::clone(self),
                 client,
                 _permit: permit,
             };
@@ -155,26 +155,26 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn client(&self) -> &Arc<Client> {
         &self.client
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places.taken().remove(&self.id);
+        self.slots.taken().remove(&self.id);
     }
 }
 
 impl Client {
     /// Takes note that it has sent a token that is known.
-    pub(in crate::server) fn is_known(&self) {
+    pub(in crate::server) fn mark_authenticated(&self) {
         self.known.store(true, Ordering::Relaxed);
     }
 
     /// Takes note whether it has yet to take what was written for it.
-    pub(super) fn is_taking(&self, taking: bool) {
+    pub(super) fn set_write_pending(&self, taking: bool) {
         self.taking.store(taking, Ordering::Relaxed);
     }
 
@@ -215,8 +215,8 @@ impl Client {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.state.store(self.0.places.now(), Ordering::Release);
-        self.0.places.idled.notify_one();
+        self.0.state.store(self.0.slots.now(), Ordering::Release);
+        self.0.slots.idled.notify_one();
     }
 }
 
@@ -226,24 +226,20 @@ mod tests {
 
     use super::*;
 
-    fn is_evicted(place: &Place) -> bool {
-        place.client.evicted.is_cancelled()
+    fn is_evicted(slot: &ConnectionSlot) -> bool {
+        slot.client.evicted.is_cancelled()
     }
 
     #[tokio::test]
     async fn whoever_has_been_idle_the_longest_makes_room() {
-        let places = Places::new(3);
-        let (known, slow, busy) = (
-            places.take().await,
-            places.take().await,
-            places.take().await,
-        );
-        known.client.is_known();
-        slow.client.is_known();
-        slow.client.is_taking(true);
+        let slots = ConnectionSlots::new(3);
+        let (known, slow, busy) = (slots.take().await, slots.take().await, slots.take().await);
+        known.client.mark_authenticated();
+        slow.client.mark_authenticated();
+        slow.client.set_write_pending(true);
         let request = busy.client.begin().unwrap();
         // A known one is idle the longest, and nobody else is there who could go.
-        let mut next = Box::pin(places.take());
+        let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(is_evicted(&known) && !is_evicted(&slow) && !is_evicted(&busy));
         assert!(
@@ -254,7 +250,7 @@ mod tests {
         drop(known);
         let stranger = next.await;
         // A stranger goes before those that are known.
-        let mut next = Box::pin(places.take());
+        let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(is_evicted(&stranger) && !is_evicted(&slow));
         drop(stranger);
@@ -262,7 +258,7 @@ mod tests {
         let second = other.client.begin().unwrap();
         let third = slow.client.begin().unwrap();
         // Nobody is idle, until one is.
-        let mut next = Box::pin(places.take());
+        let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(![&slow, &busy, &other].into_iter().any(is_evicted));
         drop(request);
@@ -275,55 +271,51 @@ mod tests {
 
     #[tokio::test]
     async fn of_many_strangers_several_go_and_of_others_one() {
-        let places = Places::new(3 * BATCH);
+        let slots = ConnectionSlots::new(3 * BATCH);
         let mut all = Vec::new();
         for _ in 0..3 * BATCH {
-            all.push(places.take().await);
+            all.push(slots.take().await);
         }
         // There are two strangers, and three could go.
-        for place in &all[2..] {
-            place.client.is_known();
+        for slot in &all[2..] {
+            slot.client.mark_authenticated();
         }
-        let evicted = |all: &[Place]| all.iter().filter(|place| is_evicted(place)).count();
-        assert!(places.take().now_or_never().is_none());
+        let evicted = |all: &[ConnectionSlot]| all.iter().filter(|slot| is_evicted(slot)).count();
+        assert!(slots.take().now_or_never().is_none());
         assert_eq!(evicted(&all), 2);
-        all.retain(|place| !is_evicted(place));
+        all.retain(|slot| !is_evicted(slot));
         // Who comes next need not wait.
         for _ in 0..2 {
-            let place = places.take().now_or_never().unwrap();
-            place.client.is_known();
-            all.push(place);
+            let slot = slots.take().now_or_never().unwrap();
+            slot.client.mark_authenticated();
+            all.push(slot);
         }
         assert_eq!(evicted(&all), 0);
-        assert!(places.take().now_or_never().is_none());
+        assert!(slots.take().now_or_never().is_none());
         assert_eq!(evicted(&all), 1);
     }
 
     #[tokio::test]
     async fn at_the_end_only_who_waits_for_something_stays() {
-        let places = Places::new(3);
-        let (idle, slow, busy) = (
-            places.take().await,
-            places.take().await,
-            places.take().await,
-        );
-        slow.client.is_taking(true);
+        let slots = ConnectionSlots::new(3);
+        let (idle, slow, busy) = (slots.take().await, slots.take().await, slots.take().await);
+        slow.client.set_write_pending(true);
         let request = busy.client.begin().unwrap();
-        places.evict_idle();
+        slots.evict_idle();
         assert!(is_evicted(&idle) && !is_evicted(&slow) && !is_evicted(&busy));
         drop(request);
     }
 
     #[tokio::test]
     async fn places_that_are_given_back_are_taken_without_evicting() {
-        let places = Places::new(1);
-        let first = places.take().await;
+        let slots = ConnectionSlots::new(1);
+        let first = slots.take().await;
         let _busy = first.client.begin().unwrap();
-        let mut next = Box::pin(places.take());
+        let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         drop(first);
         let second = next.await;
         assert!(!is_evicted(&second));
-        assert_eq!(places.taken().len(), 1);
+        assert_eq!(slots.taken().len(), 1);
     }
 }

@@ -10,7 +10,7 @@ use super::{Error, read, version};
 
 /// What a path led to. Nothing in it is a link.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ResolvedPath {
     /// A directory that is open.
     Directory { directory: Dir, path: PathBuf },
     /// Something else, and the directory that it is in.
@@ -29,7 +29,7 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
+impl ResolvedPath {
     pub(super) fn into_path(self) -> PathBuf {
         match self {
             Self::Directory { path, .. }

@@ -1,13 +1,13 @@
 //! What of a chat somebody sees who may only use some of the tools: what calls of these did.
 
 use super::Principal;
-use crate::call::Standing;
+use crate::call::CallStatus;
 use crate::host::Host;
 use crate::id::{CallId, ChatId};
 
 impl Principal {
     /// Returns whether a call that stands like this is there for this principal.
-    pub(in crate::server) fn may_see(&self, standing: &Standing) -> bool {
+    pub(in crate::server) fn may_see(&self, standing: &CallStatus) -> bool {
         self.actor().may_see(standing)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Host;
-use crate::call::{Actor, Ledger, Standing, includes};
+use crate::call::{Actor, CallStatus, Ledger, includes};
 use crate::id::{CallId, ChatId};
 use crate::workspace::{Bounded, Sees, Workspace};
 
@@ -12,12 +12,12 @@ impl Actor {
     ///
     /// A call of which only the id is left is not there, because its tool is no longer known. A fence is there if it stops calls
     /// that the actor could make.
-    pub(crate) fn may_see(&self, standing: &Standing) -> bool {
+    pub(crate) fn may_see(&self, standing: &CallStatus) -> bool {
         match standing {
-            Standing::Live { tool, .. } => self.may_use(tool),
-            Standing::Ended(outcome) => self.may_use(&outcome.tool),
-            Standing::Gone => self.may_use_all(),
-            Standing::Fenced { tools } => match (tools, self.tools()) {
+            CallStatus::Live { tool, .. } => self.may_use(tool),
+            CallStatus::Ended(outcome) => self.may_use(&outcome.tool),
+            CallStatus::Gone => self.may_use_all(),
+            CallStatus::Fenced { tools } => match (tools, self.tools()) {
                 (Some(_), Some(own)) => own.iter().any(|tool| includes(tools, tool)),
                 (None, _) | (_, None) => true,
             },
@@ -61,9 +61,9 @@ fn may_see_call(ledger: &Ledger, actor: &Actor, chat: &ChatId, call: Option<&Cal
     if actor.may_use_all() {
         return true;
     }
-    match call.and_then(|call| ledger.standing(chat, call)) {
-        Some(Standing::Live { tool, .. }) => actor.may_use(&tool),
-        Some(Standing::Ended(outcome)) => actor.may_use(&outcome.tool),
-        Some(Standing::Gone | Standing::Fenced { .. }) | None => false,
+    match call.and_then(|call| ledger.status(chat, call)) {
+        Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
+        Some(CallStatus::Ended(outcome)) => actor.may_use(&outcome.tool),
+        Some(CallStatus::Gone | CallStatus::Fenced { .. }) | None => false,
     }
 }

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::process::{Saved, State, Survivor};
+use crate::process::{self, Saved, State};
 
 /// The exit code that stands for none, as in the reference: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;
 
 /// How a process stands: the two fields of the reference, and what they leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Standing {
+pub(super) struct ProcessStatus {
     /// Whether the shell runs.
     running: bool,
     /// Absent while the shell runs, -1 if there is none.
@@ -29,7 +29,7 @@ pub(super) struct Standing {
     reason: Option<String>,
 }
 
-impl From<&State> for Standing {
+impl From<&State> for ProcessStatus {
     fn from(state: &State) -> Self {
         let (status, exit) = match state {
             State::Running => ("running", None),
@@ -57,14 +57,14 @@ impl From<&State> for Standing {
 /// How far the full copy of an output goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub(super) enum Copy {
+pub(super) enum SavedStatus {
     None,
     Complete,
     Partial { bytes: u64 },
     Failed { reason: String },
 }
 
-impl From<Saved> for Copy {
+impl From<Saved> for SavedStatus {
     fn from(saved: Saved) -> Self {
         match saved {
             Saved::None => Self::None,
@@ -77,13 +77,13 @@ impl From<Saved> for Copy {
 
 /// What outlives a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Outliving {
+pub(super) struct Survivor {
     pid: u32,
     command: String,
 }
 
-impl From<Survivor> for Outliving {
-    fn from(survivor: Survivor) -> Self {
+impl From<process::Survivor> for Survivor {
+    fn from(survivor: process::Survivor) -> Self {
         Self {
             pid: survivor.pid,
             command: survivor.command,
@@ -136,7 +136,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                serde_json::to_value(Standing::from(&state)).unwrap(),
+                serde_json::to_value(ProcessStatus::from(&state)).unwrap(),
                 expected
             );
         }
@@ -156,7 +156,10 @@ mod tests {
                 json!({ "status": "failed", "reason": "disk full" }),
             ),
         ] {
-            assert_eq!(serde_json::to_value(Copy::from(saved)).unwrap(), expected);
+            assert_eq!(
+                serde_json::to_value(SavedStatus::from(saved)).unwrap(),
+                expected
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::id::CallId;
-use crate::process::{Info, Saved, State, Survivor};
+use crate::process::{self, Info, Saved, State};
 use crate::server::time::unix;
 
 /// The exit code that stands for none: a signal ended the shell, or nobody knows what did.
@@ -12,7 +12,7 @@ const NO_CODE: i32 = -1;
 
 /// How a process stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub(super) struct Standing {
+pub(super) struct ProcessStatus {
     status: Status,
     /// Absent while the shell runs; -1 if a signal ended it, or if nobody knows what did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ enum Status {
     Lost,
 }
 
-impl From<&State> for Standing {
+impl From<&State> for ProcessStatus {
     fn from(state: &State) -> Self {
         let status = match state {
             State::Running => Status::Running,
@@ -77,7 +77,7 @@ pub(super) struct Process {
     /// Whether it was started as a background process.
     background: bool,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ProcessStatus,
     /// When it was started, in seconds since 1970.
     started_at_unix: u64,
     /// When its shell exited.
@@ -99,7 +99,7 @@ impl From<Info> for Process {
             command: info.command,
             workdir: info.workdir.to_string_lossy().into_owned(),
             background: info.background,
-            standing: Standing::from(&info.state),
+            standing: ProcessStatus::from(&info.state),
             started_at_unix: unix(info.started),
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),
@@ -111,7 +111,7 @@ impl From<Info> for Process {
 /// How far the full copy of an output goes: `none`, `complete`, `partial` up to a limit, or `failed`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub(super) enum Copy {
+pub(super) enum SavedStatus {
     /// Nothing is saved.
     None,
     /// Every byte so far.
@@ -128,7 +128,7 @@ pub(super) enum Copy {
     },
 }
 
-impl From<Saved> for Copy {
+impl From<Saved> for SavedStatus {
     fn from(saved: Saved) -> Self {
         match saved {
             Saved::None => Self::None,
@@ -141,15 +141,15 @@ impl From<Saved> for Copy {
 
 /// Something that outlives a shell.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Outliving {
+pub(super) struct Survivor {
     /// Its process id.
     pid: u32,
     /// Its command line, cut at 256 bytes.
     command: String,
 }
 
-impl From<Survivor> for Outliving {
-    fn from(survivor: Survivor) -> Self {
+impl From<process::Survivor> for Survivor {
+    fn from(survivor: process::Survivor) -> Self {
         Self {
             pid: survivor.pid,
             command: survivor.command,

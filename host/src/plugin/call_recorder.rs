@@ -31,9 +31,9 @@ impl Usage {
     }
 }
 
-/// A call that runs. Dropped without [`Tally::end`], it was dropped by whoever ran it.
+/// A call that runs. Dropped without [`CallRecorder::end`], it was dropped by whoever ran it.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct CallRecorder {
     trail: Trail,
     /// The name that the plugin gave the tool.
     tool: String,
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     _running: Running,
 }
 
-impl Tally {
+impl CallRecorder {
     pub(super) fn begin(trail: Trail, tool: &str, request: &Request, began: Instant) -> Self {
         let arguments = blake3::Hash::from_bytes(*request.arguments.digest());
         let mut fields = json!({
@@ -116,7 +116,7 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for CallRecorder {
     fn drop(&mut self) {
         if !self.ended {
             self.write("dropped", &[]);
