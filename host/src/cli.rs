@@ -116,7 +116,7 @@ enum Command {
     Mcp(mcp::Options),
     /// Serve the processes of a workspace over HTTP, without any tool
     ///
-    /// For a chat server that has its tools elsewhere, and for a `toolhost serve` that uses this machine as its workspace.
+    /// For a chat server that has its tools elsewhere, and speaks the agent API of coder/coder.
     Agent(agent::Options),
     /// Look at what works on this machine, and say what to do about the rest
     ///
