@@ -64,7 +64,7 @@ pub enum Refused {
     /// The id was used for another tool or other arguments.
     #[error("this call id was used with another tool or other arguments")]
     InputMismatch,
-    /// The call was cancelled: before it arrived, while it ran, or after its end. [`Ledger::standing`] says which.
+    /// The call was cancelled: before it arrived, while it ran, or after its end. [`Ledger::status`] says which.
     #[error(
         "the call was cancelled, perhaps after it had run: ask for its state to see what came of it"
     )]
