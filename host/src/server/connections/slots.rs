@@ -1,5 +1,5 @@
-//! ConnectionSlots for connections. When they run out, whoever has not asked for anything the longest makes room: clients that only
-//! connect keep nobody out.
+//! Connection slots. When they run out, the connection that has been idle the longest is evicted, so that clients which only connect
+//! keep no other client out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ const BUSY: u64 = u64::MAX;
 /// It is being closed to make room.
 const EVICTED: u64 = u64::MAX - 1;
 
-/// Of how many slots one is made free beforehand where strangers take them all. Who is let in need not wait then until another
-/// one has gone, which is what floods of connections make everybody do.
+/// The fraction of all slots that is evicted at once: one of this many. In a flood of connections without a token, a new client then
+/// need not wait for one eviction each.
 const BATCH: usize = 32;
 
-/// All slots.
+/// The connection slots of a server.
 #[derive(Debug)]
 pub(super) struct ConnectionSlots {
     free: Arc<Semaphore>,
-    /// How many strangers go at once.
+    /// How many connections without a token are evicted at once.
     batch: usize,
     taken: Mutex<HashMap<u64, Arc<Client>>>,
     /// Counts what happens, which gives an order.
     clock: AtomicU64,
-    /// Somebody could make room now who could not before.
+    /// Notified when a connection becomes idle, and so can be evicted.
     idled: Notify,
 }
 
@@ -41,16 +41,16 @@ pub(super) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug)]
 pub(in crate::server) struct Client {
     slots: Arc<ConnectionSlots>,
     /// Since when it has been idle, by the clock of the slots; or [`BUSY`] or [`EVICTED`].
     state: AtomicU64,
-    /// It has sent a token that is known.
-    known: AtomicBool,
-    /// It has yet to take what was written for it.
-    taking: AtomicBool,
+    /// Whether the client has sent a valid token.
+    authenticated: AtomicBool,
+    /// Whether bytes written for the client are still to be sent.
+    write_pending: AtomicBool,
     evicted: CancellationToken,
 }
 
@@ -74,7 +74,7 @@ impl ConnectionSlots {
         self.taken().len()
     }
 
-    /// Takes a slot, if need be that of somebody idle, and otherwise waits for one.
+    /// Takes a slot: a free one, else that of an idle connection, else the next one that becomes free.
     pub(super) async fn take(self: &Arc<Self>) -> ConnectionSlot {
         loop {
             let permit = Arc::clone(&self.free).try_acquire_owned();
@@ -93,8 +93,8 @@ impl ConnectionSlots {
             let client = Arc::new(Client {
                 slots: Arc::clone(self),
                 state: AtomicU64::new(self.now()),
-                known: AtomicBool::new(false),
-                taking: AtomicBool::new(false),
+                authenticated: AtomicBool::new(false),
+                write_pending: AtomicBool::new(false),
                 evicted: CancellationToken::new(),
             });
             let id = self.now();
@@ -108,8 +108,8 @@ impl ConnectionSlots {
         }
     }
 
-    /// Tells somebody idle to go. First those who have shown no token, of whom several go, then those who have taken all that was
-    /// written for them, and of these whoever has been idle the longest. Returns whether there was anybody.
+    /// Evicts idle connections: several without a token, or else one with a token. Among equals, connections whose replies are sent
+    /// go first, and of these the one that has been idle the longest. Returns whether there was an idle connection.
     fn evict(&self) -> bool {
         loop {
             let taken = self.taken();
@@ -123,8 +123,8 @@ impl ConnectionSlots {
                 return false;
             }
             let mut gone = 0;
-            for ((known, _), since, client) in idle {
-                if gone >= self.batch || gone > 0 && known {
+            for ((authenticated, _), since, client) in idle {
+                if gone >= self.batch || gone > 0 && authenticated {
                     break;
                 }
                 gone += usize::from(client.evict(since));
@@ -135,12 +135,12 @@ impl ConnectionSlots {
         }
     }
 
-    /// Tells all to go that ask for nothing and have taken all that was written for them, also who has sent half of a request:
-    /// the server stops.
+    /// Evicts all idle connections whose replies are sent, because the server stops. A connection that has sent half of a request
+    /// counts as idle.
     pub(super) fn evict_idle(&self) {
         for client in self.taken().values() {
             let since = client.state.load(Ordering::Acquire);
-            if since < EVICTED && !client.taking.load(Ordering::Relaxed) {
+            if since < EVICTED && !client.write_pending.load(Ordering::Relaxed) {
                 client.evict(since);
             }
         }
@@ -168,14 +168,14 @@ impl Drop for ConnectionSlot {
 }
 
 impl Client {
-    /// Takes note that it has sent a token that is known.
+    /// Notes that the client has sent a valid token.
     pub(in crate::server) fn mark_authenticated(&self) {
-        self.known.store(true, Ordering::Relaxed);
+        self.authenticated.store(true, Ordering::Relaxed);
     }
 
-    /// Takes note whether it has yet to take what was written for it.
-    pub(super) fn set_write_pending(&self, taking: bool) {
-        self.taking.store(taking, Ordering::Relaxed);
+    /// Notes whether bytes written for the client are still to be sent.
+    pub(super) fn set_write_pending(&self, pending: bool) {
+        self.write_pending.store(pending, Ordering::Relaxed);
     }
 
     /// Begins a request; `None` if the connection is being closed.
@@ -206,10 +206,10 @@ impl Client {
         self.evicted.cancelled().await;
     }
 
-    /// Who goes first is the least.
+    /// Returns the order of eviction: the least goes first.
     fn rank(&self) -> (bool, bool) {
         let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        (set(&self.known), set(&self.taking))
+        (set(&self.authenticated), set(&self.write_pending))
     }
 }
 
