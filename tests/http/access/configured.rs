@@ -89,6 +89,9 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
     // Taken back, it is good for nothing.
     write(&path, "", 0o644);
     until_status(&url, "third-token", 401).await;
+    // One that comes where there was none is a change like any other.
+    write(&path, second, 0o644);
+    until_status(&url, "third-token", 200).await;
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     let log = serving.rest();
     assert!(!log.contains("s3cr3t"), "{log}");
@@ -122,8 +125,12 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
             (names(&["second"]), names(&["first"]), names(&[])),
             (names(&[]), names(&[]), names(&["second"])),
             (names(&[]), names(&["second"]), names(&[])),
+            (names(&["second"]), names(&[]), names(&[])),
         ]
     );
+    // The log has all but those of the start.
+    let logged = log.matches("the tokens have changed").count();
+    assert_eq!(logged, told.len() - 1, "{log}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde_json::Value;
 
 use super::super::{Common, token};
 use crate::audit::Audit;
@@ -64,7 +65,8 @@ impl Credentials {
 
     /// Exchanges these tokens, of which the `known` ones are in use, and the certificate, whenever their files have changed and can be used.
     pub(super) fn follow(mut self, known: Known, tokens: Tokens) -> Option<Follower> {
-        self.take(known);
+        // The configuration says the same, so the log need not.
+        _ = self.take(known);
         let files = self.files();
         if files.is_empty() {
             return None;
@@ -81,16 +83,14 @@ impl Credentials {
             .ok()
     }
 
-    /// Takes note of the tokens that are in use now, and tells what is different.
-    fn take(&mut self, known: Known) {
-        if let Some(changes) = server::token_changes(&self.known, &known) {
-            // At the start, the configuration says the same.
-            if !self.known.is_empty() {
-                tracing::info!(%changes, "the tokens have changed");
-            }
-            self.audit.tokens_changed(&changes);
+    /// Notes the tokens that are in use now. Records and returns how they differ from those before, if they do.
+    fn take(&mut self, known: Known) -> Option<Value> {
+        let changes = server::token_changes(&self.known, &known);
+        if let Some(changes) = &changes {
+            self.audit.tokens_changed(changes);
         }
         self.known = known;
+        changes
     }
 
     fn refresh(&mut self, tokens: &Tokens) {
@@ -111,7 +111,9 @@ impl Credentials {
         }
         let known = self.read()?;
         tokens.replace(known.clone());
-        self.take(known);
+        if let Some(changes) = self.take(known) {
+            tracing::info!(%changes, "the tokens have changed");
+        }
         Ok(())
     }
 
