@@ -26,10 +26,7 @@ pub(super) async fn read<T: DeserializeOwned + Default>(request: Request) -> Res
             let message = "Request body broke off.";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(stopping.to_string())
         }
-        BodyError::Busy(busy) => {
-            let message = "The server is busy.";
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, message).detail(busy.to_string())
-        }
+        BodyError::Busy(busy) => busy.into(),
     })?;
     decode(&read.bytes).map_err(not_json)
 }

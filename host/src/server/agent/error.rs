@@ -14,6 +14,7 @@ use super::process_status::ProcessStatus;
 use super::reply;
 use crate::process::Error;
 use crate::server::access::{Access, Principal, Scope};
+use crate::server::limits::NoRoom;
 use crate::server::problem::{Detail, Problem};
 
 /// Where the API of the reference is, of which this is a part.
@@ -42,6 +43,12 @@ pub(super) struct ApiError {
 struct Validation {
     field: Cow<'static, str>,
     detail: String,
+}
+
+impl From<NoRoom> for ApiError {
+    fn from(busy: NoRoom) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "The server is busy.").detail(busy.to_string())
+    }
 }
 
 impl ApiError {

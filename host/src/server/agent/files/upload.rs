@@ -53,11 +53,7 @@ pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
             Some(Ok(piece)) if piece.len() > MAX_WRITE - data.len() => return Err(too_large()),
             Some(Ok(piece)) => {
                 if let Some(place) = &place {
-                    held.add(place, piece.len()).map_err(|busy| {
-                        let message = "The server is busy.";
-                        ApiError::new(StatusCode::TOO_MANY_REQUESTS, message)
-                            .detail(busy.to_string())
-                    })?;
+                    held.add(place, piece.len())?;
                 }
                 data.extend_from_slice(&piece);
             }
