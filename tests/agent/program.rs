@@ -273,7 +273,7 @@ async fn the_chat_server_of_the_reference_gets_in_as_documented() {
         ok(request(Method::GET, &path, &host)).await["success"],
         false
     );
-    // What else comes through there is kept out.
+    // Requests that name another host through the same socket are refused.
     let path = "/api/v0/processes/list";
     let other = request(Method::GET, path, "evil.example");
     refused(other, 403, "--allow-host").await;
@@ -291,7 +291,7 @@ async fn what_it_says_to_try_works() {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let hint = lines.find_map(|line| Some(line.unwrap().strip_prefix("try it: ")?.to_owned()));
-    // What a shell makes of it: a program that stands for curl says what it was called with.
+    // A shell runs the hint with a function in the place of curl, which prints its arguments.
     let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}; {}", hint.unwrap());
     let called = Command::new("sh").args(["-c", &script]).output().unwrap();
     let called = String::from_utf8(called.stdout).unwrap();

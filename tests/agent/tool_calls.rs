@@ -14,7 +14,7 @@ use crate::harness::{file, until_dead};
 const CALL: &str = "99999999-8888-4777-8666-555555555555";
 const OTHER: &str = "99999999-8888-4777-8666-444444444444";
 
-/// What a route answers: status, type and body.
+/// The answer of a route: status, type and body.
 type Reply = (u16, String, String);
 
 async fn whole(request: RequestBuilder) -> Reply {
@@ -120,7 +120,7 @@ async fn failures_are_replayed() {
     let start = || of(agent.post("/start", &command), A, OTHER);
     let failed = whole(start()).await;
     assert_eq!(failed.0, 400, "{failed:?}");
-    // What was wrong is not any more.
+    // The cause of the failure is gone now.
     agent.put("one\n");
     std::fs::create_dir(agent.root().join("later")).unwrap();
     assert_eq!(whole(agent.edit_of(A, CALL)).await, edit);
@@ -326,7 +326,7 @@ async fn cancellations_of_what_never_arrives_are_bounded() {
     .await;
     assert!(body["detail"].as_str().unwrap().contains("256"), "{body}");
     ok(agent.cancel_of(B, OTHER)).await;
-    // What has arrived can be cancelled all the same.
+    // A tool call that has arrived can still be cancelled.
     ok(agent.cancel_of(A, CALL)).await;
     assert_eq!(agent.output(&id).await["canceled"], true);
 }

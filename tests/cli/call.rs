@@ -202,7 +202,7 @@ async fn an_interrupted_call_replies_with_what_it_has() {
         (&reply["running"], &reply["signal"]),
         (&json!(false), &json!("SIGTERM"))
     );
-    // What ended with its call is none of the processes that the program had to end besides.
+    // `ended_processes` lists only processes that the call did not end itself.
     assert_eq!(reply.get("ended_processes"), None, "{reply}");
     assert_eq!(output.status.code(), Some(1));
     assert!(!is_alive(pid));
@@ -224,7 +224,7 @@ async fn a_second_interrupt_takes_the_grace_from_a_command_that_ignores_the_firs
     assert!(!is_alive(pid));
 }
 
-/// What the reply advises can be done: no later call could ask for the process.
+/// The reply advises a redirection, because no later call could ask for the process.
 #[test]
 fn long_output_is_not_promised_to_be_kept() {
     let output = run(&["call", "execute", r#"{"command":"seq 100000"}"#]);

@@ -150,7 +150,7 @@ fn a_file_with_nothing_wrong_is_said_to_have_nothing_wrong() {
     );
 }
 
-/// Whatever a command does, it does not begin with a file that is not valid.
+/// No command begins with a file that is not valid.
 #[test]
 fn every_command_refuses_a_file_that_is_not_valid() {
     let configured = Configured::new("lisen = 'x'\n[tokens.a]\nscopes = ['cal']\n");

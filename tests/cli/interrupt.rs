@@ -66,7 +66,7 @@ async fn a_call_that_is_interrupted_twice_is_left_to_its_server() {
     nix::sys::signal::kill(server, Signal::SIGCONT).unwrap();
     let rest = rest.join("\n").replace(&serving.url, "URL");
     insta::assert_snapshot!(rest);
-    // What it says works.
+    // The printed commands work.
     let cancel = rest
         .lines()
         .find_map(|line| line.split_once("cancel it:"))

@@ -127,7 +127,7 @@ fn flags_that_a_server_would_not_see_are_refused() {
         let expected = format!("{flag} has no effect without --server");
         assert!(said.contains(&expected), "{said}");
     }
-    // What a variable says is for calls that run here.
+    // A variable applies to calls that run here.
     let mut command = client();
     command
         .env("TOOLHOST_TOKEN", TOKEN)
@@ -239,7 +239,7 @@ fn the_doctor_lists_every_variable_that_commands_see() {
         .output()
         .unwrap();
     let seen = json_of(&seen)["output"].as_str().unwrap().to_owned();
-    // What a shell sets by itself.
+    // The shell sets these by itself.
     let own = ["PWD", "OLDPWD", "SHLVL", "_"];
     let seen: std::collections::BTreeSet<_> = seen
         .lines()

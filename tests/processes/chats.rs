@@ -201,7 +201,7 @@ async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
     assert!(!is_alive(pid));
 }
 
-/// One process is ended as a chat is: with a grace that a hurry takes, and also if nobody waits.
+/// One process is ended as a chat is: with a grace that `kill_now` cuts short, and also if its caller leaves.
 #[tokio::test]
 async fn the_end_of_one_process_is_waited_for() {
     let limits = Limits {

@@ -31,7 +31,7 @@ impl Usage {
     }
 }
 
-/// A call that runs. Dropped without [`CallRecorder::end`], it was dropped by whoever ran it.
+/// A call that runs. Dropped without [`CallRecorder::end`], its caller dropped it.
 #[derive(Debug)]
 pub(super) struct CallRecorder {
     trail: Trail,

@@ -1,4 +1,4 @@
-//! What of a chat somebody sees who may only use some of the tools: what calls of these did.
+//! The calls and processes of a chat that a token with a list of tools may see: those of its tools.
 
 use super::Principal;
 use crate::call::CallStatus;
