@@ -26,8 +26,8 @@ use serde_json::value::RawValue;
 
 use crate::audit::Trail;
 use crate::tool::Hints;
-use crate::trusted::UntrustedError;
 use command::Program;
+use toolhost_state::trusted::UntrustedError;
 pub use url::{Header, Url};
 
 /// How long a hook gets where nobody says otherwise; 60 s.

@@ -35,10 +35,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::metrics::Metrics;
-use crate::state_dir::StateDir;
 use file::LogFile;
 use queue::Queue;
 use shares::Owner;
+use toolhost_state::state_dir::StateDir;
 
 pub use changes::Header;
 pub(crate) use time::rfc3339;

@@ -17,7 +17,7 @@ pub use outcome::{Outcome, State};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 /// One call of one tool, as a caller asks for it.
 #[derive(Clone, Debug)]

@@ -37,9 +37,9 @@ use crate::files::Temporaries;
 use crate::host::{Builder, Host, PluginSet, StartError};
 use crate::plugin::{COMPILER, Compiler, run_compiler};
 use crate::process::{Records, SPAWNER, own_limits, run_spawner};
-use crate::state_dir::StateDir;
 use crate::workspace::OpenError;
 use processes::Prepared;
+use toolhost_state::state_dir::StateDir;
 
 /// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user
 ///

@@ -48,10 +48,10 @@ use serde::Deserialize;
 use toml::de::{DeTable, ValueDeserializer};
 
 use crate::host::PluginSet;
-use crate::trusted::{self, UntrustedError, check_directory};
 use plugins::Plugins;
 use problems::{Lines, Listed, Positions, below};
 use section::Section;
+use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use follow::Follower;
 pub use plugins::name_of;

@@ -38,7 +38,7 @@ pub use write::{Precondition, Write};
 use journal::Journal;
 use roots::Roots;
 
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// The most bytes of one [`Files::read`], and of a file whose version is a hash of its content; 4 MiB.
 pub const MAX_READ: usize = 4 << 20;

@@ -25,12 +25,12 @@ use crate::call::{
 use crate::capability::FilesGrant;
 use crate::events::{Event, Events};
 use crate::files::Pool;
-use crate::id::{CallId, ChatId};
 use crate::metrics::{self, Metrics};
 use crate::plugin::Context;
 use crate::process::{self, Info, Registry};
 use crate::tool::{Definition, ErrorKind};
 use crate::workspace::Workspace;
+use toolhost_state::id::{CallId, ChatId};
 
 pub(crate) use builder::EMBEDDED;
 pub use builder::{Builder, StartError};

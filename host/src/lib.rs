@@ -42,17 +42,16 @@ pub mod config;
 pub mod events;
 pub mod files;
 mod host;
-pub mod id;
 pub mod metrics;
 pub mod outgoing;
 pub mod plugin;
 pub mod process;
 pub mod server;
-pub mod state_dir;
 pub mod tool;
 pub mod trace;
-pub mod trusted;
 pub mod workspace;
+
+pub use toolhost_state::{id, state_dir, trusted};
 
 pub use call::{Arguments, Outcome, Request};
 pub use capability::{FilesGrant, Grants, Preopen, Settings};

@@ -13,8 +13,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::files::{self, Entry, Metadata, Work, Write};
-use crate::id::ChatId;
 use crate::process::{Chunk, Command, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
+use toolhost_state::id::ChatId;
 
 pub(crate) use bounded::{Bounded, Sees};
 pub use local::Local;

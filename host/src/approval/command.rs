@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::{Answer, ApprovalError, MAX_REASON};
-use crate::trusted::{UntrustedError, check_program};
+use toolhost_state::trusted::{UntrustedError, check_program};
 
 /// Where programs are searched.
 const SEARCHED: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

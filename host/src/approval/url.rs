@@ -8,7 +8,7 @@ use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 
 use super::{Answer, ApprovalError};
-use crate::trusted::read_private;
+use toolhost_state::trusted::read_private;
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 10;

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::Config;
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// The name of the file that is appended to. Older ones have a number behind it, the newest of them 1.
 pub(super) const NAME: &str = "audit.jsonl";

@@ -288,7 +288,7 @@ mod tests {
     use super::super::Config;
     use super::super::file::NAME;
     use super::*;
-    use crate::state_dir::StateDir;
+    use toolhost_state::state_dir::StateDir;
 
     fn queue(path: &std::path::Path, limit: usize, metrics: &Metrics) -> Queue {
         let directory = StateDir::open(path).unwrap();

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::Audit;
 use super::line::{id, text};
 use crate::call::Request;
-use crate::id::{CallId, ChatId};
 use crate::metrics::{LimitKind, Metrics};
+use toolhost_state::id::{CallId, ChatId};
 
 /// What a plugin did with a capability.
 #[derive(Clone, Debug, PartialEq, Eq)]

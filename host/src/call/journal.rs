@@ -9,10 +9,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Limits, Outcome, Request, ToolSet};
-use crate::id::{CallId, ChatId};
-use crate::state_dir::StateDir;
-use crate::state_dir::journal::{self, Known};
 use known::{Cancelled, Ended, Entry, Knowledge, Started, Withdrawn, hex, now};
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::StateDir;
+use toolhost_state::state_dir::journal::{self, Known};
 
 pub(super) use known::{Recovered, Remains};
 

@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::journal::Journal;
 use super::{Actor, Outcome, Request};
-use crate::id::{CallId, ChatId};
 use execution::Execution;
 use records::{Calls, Cancelling, Completion, Record};
+use toolhost_state::id::{CallId, ChatId};
 
 pub use recovery::Interrupted;
 

@@ -6,8 +6,8 @@ use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::id::CallId;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
+use toolhost_state::id::CallId;
 
 /// The one result of a call. It never changes, so every repeat of the call gets the same bytes.
 #[derive(Clone, Debug)]

@@ -12,9 +12,9 @@ use wasmtime::component::Resource;
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
 use crate::audit::Use;
-use crate::id::ChatId;
 use crate::process::{self, Command, Signal};
 use crate::trace::{self, TraceContext};
+use toolhost_state::id::ChatId;
 
 /// The most bytes of one `read`.
 const MAX_READ: u32 = 4 << 20;

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::id::ChatId;
 use crate::workspace::Workspace;
+use toolhost_state::id::ChatId;
 
 /// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
 #[derive(Clone, Debug)]

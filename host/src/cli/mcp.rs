@@ -9,8 +9,8 @@ use super::processes::{self, Prepared};
 use super::signals::{self, Hangup};
 use super::{Common, files, oversight, plugins, serve};
 use crate::host::PluginSet;
-use crate::id::ChatId;
 use crate::server::{McpOptions, serve_mcp};
+use toolhost_state::id::ChatId;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

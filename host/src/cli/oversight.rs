@@ -14,7 +14,7 @@ use crate::audit::{self, Audit};
 use crate::host::Builder;
 use crate::metrics::Metrics;
 use crate::server::agent;
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// The options of the audit trail, the approval hook, and budgets.
 #[derive(Clone, Debug, Args)]

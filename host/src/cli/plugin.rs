@@ -14,8 +14,8 @@ use super::processes::Prepared;
 use super::{Common, THIS_PROGRAM};
 use crate::config::name_of;
 use crate::plugin::{CodeCache, Compiler, Engine, GrantName, Limits};
-use crate::state_dir::StateDir;
 use crate::{FilesGrant, Grants};
+use toolhost_state::state_dir::StateDir;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {

@@ -11,10 +11,10 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::{print, stderr};
 use crate::config::{InvalidTokenName, check_token_name};
-use crate::id::ChatId;
 use crate::server::{Scope, Token};
-use crate::state_dir::StateDir;
-use crate::trusted::read_private;
+use toolhost_state::id::ChatId;
+use toolhost_state::state_dir::StateDir;
+use toolhost_state::trusted::read_private;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -13,7 +13,7 @@ use super::{Config, grants, limits};
 use crate::capability::{Grants, Settings};
 use crate::host::{EMBEDDED, Embedded, PluginSet, PluginSource};
 use crate::plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
-use crate::trusted::read_private;
+use toolhost_state::trusted::read_private;
 
 /// All of them, by their names.
 pub(super) type Plugins = BTreeMap<String, Plugin>;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::problems::{meant, unknown};
 use super::scope::Scope;
 use super::section::Section;
-use crate::id::ChatId;
 use crate::plugin::Digest;
+use toolhost_state::id::ChatId;
 
 /// The longest name of a token, in bytes.
 const MAX_NAME: usize = 64;

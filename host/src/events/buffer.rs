@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Event, Numbered, Subject};
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 /// How many events back output looks for the one that it can join: as many processes as a chat usually has at once.
 const LOOK_BACK: usize = 32;

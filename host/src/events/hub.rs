@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::buffer::{At, Buffer, Found};
 use super::listener::Refused;
 use super::{Event, Position, Reset, Shared, Subject};
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 #[derive(Debug)]
 pub(super) struct Hub {

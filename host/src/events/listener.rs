@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::buffer::{At, Found};
 use super::hub::StartPosition;
 use super::{Event, Events, Numbered, Reset};
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// Why a reader is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! Events of processes, as whoever runs them tells of them.
 
 use super::{Event, Events};
-use crate::id::CallId;
 use crate::process::{Observer, Process, State};
+use toolhost_state::id::CallId;
 
 /// The longest command in an event, in bytes: a list of processes has more of it.
 const MOST_OF_COMMAND: usize = 512;

@@ -15,7 +15,7 @@ use nix::fcntl::{Flock, FlockArg};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// The directory of the journals in the state directory.
 const DIRECTORY: &str = "files";

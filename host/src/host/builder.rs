@@ -15,12 +15,12 @@ use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
 use crate::capability::{FilesGrant, Grants};
 use crate::events::{self, Event, Events};
 use crate::files::{self, Temporaries};
-use crate::id::ChatId;
 use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use crate::process::{self, Records};
-use crate::state_dir::{StateDir, StateDirError};
 use crate::workspace::{Local, OpenError, Workspace};
+use toolhost_state::id::ChatId;
+use toolhost_state::state_dir::{StateDir, StateDirError};
 
 /// What a host is made of. [`Builder::start`] makes it.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::call::{Interrupted, Ledger, Outcome};
-use crate::id::CallId;
 use crate::process::{Info, Registry, State};
 use crate::tool::{ErrorKind, ToolError};
+use toolhost_state::id::CallId;
 
 /// How much of the saved output of each process is in the reply, in bytes from its end.
 const TAIL: u64 = 4096;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Host;
 use crate::call::{Actor, CallStatus, Ledger, includes};
-use crate::id::{CallId, ChatId};
 use crate::workspace::{Bounded, Sees, Workspace};
+use toolhost_state::id::{CallId, ChatId};
 
 impl Actor {
     /// Returns whether a call that stands like this is there for the actor.

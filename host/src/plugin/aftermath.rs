@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::capability::StartedProcess;
-use crate::id::ChatId;
 use crate::process::State;
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
+use toolhost_state::id::ChatId;
 
 /// How many processes a message names.
 const NAMED: usize = 8;

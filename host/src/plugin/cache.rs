@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 use wasmtime::component::Component;
 
-use crate::state_dir::journal::is_full;
-use crate::state_dir::{StateDir, StateDirError};
+use toolhost_state::state_dir::journal::is_full;
+use toolhost_state::state_dir::{StateDir, StateDirError};
 
 /// The name of the key in the state directory.
-const KEY: &str = crate::state_dir::MARK;
+const KEY: &str = toolhost_state::state_dir::MARK;
 
 /// The bytes of the key, and of a keyed hash.
 const KEY_SIZE: usize = 32;

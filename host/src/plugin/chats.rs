@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// The calls that run, by chat. Chats without any are not in it.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::imports::{CONTRACT, GrantName, PACKAGE, grants_line};
 use super::limits::bytes as in_bytes;
 use super::text::shown;
-use crate::trusted::UntrustedError;
+use toolhost_state::trusted::UntrustedError;
 
 /// Why a plugin does not load. Each text says what to do, in one line. What the plugin wrote is escaped and cut in it.
 #[derive(Debug, thiserror::Error)]

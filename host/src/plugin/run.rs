@@ -32,10 +32,10 @@ use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
 use crate::events::Events;
 use crate::files::Work;
-use crate::id::ChatId;
 use crate::metrics::LimitKind;
 use crate::tool::{Definition, Reply, ToolError};
 use crate::workspace::Workspace;
+use toolhost_state::id::ChatId;
 
 /// How long a plugin may take to list its tools, in wall-clock time: far more than its guest time takes on a busy machine, so it
 /// ends only a guest that waits.

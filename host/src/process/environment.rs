@@ -10,11 +10,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
-use crate::id::ChatId;
 use credentials::without_credentials;
 use extras::{BROWSER_SESSION, CHAT_ID};
 pub use extras::{Extras, ExtrasError};
 use names::Rule;
+use toolhost_state::id::ChatId;
 
 /// Variables that keep programs from waiting for a person, who is not there. The first eleven are the reference's.
 const NON_INTERACTIVE: &[(&str, &str)] = &[

@@ -9,10 +9,10 @@ mod text;
 
 use std::io;
 
-use crate::state_dir::StateDir;
-use crate::state_dir::journal::{self, Known};
 pub(crate) use entry::{End, Ended, Entry, Exited, Lost, Recovered, Saving, Started};
 use knowledge::Knowledge;
+use toolhost_state::state_dir::StateDir;
+use toolhost_state::state_dir::journal::{self, Known};
 
 /// Writes down what happens to processes. Dropping it ends all writing.
 pub(crate) type Journal = journal::Journal<Knowledge>;

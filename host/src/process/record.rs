@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Command;
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// The longest command that is remembered, in bytes: a list of processes must stay small, and a command can have 1 MiB.
 const MOST_OF_COMMAND: usize = 2048;

@@ -26,10 +26,10 @@ use super::counts::{Counts, Totals};
 use super::pipe_reader::Room;
 use super::running::Process;
 use super::{Environment, Error, Info, Observer, Signal, Spawner, State, ending};
-use crate::id::ChatId;
 use chats::Chats;
 pub use config::{Config, Limits, OpenError, Records};
 use keeper::RecordStore;
+use toolhost_state::id::ChatId;
 
 /// Starts processes and remembers them, each in the scope of one chat, or of none.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::counts::Counts;
 use super::record::Record;
 use super::saved::{Saved, SavedOutput};
 use super::{Capture, Cause, Error, ExitStatus, Observer, Signal, State, Survivor};
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// One command with everything that it started.
 #[derive(Debug)]

@@ -31,9 +31,9 @@ use tokio::sync::Semaphore;
 pub(crate) use chat::{ChatOutputs, Known};
 pub(crate) use output::{Location, SavedOutput};
 
-use crate::state_dir::StateDir;
 use files::Files;
 use ledger::Ledger;
+use toolhost_state::state_dir::StateDir;
 use writer::Writer;
 
 /// How many bytes may be on the way to the disk, over all outputs.

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::access::Principal;
 use super::problem::Problem;
-use crate::id::{CallId, ChatId};
 use crate::server::guarded_body::Holding;
 pub(super) use held::Held;
+use toolhost_state::id::{CallId, ChatId};
 
 /// The most requests at once, and those of one token: none can take all places. A response that streams is under way until
 /// it has ended.

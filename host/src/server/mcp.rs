@@ -25,7 +25,7 @@ mod tasks;
 
 use std::time::Duration;
 
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 pub(super) use http::Mcp;
 pub use stdio::serve_mcp;

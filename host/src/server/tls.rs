@@ -8,7 +8,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::trusted::{UntrustedError, read_private};
+use toolhost_state::trusted::{UntrustedError, read_private};
 
 /// The largest file with certificates, in bytes.
 const MAX_FILE: u64 = 1 << 20;

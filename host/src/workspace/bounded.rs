@@ -9,8 +9,8 @@ use futures_util::future::{BoxFuture, join_all};
 
 use super::{OpenError, Workspace};
 use crate::files::{self, Entry, Metadata, Work, Write};
-use crate::id::ChatId;
 use crate::process::{Chunk, Command, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
+use toolhost_state::id::ChatId;
 
 /// Tells whether the process of a chat that was started under this key is there.
 pub(crate) type Sees = Arc<dyn Fn(&ChatId, Option<&str>) -> bool + Send + Sync>;

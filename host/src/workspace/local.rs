@@ -8,10 +8,10 @@ use futures_util::future::BoxFuture;
 
 use super::{OpenError, Workspace};
 use crate::files::{self, Entry, Files, Metadata, Pool, Work, Write};
-use crate::id::ChatId;
 use crate::process::{
     Chunk, Command, Config, Error, Info, Registry, Signal, Snapshot, State, WaitOptions, Waited,
 };
+use toolhost_state::id::ChatId;
 
 /// A directory of this machine.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::call::ledger::retention::{EndedCall, Retention, Room, fates};
 use crate::call::{Limits, Outcome, ToolSet};
-use crate::id::{CallId, ChatId};
-use crate::state_dir::journal::Known;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::journal::Known;
 
 /// One fact about a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::retention::cost;
 use super::{Begun, CallStatus, Cancelled, Limits, Refused, Stats};
 use crate::call::{Actor, Outcome, ToolSet, includes, union};
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {

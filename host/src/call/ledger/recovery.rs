@@ -12,8 +12,8 @@ use super::records::Record;
 use super::{Ledger, Limits, Listener};
 use crate::call::journal::{Journal, Recovered, Remains};
 use crate::call::{Durability, Outcome};
-use crate::id::{CallId, ChatId};
-use crate::state_dir::StateDir;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::StateDir;
 
 /// A call that had begun, and not ended, when an earlier host stopped.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Interrupted {
 
 impl Ledger {
     /// Makes a ledger that is part of a host: it tells what happens, ends with `stopping`, and survives as far as it is
-    /// durable, if there is a state directory. Whoever has it must hold the [`Lock`](crate::state_dir::Lock) of it.
+    /// durable, if there is a state directory. Whoever has it must hold the [`Lock`](toolhost_state::state_dir::Lock) of it.
     ///
     /// Returns the calls that were interrupted, too. They have to be [settled](Ledger::settle) before a repeat can come.
     ///

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Limits;
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 /// What the id of a call whose outcome is gone is counted as besides its text and that of its chat, in bytes.
 const FENCE: usize = 160;

@@ -10,8 +10,8 @@ use nix::unistd::{AccessFlags, Uid, User};
 use super::super::errors;
 use super::Check;
 use crate::process::{Environment, Limits, lists_children};
-use crate::state_dir::journal::is_full;
-use crate::state_dir::{StateDir, StateDirError, holder};
+use toolhost_state::state_dir::journal::is_full;
+use toolhost_state::state_dir::{StateDir, StateDirError, holder};
 
 /// How many descriptors a live process takes, at most, and the host itself before there is one.
 const DESCRIPTORS_EACH: u64 = 4;

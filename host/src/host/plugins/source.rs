@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 
 use crate::plugin::{LoadError, Options};
-use crate::trusted::{self, UntrustedError};
+use toolhost_state::trusted::{self, UntrustedError};
 
 /// A plugin that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::text;
-use crate::id::ChatId;
 use crate::process::ExitStatus;
 use crate::process::saved::Location;
+use toolhost_state::id::ChatId;
 
 /// One fact about a process or about a chat. What is written is one line of JSON of at most 64 KiB.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::{End, Entry, Recovered};
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// What is known of all processes, in the order in which they started.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::*;
 use crate::process::saved::Location;
 use crate::process::{Cause, ExitStatus};
-use crate::state_dir::journal::{SMALL, header, line};
+use toolhost_state::state_dir::journal::{SMALL, header, line};
 
 fn at(millis: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis)

@@ -41,7 +41,7 @@ pub(super) mod chat {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::id::ChatId;
+    use toolhost_state::id::ChatId;
 
     pub(in super::super) fn serialize<S: Serializer>(
         chat: &ChatId,
@@ -62,7 +62,7 @@ pub(super) mod optional_chat {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use crate::id::ChatId;
+    use toolhost_state::id::ChatId;
 
     pub(in super::super) fn serialize<S: Serializer>(
         chat: &Option<ChatId>,

@@ -11,10 +11,10 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::keeper::RecordStore;
 use super::{Limits, Registry};
-use crate::id::ChatId;
 use crate::process::running::Process;
 use crate::process::saved::ChatOutputs;
 use crate::process::{Command, Error};
+use toolhost_state::id::ChatId;
 
 /// Whom processes belong to: a chat, or nobody.
 pub(super) type Owner = Option<ChatId>;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::process::{Environment, Observer, SaveLimits, Spawner};
-use crate::state_dir::journal::is_full;
-use crate::state_dir::{StateDir, StateDirError};
+use toolhost_state::state_dir::journal::is_full;
+use toolhost_state::state_dir::{StateDir, StateDirError};
 
 /// What a registry is opened with.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
-use crate::id::ChatId;
 use crate::process::running::Process;
 use crate::process::{Cause, Error, Info, State, ending};
+use toolhost_state::id::ChatId;
 
 /// How long an end waits for each of these: for starts that are under way, for the last output of what was ended, and for
 /// the disk.

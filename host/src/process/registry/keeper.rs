@@ -15,7 +15,7 @@ use crate::process::journal::{self, Ended, Entry, Exited, Journal, Lost, Saving,
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, OutputLocation, SaveLimits, Saved, SavedOutput, Store};
-use crate::state_dir::{Lock, StateDir};
+use toolhost_state::state_dir::{Lock, StateDir};
 
 /// The saved outputs and the journal.
 #[derive(Debug)]

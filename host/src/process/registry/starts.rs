@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::Registry;
 use super::chats::{Number, Owner, Slot, refusal};
-use crate::id::ChatId;
 use crate::process::contain::{self, Contained, Spawn, Spawned, Watch};
 use crate::process::lifecycle::Life;
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::{Cause, Command, Error, ending};
+use toolhost_state::id::ChatId;
 
 /// How many starts the upkeep waits for at most. Each can leave 64 KiB in memory.
 const STARTS_BEFORE_LOOK: usize = 256;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::process::{Command, WaitOptions};
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::OutputLocation;
-use crate::state_dir::{StateDir, StateDirError};
+use toolhost_state::state_dir::{StateDir, StateDirError};
 
 /// The directory for outputs in the state directory.
 const DIRECTORY: &str = "output";

@@ -1,7 +1,7 @@
 //! The tokens that a configuration names, looked up.
 use super::{Principal, Token};
 use crate::config::{Config, ConfigError, NamedToken, TokenSource};
-use crate::trusted::read_private;
+use toolhost_state::trusted::read_private;
 
 /// Returns the tokens that a configuration names, and what they are good for. Files are read anew each time.
 ///

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use super::Token;
 use crate::call::Actor;
 use crate::config::Scope;
-use crate::id::ChatId;
 use crate::server::problem::Problem;
+use toolhost_state::id::ChatId;
 
 /// Who asks, and what they may. Every request that was let in has one as an extension.
 #[derive(Clone, Debug)]

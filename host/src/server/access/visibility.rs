@@ -3,7 +3,7 @@
 use super::Principal;
 use crate::call::CallStatus;
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 impl Principal {
     /// Returns whether a call that stands like this is there for this principal.

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// The header that names the chat: one UUID.
 pub(super) const CHAT: &str = "coder-chat-id";

@@ -25,11 +25,11 @@ use uuid::Uuid;
 use super::chat::Chat;
 use super::error::ApiError;
 use super::reply;
-use crate::id::MAX_CALL_ID;
 use crate::server::access::Principal;
 use crate::server::limits::RequestPermit;
 pub(super) use cancel::cancel;
 use records::{Begun, Key, Records};
+use toolhost_state::id::MAX_CALL_ID;
 
 /// The header that names the tool call that a request is part of.
 pub(super) const CALL: &str = "coder-tool-call-id";

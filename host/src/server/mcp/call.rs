@@ -22,10 +22,10 @@ use super::tasks::TaskId;
 use super::{errors, reply, tasks};
 use crate::call::{Actor, Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
-use crate::id::{CallId, ChatId};
 use crate::server::limits::{self, NoRoom, RequestPermit};
 use crate::server::trace;
 use crate::trace::TraceContext;
+use toolhost_state::id::{CallId, ChatId};
 
 /// After how long a call becomes a task, if its client knows tasks.
 ///

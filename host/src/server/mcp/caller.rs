@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::McpOptions;
 use super::connection::Connection;
 use super::errors;
-use crate::id::{CallId, ChatId, InvalidId, MAX_CHAT_ID};
 use crate::server::Principal;
+use toolhost_state::id::{CallId, ChatId, InvalidId, MAX_CHAT_ID};
 
 /// The key of `_meta` that names the chat.
 const CHAT: &str = "io.toolhost/chat";

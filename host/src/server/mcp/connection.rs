@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::id::{ChatId, InvalidId};
 use crate::server::problem::Problem;
+use toolhost_state::id::{ChatId, InvalidId};
 
 /// The header that names the chat of a client.
 const CHAT: HeaderName = HeaderName::from_static("toolhost-chat");

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
-use crate::id::ChatId;
 use crate::process::{Chunk, Error, Info, State};
+use toolhost_state::id::ChatId;
 
 /// How many bytes are read unless the client says otherwise, and at most.
 const PAGE: u64 = 1 << 20;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::events::{Event, Listener};
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
+use toolhost_state::id::{CallId, ChatId};
 
 /// The longest that a client hears nothing.
 const BEAT: Duration = Duration::from_secs(5);

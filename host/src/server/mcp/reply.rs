@@ -8,9 +8,9 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource, ResourceCo
 use serde_json::{Value, json};
 
 use crate::call::Outcome;
-use crate::id::ChatId;
 use crate::server::time::milliseconds;
 use crate::tool::Content;
+use toolhost_state::id::ChatId;
 
 /// Renders how a call ended. The parts are those of the reply, in their order; the first that is JSON is the structured content
 /// as well, for a client that wants that.

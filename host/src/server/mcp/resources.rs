@@ -11,8 +11,8 @@ use super::caller::Caller;
 use super::{errors, outputs, reply};
 use crate::call::{Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
-use crate::id::CallId;
 use crate::tool::{self, Content, Definition, ErrorKind};
+use toolhost_state::id::CallId;
 
 /// Lists what has one address.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {

@@ -13,9 +13,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::caller::Caller;
 use super::{errors, outputs, resources};
 use crate::host::Host;
-use crate::id::ChatId;
 use crate::process::{Error, WaitOptions, Wake};
 use crate::workspace::Workspace;
+use toolhost_state::id::ChatId;
 
 /// The most addresses that one client is told of.
 pub(super) const MAX_WATCHED: usize = 64;

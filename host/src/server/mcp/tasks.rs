@@ -18,8 +18,8 @@ use super::{errors, reply};
 use crate::audit::rfc3339;
 use crate::call::{CallStatus, Limits, Outcome};
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
 use crate::server::time::milliseconds;
+use toolhost_state::id::{CallId, ChatId};
 
 /// How often a client should ask for a task.
 const POLL: Duration = Duration::from_secs(1);

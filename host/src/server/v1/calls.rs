@@ -17,12 +17,12 @@ use super::paths::{CallPath, ChatPath};
 use super::wire;
 use crate::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use crate::server::time::milliseconds;
 use request::CallRequest;
+use toolhost_state::id::{CallId, ChatId};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()

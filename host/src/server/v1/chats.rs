@@ -9,9 +9,9 @@ use utoipa_axum::routes;
 
 use super::paths::ChatPath;
 use crate::host::Host;
-use crate::id::ChatId;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
+use toolhost_state::id::ChatId;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(delete))

@@ -26,11 +26,11 @@ use utoipa_axum::routes;
 use super::paths::ChatPath;
 use crate::events::{InvalidPosition, Position};
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use reader::{Reader, Wanted};
+use toolhost_state::id::{CallId, ChatId};
 
 /// The header with which a client resumes: the id of the last event that it got.
 const LAST_EVENT: &str = "last-event-id";

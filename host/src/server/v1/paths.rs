@@ -1,4 +1,4 @@
-//! The parts of addresses, as `/openapi.json` describes them. What they may be, [`crate::id`] checks.
+//! The parts of addresses, as `/openapi.json` describes them. What they may be, [`toolhost_state::id`] checks.
 
 #![allow(dead_code, reason = "these types are there for their description only")]
 

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::id::CallId;
 use crate::process::{self, Info, Saved, State};
 use crate::server::time::unix;
+use toolhost_state::id::CallId;
 
 /// The exit code that stands for none: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;

@@ -20,7 +20,6 @@ use super::paths::{ChatPath, ProcessPath};
 use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
 use super::stretch::{Bytes, unfinished};
 use crate::host::Host;
-use crate::id::ChatId;
 use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
@@ -28,6 +27,7 @@ use crate::server::guarded_body::Holding;
 use crate::server::limits::{Held, RequestPermit};
 use crate::server::problem::Problem;
 use crate::server::time;
+use toolhost_state::id::ChatId;
 
 /// How many processes a list has unless the client says otherwise, and at most.
 const LIST: usize = 100;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::call::Durability;
-use crate::state_dir::StateDir;
 use crate::tool::{ErrorKind, ToolError};
+use toolhost_state::state_dir::StateDir;
 
 struct Deaf;
 

@@ -13,11 +13,11 @@ use crate::call::{Actor, Arguments, Request};
 use crate::cli::processes::Prepared;
 use crate::events::Events;
 use crate::files;
-use crate::id::CallId;
 use crate::plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
 use crate::process::Config;
 use crate::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use crate::workspace::{Local, Workspace};
+use toolhost_state::id::CallId;
 
 /// The CPU time that one comparison with a schema may take. It takes milliseconds, unless the schema is made to take for ever.
 const COMPARISON: Duration = Duration::from_secs(10);

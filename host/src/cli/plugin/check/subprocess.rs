@@ -12,7 +12,7 @@ use super::{Common, Options};
 use crate::cli::signals::{self, Hangup};
 use crate::cli::{THIS_PROGRAM, stderr};
 use crate::process::helper;
-use crate::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 /// What it keeps of the environment, for the commands of examples that it may run.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR"];

@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Answer;
-use crate::id::ChatId;
 use crate::server::agent::chat::Chat;
 use crate::server::agent::error::ApiError;
+use toolhost_state::id::ChatId;
 use uses::{Bound, Uses};
 
 /// How long a tool call is remembered from its first request or its cancellation on.

@@ -15,7 +15,6 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 use crate::call::{Arguments, MAX_ARGUMENTS, Outcome, Request};
 use crate::host::{CallError, Host};
-use crate::id::{CallId, ChatId};
 use crate::server::ENVELOPE;
 use crate::server::access::Principal;
 use crate::server::body;
@@ -23,6 +22,7 @@ use crate::server::limits::Held;
 use crate::server::problem::Problem;
 use crate::server::trace;
 use crate::server::unknown;
+use toolhost_state::id::{CallId, ChatId};
 
 /// The most attributes of a call, and the most characters of their names and values.
 const ATTRIBUTES: usize = 64;

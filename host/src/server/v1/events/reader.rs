@@ -10,9 +10,9 @@ use super::wire::Data;
 use crate::call::CallStatus;
 use crate::events::{Event, Listener, Numbered, Position, Subject};
 use crate::host::Host;
-use crate::id::{CallId, ChatId};
 use crate::server::access::Principal;
 use crate::server::v1::stretch::{Bytes, unfinished};
+use toolhost_state::id::{CallId, ChatId};
 
 /// How many bytes of output an event has at most.
 const EVENT_BYTES: usize = 32 << 10;

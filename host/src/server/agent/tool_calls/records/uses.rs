@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::id::ChatId;
+use toolhost_state::id::ChatId;
 
 /// The most bytes of records with their answers: of all, of one token, and of one chat.
 pub(super) const BYTES: usize = 64 << 20;

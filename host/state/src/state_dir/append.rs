@@ -16,7 +16,7 @@ impl StateDir {
     /// # Errors
     ///
     /// If it is a link, no regular file of this user, writable by others, or cannot be opened.
-    pub(crate) fn append_file(&self, name: &str) -> io::Result<File> {
+    pub fn append_file(&self, name: &str) -> io::Result<File> {
         // O_NONBLOCK: a FIFO in the place of the file must not stop us.
         let flags = OFlag::O_RDWR
             | OFlag::O_APPEND
@@ -35,7 +35,7 @@ impl StateDir {
     /// # Errors
     ///
     /// If there is no such file, or the system refuses.
-    pub(crate) fn rename_file(&self, from: &str, to: &str) -> io::Result<()> {
+    pub fn rename_file(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(nix::fcntl::renameat(
             &self.directory,
             from,
@@ -49,7 +49,7 @@ impl StateDir {
     /// # Errors
     ///
     /// If the system refuses.
-    pub(crate) fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+    pub fn inode(&self, name: &str) -> io::Result<Option<u64>> {
         let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
         match nix::sys::stat::fstatat(&self.directory, name, flags) {
             Ok(stat) => Ok(Some(stat.st_ino)),
@@ -63,7 +63,7 @@ impl StateDir {
     /// # Errors
     ///
     /// If the process has as many descriptors as it may have.
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             path: self.path.clone(),
             directory: self.directory.try_clone()?,

@@ -66,7 +66,7 @@ fn read_pid(file: File) -> Option<u32> {
 }
 
 /// The part of a message that names the holder.
-pub(crate) fn holder(pid: Option<u32>) -> String {
+pub fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
 

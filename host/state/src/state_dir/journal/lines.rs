@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Known;
 
 /// Returns the first line of every journal of this subject.
-pub(crate) fn header(subject: &str) -> String {
+pub fn header(subject: &str) -> String {
     format!("{{\"toolhost\":\"{subject}\",\"version\":1}}\n")
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn header(subject: &str) -> String {
 /// # Errors
 ///
 /// If it is longer than a line may be.
-pub(crate) fn line<K: Known>(entry: &K::Entry) -> io::Result<Vec<u8>> {
+pub fn line<K: Known>(entry: &K::Entry) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(entry)?;
     line.push(b'\n');
     if line.len() > K::LONGEST {

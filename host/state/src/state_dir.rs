@@ -5,7 +5,7 @@
 //! from links: who can replace a directory above it decides where the state is.
 
 mod append;
-pub(crate) mod journal;
+pub mod journal;
 mod lock;
 mod replace;
 
@@ -21,7 +21,7 @@ use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 use nix::unistd::geteuid;
 
 pub use lock::Lock;
-pub(crate) use lock::holder;
+pub use lock::holder;
 
 /// An open directory that only its owner, who runs this, can use.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub enum StateDirError {
 }
 
 /// The file by which a state directory is known: the key of the code cache.
-pub(crate) const MARK: &str = "cache.key";
+pub const MARK: &str = "cache.key";
 
 impl StateDir {
     /// Returns `$XDG_STATE_HOME/toolhost`, or `~/.local/state/toolhost`; `None` if neither variable is an absolute path.

@@ -23,11 +23,11 @@ use serde::de::DeserializeOwned;
 use super::StateDir;
 use super::replace::Replacement;
 use lines::Contents;
-#[cfg(test)]
-pub(crate) use lines::{header, line};
+#[doc(hidden)]
+pub use lines::{header, line};
 
 /// What a journal knows: its entries, put together.
-pub(crate) trait Known: Clone + Send + Sync + 'static {
+pub trait Known: Clone + Send + Sync + 'static {
     /// One fact.
     type Entry: Serialize + DeserializeOwned;
     /// The file in the state directory.
@@ -45,18 +45,21 @@ pub(crate) trait Known: Clone + Send + Sync + 'static {
 }
 
 /// Below this size in bytes, a file is not rewritten while it is in use.
-pub(crate) const SMALL: u64 = 1 << 20;
+pub const SMALL: u64 = 1 << 20;
 
 /// Writes facts down. Dropping it ends all writing.
 #[derive(Debug)]
-pub(crate) struct Journal<K> {
-    /// `None` if nothing is written down.
-    pub(crate) shared: Option<Arc<Shared<K>>>,
+pub struct Journal<K> {
+    /// `None` if nothing is written down. Public for the tests of those who keep journals.
+    #[doc(hidden)]
+    pub shared: Option<Arc<Shared<K>>>,
     intact: bool,
 }
 
+/// What the threads that write share.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) struct Shared<K> {
+pub struct Shared<K> {
     directory: StateDir,
     /// What is known before the first entry.
     nothing: K,
@@ -66,22 +69,24 @@ pub(crate) struct Shared<K> {
 }
 
 /// The file as it is being written.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) struct Out {
+pub struct Out {
     /// `None` if it must be opened again.
-    pub(crate) file: Option<Arc<File>>,
+    pub file: Option<Arc<File>>,
     /// Its size in bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     /// The size past which it is rewritten.
-    pub(crate) limit: u64,
+    pub limit: u64,
     /// Whether its last line may lack its end.
-    pub(crate) torn: bool,
+    pub torn: bool,
     /// How many entries were written in all, and how many were not.
     written: u64,
     failed: u64,
     /// How many entries in a row could not be written.
-    pub(crate) failures: u64,
-    pub(crate) rewriting: bool,
+    pub failures: u64,
+    /// Whether a thread rewrites the file.
+    pub rewriting: bool,
     closed: bool,
     /// Whether the disk may not have the name of the file yet.
     unnamed: bool,
@@ -89,7 +94,7 @@ pub(crate) struct Out {
 
 impl<K: Known> Journal<K> {
     /// Returns the journal of a host without a state directory: it forgets what it is told.
-    pub(crate) const fn none() -> Self {
+    pub const fn none() -> Self {
         Self {
             shared: None,
             intact: false,
@@ -104,7 +109,7 @@ impl<K: Known> Journal<K> {
     ///
     /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
     /// know, in which case it is left as it is.
-    pub(crate) fn open(directory: &StateDir, nothing: K, synced: bool) -> io::Result<(Self, K)> {
+    pub fn open(directory: &StateDir, nothing: K, synced: bool) -> io::Result<(Self, K)> {
         Self::open_in(directory, nothing, synced).map_err(|error| {
             let path = directory.path().join(K::FILE);
             let text = format!("{}: {error}", path.display());
@@ -156,12 +161,12 @@ impl<K: Known> Journal<K> {
     }
 
     /// Returns whether there is a file.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         self.shared.is_some()
     }
 
     /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack facts.
-    pub(crate) fn was_intact(&self) -> bool {
+    pub fn was_intact(&self) -> bool {
         self.intact
     }
 
@@ -170,7 +175,7 @@ impl<K: Known> Journal<K> {
     ///
     /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
     /// rewrite that puts its new file in place, which is one write of what was appended meanwhile.
-    pub(crate) fn append(&self, entry: &K::Entry) {
+    pub fn append(&self, entry: &K::Entry) {
         _ = self.try_append(entry);
     }
 
@@ -179,7 +184,7 @@ impl<K: Known> Journal<K> {
     /// # Errors
     ///
     /// If the entry could not be written. That was logged.
-    pub(crate) fn try_append(&self, entry: &K::Entry) -> io::Result<()> {
+    pub fn try_append(&self, entry: &K::Entry) -> io::Result<()> {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
@@ -196,7 +201,7 @@ impl<K: Known> Journal<K> {
     }
 
     /// Returns the bytes of the file, how many entries were appended, and how many more could not be.
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+    pub fn counts(&self) -> (u64, u64, u64) {
         self.shared.as_ref().map_or((0, 0, 0), |shared| {
             let out = shared.out();
             (out.size, out.written, out.failed)
@@ -208,7 +213,7 @@ impl<K: Known> Journal<K> {
     /// # Errors
     ///
     /// If the disk cannot take it.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
@@ -231,7 +236,7 @@ impl<K> Drop for Journal<K> {
 }
 
 impl<K> Shared<K> {
-    pub(crate) fn out(&self) -> MutexGuard<'_, Out> {
+    pub fn out(&self) -> MutexGuard<'_, Out> {
         self.out.lock()
     }
 }
@@ -280,7 +285,7 @@ impl<K: Known> Shared<K> {
     }
 
     /// Replaces the file by the fewest lines that mean the same. What is appended meanwhile is taken over as it is.
-    pub(crate) fn rewrite(&self) -> io::Result<()> {
+    pub fn rewrite(&self) -> io::Result<()> {
         let (file, end) = {
             let mut out = self.out();
             let file = out.file::<K>(&self.directory)?;
@@ -412,7 +417,7 @@ impl Out {
 }
 
 /// Whether there is no space left, which is no reason not to run commands.
-pub(crate) fn is_full(error: &io::Error) -> bool {
+pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded

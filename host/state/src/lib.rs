@@ -1,0 +1,9 @@
+//! What the crates of Toolhost share and what depends on none of them: the state directory with its lock and journals, the
+//! names that callers choose, and the rule for files that decide what the host does.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+pub mod id;
+pub mod state_dir;
+pub mod trusted;
