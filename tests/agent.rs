@@ -24,9 +24,10 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use toolhost::FilesGrant;
-use toolhost::files::{Config as Roots, Files, Pool};
-use toolhost::process::{Config, Registry, Signal};
 use toolhost::server::Surfaces;
+use toolhost_local::files::{Config as Roots, Files, Pool};
+use toolhost_local::process::{Config, Registry};
+use toolhost_workspace::process::Signal;
 
 use crate::harness::Server;
 

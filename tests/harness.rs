@@ -13,9 +13,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use toolhost::process::Spawner;
 use toolhost::server::{Access, Surfaces, Token, Tokens, serve};
 use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
+use toolhost_local::process::Spawner;
 
 pub(crate) use compiled::with_code;
 #[allow(unused_imports, reason = "benchmarks use the rest")]
@@ -189,7 +189,7 @@ pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) client: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
-    served: tokio::task::JoinHandle<Vec<toolhost::process::Info>>,
+    served: tokio::task::JoinHandle<Vec<toolhost_workspace::process::Info>>,
 }
 
 impl Server {
@@ -248,7 +248,7 @@ impl Server {
     }
 
     /// Ends the server as SIGTERM would, and returns the processes that were still live.
-    pub(crate) async fn stop(mut self) -> Vec<toolhost::process::Info> {
+    pub(crate) async fn stop(mut self) -> Vec<toolhost_workspace::process::Info> {
         _ = self.stop.take().unwrap().send(());
         tokio::time::timeout(PATIENCE, &mut self.served)
             .await

@@ -9,10 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::ChatId;
-use toolhost::process::{
-    Cause, Command, Config, Environment, Error, Extras, Limits, Process, Registry, SaveLimits,
-    Saved, Signal, State, WaitOptions, Wake,
-};
+use toolhost_local::process::{Config, Environment, Extras, Limits, Process, Registry, SaveLimits};
+use toolhost_workspace::process::{Cause, Command, Error, Saved, Signal, State, WaitOptions, Wake};
 
 use crate::harness::{PATIENCE, file, is_alive, spawner, until, until_dead};
 

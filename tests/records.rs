@@ -18,8 +18,9 @@ use std::sync::Arc;
 
 use proptest::test_runner::Config as Cases;
 use toolhost::ChatId;
-use toolhost::process::{Command, Config, Process, Records, Registry, WaitOptions, Wake};
 use toolhost::state_dir::StateDir;
+use toolhost_local::process::{Config, Process, Records, Registry};
+use toolhost_workspace::process::{Command, WaitOptions, Wake};
 
 use crate::harness::{PATIENCE, spawner, until};
 

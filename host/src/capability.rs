@@ -29,10 +29,10 @@ use wasmtime_wasi_http::WasiHttpView;
 
 use crate::audit::{Trail, Use};
 use crate::call::Request;
-use crate::files::Work;
 use crate::outgoing::Pattern;
-use crate::workspace::Workspace;
 use bindings::toolhost::plugin as wit;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::CpuAccount;
 
 pub(crate) use allowance::Allowance;
 pub(crate) use http::Http;
@@ -135,7 +135,7 @@ pub(crate) struct Scope {
     /// How much the call may ask of the host.
     pub(crate) allowance: Allowance,
     /// What operations on files cost, which the guest is charged for.
-    pub(crate) work: Arc<Work>,
+    pub(crate) work: Arc<CpuAccount>,
 }
 
 impl Scope {

@@ -33,12 +33,12 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Config;
-use crate::files::Temporaries;
 use crate::host::{Builder, Host, PluginSet, StartError};
 use crate::plugin::{COMPILER, Compiler, run_compiler};
-use crate::process::{Records, SPAWNER, own_limits, run_spawner};
-use crate::workspace::OpenError;
 use processes::Prepared;
+use toolhost_local::OpenError;
+use toolhost_local::files::Temporaries;
+use toolhost_local::process::{Records, SPAWNER, own_limits, run_spawner};
 use toolhost_state::state_dir::StateDir;
 
 /// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user
@@ -141,7 +141,7 @@ const SETUP_FAILED: u8 = 2;
 
 /// Runs the command line of this process.
 ///
-/// With the one argument `spawner`, it is that instead (see [`process::Spawner`](crate::process::Spawner)): nothing else is
+/// With the one argument `spawner`, it is that instead (see [`process::Spawner`](toolhost_local::process::Spawner)): nothing else is
 /// done before, as that must have one thread. With `compiler` and one more, it compiles a component (see
 /// [`plugin::Compiler`](crate::plugin::Compiler)).
 pub fn main() -> ExitCode {
@@ -335,8 +335,8 @@ impl Common {
 
 /// Returns whether a host can be started without its state directory.
 fn is_about_state(error: &StartError) -> bool {
-    use crate::files::OpenError::Journal;
-    use crate::workspace::OpenError::Files;
+    use toolhost_local::OpenError::Files;
+    use toolhost_local::files::OpenError::Journal;
     matches!(
         error,
         StartError::StateDir(_) | StartError::Cache(_) | StartError::Workspace(Files(Journal(_)))

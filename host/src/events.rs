@@ -25,13 +25,13 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::State;
-use crate::process;
 use hub::Hub;
 pub use listener::{Listener, Refused};
 pub use position::{InvalidPosition, Position};
 use stats::Counters;
 pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::process;
 
 /// How much is kept, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,13 +24,14 @@ use crate::call::{
 };
 use crate::capability::FilesGrant;
 use crate::events::{Event, Events};
-use crate::files::Pool;
 use crate::metrics::{self, Metrics};
 use crate::plugin::Context;
-use crate::process::{self, Info, Registry};
 use crate::tool::{Definition, ErrorKind};
-use crate::workspace::Workspace;
+use toolhost_local::files::Pool;
+use toolhost_local::process::Registry;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{self, Info};
 
 pub(crate) use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
@@ -58,6 +59,8 @@ struct Inner {
     files_grant: FilesGrant,
     ledger: Ledger,
     events: Events,
+    /// What the workspace tells of its processes; dropping it ends that.
+    _subscriber: Arc<Events>,
     max_wait: Option<Duration>,
     plugins: Arc<Plugins>,
     audit: Audit,
@@ -256,7 +259,7 @@ impl Host {
         actor: &Actor,
     ) -> Result<process::State, process::Error> {
         let workspace = self.seen_by(actor, &self.inner.workspace);
-        let state = workspace.signal(chat, process, signal, grace).await?;
+        let state = workspace.signal(Some(chat), process, signal, grace).await?;
         self.inner.audit.signalled(actor, chat, process, signal);
         Ok(state)
     }
@@ -369,9 +372,9 @@ impl Host {
         let ending = tokio::spawn(async move {
             let closing = actor.may_use_all().then(|| inner.ledger.close(&chat));
             // The calls end their own processes, which count as well: those that were live, and those whose start was under way.
-            let before = workspace.list(&chat, false, usize::MAX).await;
+            let before = workspace.list(Some(&chat), false, usize::MAX).await;
             let calls = inner.ledger.cancel_all(&chat, &actor).await;
-            let after = workspace.list(&chat, false, usize::MAX).await;
+            let after = workspace.list(Some(&chat), false, usize::MAX).await;
             let rest = workspace.end_chat(&chat).await?;
             let (before, _) = before?;
             let mut known: HashSet<_> = before.iter().map(|info| info.id.clone()).collect();
@@ -401,7 +404,7 @@ impl Host {
         self.inner.calls.close();
         self.inner.calls.wait().await;
         self.inner.ledger.catch_up();
-        let mut live = self.inner.workspace.shutdown().await;
+        let mut live = self.inner.workspace.end_all().await;
         if self.inner.elsewhere {
             live.extend(self.inner.processes.shutdown().await);
         }

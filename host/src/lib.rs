@@ -40,18 +40,17 @@ mod capability;
 pub mod cli;
 pub mod config;
 pub mod events;
-pub mod files;
 mod host;
 pub mod metrics;
 pub mod outgoing;
 pub mod plugin;
-pub mod process;
 pub mod server;
 pub mod tool;
 pub mod trace;
-pub mod workspace;
 
+pub use toolhost_local as local;
 pub use toolhost_state::{id, state_dir, trusted};
+pub use toolhost_workspace as workspace;
 
 pub use call::{Arguments, Outcome, Request};
 pub use capability::{FilesGrant, Grants, Preopen, Settings};

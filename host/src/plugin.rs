@@ -23,11 +23,13 @@ mod queue;
 mod reply;
 mod run;
 mod schema;
+mod self_exec;
 mod shape;
 mod span;
 mod stdio;
 mod store;
 mod text;
+mod thread_time;
 mod ticker;
 mod wasi;
 
@@ -46,8 +48,10 @@ pub use load_error::LoadError;
 pub(crate) use load_error::chain;
 pub use run::{Admitted, Busy, Context};
 pub use schema::{InvalidSchema, Schema};
+pub(crate) use self_exec::self_exec;
 pub use shape::Shape;
 pub(crate) use text::hidden_in;
 pub use text::{shown, shown_up_to};
+pub(crate) use thread_time::thread_time;
 
 pub use crate::metrics::LimitKind;

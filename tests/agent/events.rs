@@ -2,7 +2,7 @@
 
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
-use toolhost::process::SaveLimits;
+use toolhost_local::process::SaveLimits;
 
 use super::{Agent, ok, refused, tell};
 

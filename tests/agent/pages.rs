@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolhost::process::{SaveLimits, WINDOW};
+use toolhost_local::process::SaveLimits;
+use toolhost_workspace::process::WINDOW;
 
 use super::{Agent, ok, tell};
 use crate::records::cases;

@@ -25,9 +25,10 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::call::Durability;
 use toolhost::plugin::Limits;
-use toolhost::process::{Config, Kind, Records, Spawner};
 use toolhost::state_dir::StateDir;
 use toolhost::{Arguments, CallId, Host, Request};
+use toolhost_local::process::{Config, Records, Spawner};
+use toolhost_workspace::process::Kind;
 
 use guest::{guest, limited};
 

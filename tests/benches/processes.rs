@@ -21,9 +21,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::process::Command as Direct;
-use toolhost::process::{
-    Command, Config, Kind, Limits, Process, Registry, SaveLimits, Spawner, State, WaitOptions, Wake,
-};
+use toolhost_local::process::{Config, Limits, Process, Registry, SaveLimits, Spawner};
+use toolhost_workspace::process::{Command, Kind, State, WaitOptions, Wake};
 
 use measure::{children, descriptors, forget_peak, kib, peak, percentile, resident};
 

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::process::{Config, Spawner};
 use toolhost::{Arguments, CallId, Host, Outcome, Request};
+use toolhost_local::process::{Config, Spawner};
 use toolhost_view::{CAP, Windows, render};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolhost");

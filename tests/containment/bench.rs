@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::ChatId;
-use toolhost::process::{
-    Command, Config, Kind, Limits, Process, Registry, Signal, Spawner, State, WaitOptions, Wake,
-};
+use toolhost_local::process::{Config, Limits, Process, Registry, Spawner};
+use toolhost_workspace::process::{Command, Kind, Signal, State, WaitOptions, Wake};
 
 use super::survivors::Found;
 use crate::harness::{PATIENCE, program};
@@ -94,7 +93,7 @@ impl Bench {
     pub(super) async fn try_start(
         &self,
         text: &str,
-    ) -> Result<Arc<Process>, toolhost::process::Error> {
+    ) -> Result<Arc<Process>, toolhost_workspace::process::Error> {
         let command = Command {
             command: text.into(),
             ..Command::default()

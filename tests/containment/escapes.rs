@@ -4,8 +4,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use toolhost::process::{Signal, State};
 use toolhost_needs::needs;
+use toolhost_workspace::process::{Signal, State};
 
 use super::bench::{Bench, Mode, finished};
 use super::commands::python;

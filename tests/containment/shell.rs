@@ -1,6 +1,6 @@
 //! What a shell gets from its supervisor, and what it does not.
 
-use toolhost::process::{Command, Error, MAX_COMMAND, State};
+use toolhost_workspace::process::{Command, Error, MAX_COMMAND, State};
 
 use super::bench::{Bench, chat, finished, output};
 use super::survivors::{contains, pids, unique};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolhost::process::Signal;
+use toolhost_workspace::process::Signal;
 
 use super::bench::{Bench, chat};
 use crate::harness::{PATIENCE, file};

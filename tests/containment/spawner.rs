@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nix::sys::signal::Signal as Raw;
-use toolhost::process::{Signal, State};
 use toolhost_needs::needs;
+use toolhost_workspace::process::{Signal, State};
 
 use super::bench::{Bench, Mode, chat, finished};
 use super::escapes::{Marked, supervisor};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use nix::sys::signal::Signal as Raw;
-use toolhost::process::{Process, Signal, State};
+use toolhost_local::process::Process;
 use toolhost_needs::needs;
+use toolhost_workspace::process::{Signal, State};
 
 use super::bench::{Bench, Mode, chat};
 use super::commands::{Escapee, WAYS, Way};

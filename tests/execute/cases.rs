@@ -8,11 +8,11 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use toolhost::ChatId;
-use toolhost::process::{
+use toolhost_workspace::process::{
     Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor,
     WaitOptions, Waited, Wake,
 };
-use toolhost::workspace::Workspace;
+use toolhost_workspace::{Owner, Workspace};
 
 use crate::harness::{Setup, call, request};
 
@@ -78,11 +78,7 @@ impl Workspace for Scripted {
         Path::new("/workspace")
     }
 
-    fn start<'a>(
-        &'a self,
-        _: &'a ChatId,
-        command: Command,
-    ) -> BoxFuture<'a, Result<String, Error>> {
+    fn start<'a>(&'a self, _: Owner<'a>, command: Command) -> BoxFuture<'a, Result<String, Error>> {
         self.started.lock().unwrap().push(json!({
             "command": command.command,
             "workdir": command.workdir,
@@ -106,7 +102,7 @@ impl Workspace for Scripted {
 
     fn wait<'a>(
         &'a self,
-        _: &'a ChatId,
+        _: Owner<'a>,
         id: &'a str,
         _: WaitOptions,
     ) -> BoxFuture<'a, Result<Waited, Error>> {
@@ -126,11 +122,7 @@ impl Workspace for Scripted {
         self.find(id, || self.failure("wait_fails").unwrap_or(Ok(waited)))
     }
 
-    fn snapshot<'a>(
-        &'a self,
-        _: &'a ChatId,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+    fn snapshot<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Snapshot, Error>> {
         let survivors = self.script()["survivors"].as_array().into_iter().flatten();
         let snapshot = Snapshot {
             state: self.state(),
@@ -152,7 +144,7 @@ impl Workspace for Scripted {
 
     fn read<'a>(
         &'a self,
-        _: &'a ChatId,
+        _: Owner<'a>,
         id: &'a str,
         since: u64,
         max: usize,
@@ -171,7 +163,7 @@ impl Workspace for Scripted {
 
     fn signal<'a>(
         &'a self,
-        _: &'a ChatId,
+        _: Owner<'a>,
         id: &'a str,
         _: Signal,
         _: Option<Duration>,
@@ -179,7 +171,7 @@ impl Workspace for Scripted {
         self.find(id, || Ok(self.state()))
     }
 
-    fn info<'a>(&'a self, _: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+    fn info<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
         let info = Info {
             id: id.to_owned(),
             command: "npm run dev".to_owned(),
@@ -195,13 +187,13 @@ impl Workspace for Scripted {
         self.find(id, || Ok(info))
     }
 
-    fn end<'a>(&'a self, _: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+    fn end<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
         self.find(id, || Ok(self.state()))
     }
 
     fn list<'a>(
         &'a self,
-        _: &'a ChatId,
+        _: Owner<'a>,
         _: bool,
         _: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
@@ -211,12 +203,6 @@ impl Workspace for Scripted {
     fn end_chat<'a>(&'a self, _: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
         ready(Ok(Vec::new())).boxed()
     }
-
-    fn shutdown(&self) -> BoxFuture<'_, Vec<Info>> {
-        ready(Vec::new()).boxed()
-    }
-
-    fn kill_now(&self) {}
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolhost::call::CallStatus;
-use toolhost::process;
+use toolhost_local::process;
 
 use super::events::stream::{Event, Stream};
 use super::*;

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, Semaphore};
 use toolhost::ChatId;
-use toolhost::process::{
-    Chunk, Command, Config, Error, Info, Signal, Snapshot, State, WaitOptions, Waited,
-};
-use toolhost::workspace::{Local, Workspace};
+use toolhost_local::Local;
+use toolhost_local::process::Config;
+use toolhost_workspace::process::{Command, Error, Info, State};
+use toolhost_workspace::{Owner, Workspace};
 
 use super::*;
 use crate::harness::{spawner, until};
@@ -38,7 +37,7 @@ impl Elsewhere {
             spawner: Some(spawner()),
             ..Config::new(directory.to_owned())
         };
-        let files = toolhost::files::Config::new(directory.to_owned());
+        let files = toolhost_local::files::Config::new(directory.to_owned());
         Arc::new(Self {
             inner: Local::open(config, files).unwrap(),
             starts: Semaphore::new(starts),
@@ -68,15 +67,19 @@ impl Workspace for Elsewhere {
         self.inner.root()
     }
 
+    fn inner(&self) -> Option<&dyn Workspace> {
+        Some(&self.inner)
+    }
+
     fn start<'a>(
         &'a self,
-        chat: &'a ChatId,
+        owner: Owner<'a>,
         command: Command,
     ) -> BoxFuture<'a, Result<String, Error>> {
         async move {
             self.asked.notify_one();
             self.starts.acquire().await.unwrap().forget();
-            let started = self.inner.start(chat, command).await;
+            let started = self.inner.start(owner, command).await;
             match self.silent {
                 true => Err(Error::UnknownOutcome("the agent stopped answering".into())),
                 false => started,
@@ -85,87 +88,33 @@ impl Workspace for Elsewhere {
         .boxed()
     }
 
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        reach: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        self.inner.open(chat, reach, id)
-    }
-
-    fn wait<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        id: &'a str,
-        options: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
-        self.inner.wait(chat, id, options)
-    }
-
-    fn snapshot<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        self.inner.snapshot(chat, id)
-    }
-
-    fn read<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        self.inner.read(chat, id, since, max)
-    }
-
-    fn signal<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        self.inner.signal(chat, id, signal, grace)
-    }
-
-    fn end<'a>(&'a self, chat: &'a ChatId, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
         match self.stuck {
             true => futures_util::future::ready(Ok(State::Running)).boxed(),
-            false => self.inner.end(chat, id),
+            false => self.inner.end(owner, id),
         }
     }
 
     fn list<'a>(
         &'a self,
-        chat: &'a ChatId,
+        owner: Owner<'a>,
         running_only: bool,
         max: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
         async move {
-            let listed = self.inner.list(chat, running_only, max).await;
+            let listed = self.inner.list(owner, running_only, max).await;
             self.listed.notify_one();
             listed
         }
         .boxed()
     }
 
-    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        self.inner.end_chat(chat)
-    }
-
-    fn shutdown(&self) -> BoxFuture<'_, Vec<Info>> {
+    fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {
         async move {
             self.shutdowns.acquire().await.unwrap().forget();
-            self.inner.shutdown().await
+            self.inner.end_all().await
         }
         .boxed()
-    }
-
-    fn kill_now(&self) {
-        self.inner.kill_now();
     }
 }
 
@@ -277,7 +226,7 @@ async fn a_command_that_cannot_be_killed_is_no_secret() {
         structured["background_process_id"], reply["processes"][0],
         "{reply}"
     );
-    workspace.shutdown().await;
+    workspace.end_all().await;
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use toolhost::workspace::Local;
-use toolhost::{files, process};
+use toolhost_local::Local;
+use toolhost_local::{files, process};
 
 use super::*;
 use crate::harness::spawner;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::process::{
-    Config, Limits, Process, SaveLimits, Saved, Signal, Snapshot, State, WaitOptions, Wake,
-};
+use toolhost_local::process::{Config, Limits, Process, SaveLimits};
+use toolhost_workspace::process::{Saved, Signal, Snapshot, State, WaitOptions, Wake};
 
 use super::{Setup, chat, gone, read_all, sh};
 use crate::harness::{file, is_alive, until};

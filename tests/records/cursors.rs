@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use toolhost::process::{Chunk, Config, Limits, Process, Records, SaveLimits, Saved, WINDOW};
+use toolhost_local::process::{Config, Limits, Process, Records, SaveLimits};
+use toolhost_workspace::process::{Chunk, Saved, WINDOW};
 
 use super::{Setup, cases, finished, long, pattern};
 
@@ -202,7 +203,7 @@ async fn what_a_cursor_returned_it_returns_again() {
             break;
         }
         process
-            .wait(&toolhost::process::WaitOptions {
+            .wait(&toolhost_workspace::process::WaitOptions {
                 since: cursor,
                 output: true,
                 ..long()

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use toolhost::process::{Process, Registry, Saved, WINDOW};
+use toolhost_local::process::{Process, Registry};
 use toolhost_needs::needs;
+use toolhost_workspace::process::{Saved, WINDOW};
 
 use super::{Setup, chat, kept, pattern, read_all, sh};
 use crate::harness::{self, Mounted, PATIENCE, until};

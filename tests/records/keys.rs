@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use toolhost::process::{Command, Error};
+use toolhost_workspace::process::{Command, Error};
 
 use super::{Setup, chat, finished, sh};
 use crate::harness::until;

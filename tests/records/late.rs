@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use toolhost::process::State;
+use toolhost_workspace::process::State;
 
 use super::{Setup, finished};
 use crate::harness::{PATIENCE, until};

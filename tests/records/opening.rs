@@ -1,7 +1,8 @@
 //! Opening a state directory: what another host holds, and what is damaged, orphaned or not ours.
 
-use toolhost::process::{OpenError, Registry, Saved};
 use toolhost::state_dir::StateDirError;
+use toolhost_local::process::{OpenError, Registry};
+use toolhost_workspace::process::Saved;
 
 use super::{Setup, chat, finished, gone, kept, saved_in, sh};
 

@@ -2,8 +2,9 @@
 
 use std::sync::mpsc;
 
-use toolhost::process::{Command, Config, Error, Limits, Records, Registry};
 use toolhost::state_dir::StateDir;
+use toolhost_local::process::{Config, Limits, Records, Registry};
+use toolhost_workspace::process::{Command, Error};
 
 use super::{Setup, chat, config, finished, gone, kept, read_all, sh};
 use crate::harness::{file, until};

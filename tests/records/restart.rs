@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::process::{Cause, Command, Config, Process, SaveLimits, Saved, Signal, State};
+use toolhost_local::process::{Config, Process, SaveLimits};
+use toolhost_workspace::process::{Cause, Command, Saved, Signal, State};
 
 use super::{Setup, chat, finished, gone, pattern, read_all, sh};
 use crate::harness::{file, is_alive, until};
@@ -57,7 +58,7 @@ async fn what_ended_answers_with_status_and_output() {
     for (process, (snapshot, info)) in before.iter().zip(&seen) {
         let again = setup.registry.find(process.id()).unwrap();
         assert!(again.snapshot().await == *snapshot, "{}", process.command());
-        let of = |info: &toolhost::process::Info| {
+        let of = |info: &toolhost_workspace::process::Info| {
             (
                 info.command.clone(),
                 info.workdir.clone(),
@@ -87,7 +88,7 @@ async fn what_ended_answers_with_status_and_output() {
     assert!(setup.registry.get(&a, of_none.id()).is_err());
     let of_none = setup.registry.get(None, of_none.id()).unwrap();
     assert_eq!(of_none.key(), Some("call_1 0"));
-    let ids = |infos: Vec<toolhost::process::Info>| {
+    let ids = |infos: Vec<toolhost_workspace::process::Info>| {
         let mut ids: Vec<_> = infos.into_iter().map(|info| info.id).collect();
         ids.sort();
         ids

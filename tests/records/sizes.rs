@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolhost::process::{Saved, WINDOW};
 use toolhost_view::CAP;
+use toolhost_workspace::process::{Saved, WINDOW};
 
 use super::{Setup, cases, read_all};
 use crate::harness;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command as Shell;
 
-use toolhost::process::{Command, Config, Registry, WaitOptions, Wake};
+use toolhost_local::process::{Config, Registry};
 use toolhost_needs::needs;
+use toolhost_workspace::process::{Command, WaitOptions, Wake};
 
 use crate::harness::{PATIENCE, spawner};
 

@@ -6,10 +6,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use toolhost::CallError;
 use toolhost::plugin::{Context, Engine, Limits, Plugin};
 use toolhost::tool::ErrorKind;
-use toolhost::workspace::{Local, Workspace};
-use toolhost::{CallError, files, process};
+use toolhost_local::Local;
+use toolhost_local::{files, process};
+use toolhost_workspace::Workspace;
 
 use super::contained::End;
 use crate::guest::{guest, limited};

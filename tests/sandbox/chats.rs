@@ -10,7 +10,7 @@ use super::contained::{Attack, End, GUEST_TIME, contained};
 #[tokio::test]
 async fn chat_spy() {
     let attack = Attack::new("chat_spy", Limits::default()).await;
-    let command = toolhost::process::Command {
+    let command = toolhost_workspace::process::Command {
         command: "sleep 1000".into(),
         background: true,
         ..Default::default()

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Audit, line};
 use crate::call::{Actor, Outcome};
-use crate::process::{Info, Signal};
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::process::{Info, Signal};
 
 impl Audit {
     /// Records that a client sent a signal to a process.

@@ -26,8 +26,9 @@ use wasmtime_wasi_http::{
 
 use super::{LineLog, Scope};
 use crate::audit::{Trail, Use};
-use crate::files::{Work, thread_time};
 use crate::outgoing::{Destination, Limit, Observer, Quota, SendError, Sender, Session, Timeouts};
+use crate::plugin::thread_time;
+use toolhost_workspace::files::CpuAccount;
 
 /// The interface of which some functions are replaced, in the version that wasmtime-wasi-http links.
 const TYPES: &str = "wasi:http/types@0.2.12";
@@ -118,7 +119,7 @@ pub(crate) struct Http {
 #[derive(Debug)]
 struct Hooks {
     session: Session,
-    work: Arc<Work>,
+    work: Arc<CpuAccount>,
     /// Where it is recorded that a request is refused because there is no call, while the host asks for the tools.
     outside: Option<Trail>,
 }
@@ -214,12 +215,12 @@ impl WasiHttpHooks for Hooks {
 
 /// A task of a guest on other threads, for whose CPU time the guest is charged.
 struct Charged<F> {
-    work: Arc<Work>,
+    work: Arc<CpuAccount>,
     task: Pin<Box<F>>,
 }
 
 impl<F> Charged<F> {
-    fn new(work: Arc<Work>, task: F) -> Self {
+    fn new(work: Arc<CpuAccount>, task: F) -> Self {
         Self {
             work,
             task: Box::pin(task),

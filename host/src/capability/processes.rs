@@ -12,9 +12,9 @@ use wasmtime::component::Resource;
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
 use crate::audit::Use;
-use crate::process::{self, Command, Signal};
 use crate::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{self, Command, Signal};
 
 /// The most bytes of one `read`.
 const MAX_READ: u32 = 4 << 20;
@@ -97,7 +97,7 @@ impl wit::Host for View<'_> {
         let trail = self.scope.trail.clone();
         let digest = blake3::hash(command.command.as_bytes());
         let start = async move {
-            let began = workspace.start(&request.chat, command).await;
+            let began = workspace.start(Some(&request.chat), command).await;
             if let Ok(id) = &began {
                 trail.record(&Use::ProcessStart {
                     process: Some(id.clone()),
@@ -123,7 +123,7 @@ impl wit::Host for View<'_> {
                     process = id,
                     "the call of a process ended before its start did: it is ended"
                 );
-                let ended = workspace.signal(&request.chat, &id, Signal::Terminate, None);
+                let ended = workspace.signal(Some(&request.chat), &id, Signal::Terminate, None);
                 if let Err(error) = ended.await {
                     tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");
                 }
@@ -163,7 +163,7 @@ impl wit::Host for View<'_> {
             let max = max.min(MAX_LIST) as usize;
             let (infos, total) = call
                 .workspace
-                .list(&call.request.chat, running_only, max)
+                .list(Some(&call.request.chat), running_only, max)
                 .await?;
             Ok((
                 infos.into_iter().map(Into::into).collect(),
@@ -203,12 +203,12 @@ impl wit::HostProcess for View<'_> {
             };
             let waited = tokio::select! {
                 biased;
-                waited = call.workspace.wait(chat, id, wait) => waited?,
+                waited = call.workspace.wait(Some(chat), id, wait) => waited?,
                 () = call.cancelled.cancelled() => {
                     call.tell_cancelled();
                     call.started.ended(id).await;
                     let look = process::WaitOptions::default();
-                    let now = call.workspace.wait(chat, id, look).await?;
+                    let now = call.workspace.wait(Some(chat), id, look).await?;
                     return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });
                 }
             };
@@ -234,7 +234,7 @@ impl wit::HostProcess for View<'_> {
         let call = call(self.scope);
         let info = async {
             let call = call?;
-            Ok(call.workspace.info(chat, id).await?.into())
+            Ok(call.workspace.info(Some(chat), id).await?.into())
         };
         Ok(info.await)
     }
@@ -247,7 +247,7 @@ impl wit::HostProcess for View<'_> {
         let call = call(self.scope);
         let snapshot = async {
             let call = call?;
-            Ok(call.workspace.snapshot(chat, id).await?.into())
+            Ok(call.workspace.snapshot(Some(chat), id).await?.into())
         };
         Ok(snapshot.await)
     }
@@ -263,7 +263,11 @@ impl wit::HostProcess for View<'_> {
         let max = max.min(MAX_READ) as usize;
         let chunk = async {
             let call = call?;
-            Ok(call.workspace.read(chat, id, since, max).await?.into())
+            Ok(call
+                .workspace
+                .read(Some(chat), id, since, max)
+                .await?
+                .into())
         };
         Ok(chunk.await)
     }
@@ -283,7 +287,7 @@ impl wit::HostProcess for View<'_> {
             approved.map_err(wit::Error::Denied)?;
             let signal = process::Signal::from(signal);
             let workspace = &call.workspace;
-            let state = workspace.signal(chat, id, signal, grace).await?;
+            let state = workspace.signal(Some(chat), id, signal, grace).await?;
             self.scope.trail.record(&Use::ProcessSignal {
                 process: id.clone(),
                 signal: signal.to_string(),

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::workspace::Workspace;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
 
 /// The processes that a call started. Shared with the tasks that start them, which outlive a guest that is dropped.
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl Started {
     fn begin_end(&self, id: String) -> End {
         let (workspace, chat) = (Arc::clone(&self.inner.workspace), self.inner.chat.clone());
         let ending = tokio::spawn(async move {
-            if let Err(error) = workspace.end(&chat, &id).await {
+            if let Err(error) = workspace.end(Some(&chat), &id).await {
                 tracing::warn!(process = id, %error, "failed to end the process of a call");
             }
         });

@@ -8,9 +8,9 @@ use clap::Args;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files as options_of_files, oversight};
-use crate::files;
 use crate::server::{Listen, Surfaces};
-use crate::workspace::Local;
+use toolhost_local::Local;
+use toolhost_local::files;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -15,8 +15,8 @@ use super::signals::{self, Hangup};
 use super::{Common, files, oversight, plugins, print, remote, stderr};
 use crate::call::{Actor, Arguments, MAX_ARGUMENTS, Request};
 use crate::host::{CallError, Host};
-use crate::process::Info;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::process::Info;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use clap::builder::FalseyValueParser;
 
 use super::list::List;
 use super::{Common, retention};
-use crate::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
+use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
@@ -140,7 +140,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::process::SaveLimits;
+    use toolhost_local::process::SaveLimits;
 
     #[derive(Debug, Parser)]
     struct Program {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::Args;
 
-use crate::process::{Limits, SaveLimits};
+use toolhost_local::process::{Limits, SaveLimits};
 
 /// How much saved output is kept, and for how long.
 #[derive(Clone, Debug, Args)]

@@ -33,7 +33,7 @@ pub(super) fn look() {
 
 fn started() -> Started {
     *STARTED.get_or_init(|| Started {
-        ignores: crate::process::is_ignored(nix::libc::SIGHUP),
+        ignores: toolhost_local::process::is_ignored(nix::libc::SIGHUP),
         terminal: has_terminal(),
     })
 }

@@ -1,57 +1,48 @@
-//! Events of processes, as whoever runs them tells of them.
+//! Events of processes, as their workspace tells of them.
+
+use toolhost_state::id::CallId;
+use toolhost_workspace::process::{ProcessEvent, Subject as Process, Subscriber};
 
 use super::{Event, Events};
-use crate::process::{Observer, Process, State};
-use toolhost_state::id::CallId;
 
 /// The longest command in an event, in bytes: a list of processes has more of it.
 const MOST_OF_COMMAND: usize = 512;
 
-impl Observer for Events {
-    fn started(&self, process: &Process) {
-        let (command, workdir) = (clip(process.command()), process.workdir().to_path_buf());
-        let background = process.background();
-        self.tell(process, |subject| Event::ProcessStarted {
-            process: subject,
-            command,
-            workdir,
-            background,
-        });
-    }
-
-    fn output(&self, process: &Process, offset: u64, length: u64) {
-        let Some(chat) = process.chat() else {
+impl Subscriber for Events {
+    fn event(&self, process: Process<'_>, event: ProcessEvent<'_>) {
+        let Some(chat) = process.chat else {
             return;
         };
         // Mostly this is all: it takes a lock, and no memory.
-        if length == 0 || self.change(|hub| hub.extend(chat, process.id(), offset, length)) {
+        if let ProcessEvent::Output { offset, length } = event
+            && (length == 0 || self.change(|hub| hub.extend(chat, process.id, offset, length)))
+        {
             return;
         }
-        self.tell(process, |subject| Event::Output {
-            process: subject,
-            offset,
-            length,
-        });
-    }
-
-    fn changed(&self, process: &Process, state: &State, total: u64) {
-        let state = state.clone();
-        self.tell(process, |subject| Event::Process {
-            process: subject,
-            state,
-            total,
-        });
-    }
-}
-
-impl Events {
-    /// Publishes an event about a process, unless it is of no chat.
-    fn tell(&self, process: &Process, event: impl FnOnce(std::sync::Arc<super::Subject>) -> Event) {
-        let Some(chat) = process.chat() else {
-            return;
+        let call = || process.key.and_then(CallId::of_start_key);
+        let event = |process| match event {
+            ProcessEvent::Started {
+                command,
+                workdir,
+                background,
+            } => Event::ProcessStarted {
+                process,
+                command: clip(command),
+                workdir: workdir.to_path_buf(),
+                background,
+            },
+            ProcessEvent::Output { offset, length } => Event::Output {
+                process,
+                offset,
+                length,
+            },
+            ProcessEvent::Changed { state, total } => Event::Process {
+                process,
+                state: state.clone(),
+                total,
+            },
         };
-        let call = || process.key().and_then(CallId::of_start_key);
-        self.change(|hub| hub.publish_of(chat, process.id(), call, event, &self.shared));
+        self.change(|hub| hub.publish_of(chat, process.id, call, event, &self.shared));
     }
 }
 

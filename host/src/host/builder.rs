@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,13 +14,15 @@ use crate::audit::Audit;
 use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
 use crate::capability::{FilesGrant, Grants};
 use crate::events::{self, Event, Events};
-use crate::files::{self, Temporaries};
 use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
-use crate::process::{self, Records};
-use crate::workspace::{Local, OpenError, Workspace};
+use toolhost_local::files::{self, Temporaries};
+use toolhost_local::process::{self, Records};
+use toolhost_local::{Local, OpenError};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::Subscriber;
 
 /// What a host is made of. [`Builder::start`] makes it.
 #[derive(Debug)]
@@ -266,11 +268,9 @@ impl Builder {
         let records = records.map(StateDir::try_clone).transpose();
         let records = records.map_err(StartError::Ledger)?;
         let events = Events::new(self.event_limits);
-        let processes = process::Config {
-            observer: Some(Arc::new(events.clone())),
-            ..self.processes
-        };
-        let local = Local::open(processes, files)?;
+        let subscriber = Arc::new(events.clone());
+        let local = Local::open(self.processes, files)?;
+        local.subscribe(Arc::downgrade(&subscriber) as Weak<dyn Subscriber>);
         let processes = Arc::clone(local.processes());
         let files = local.files().clone();
         let elsewhere = self.workspace.is_some();
@@ -323,6 +323,7 @@ impl Builder {
             files_grant: self.files,
             ledger,
             events,
+            _subscriber: subscriber,
             max_wait: self.max_wait,
             plugins,
             audit: self.audit,

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::call::{Interrupted, Ledger, Outcome};
-use crate::process::{Info, Registry, State};
 use crate::tool::{ErrorKind, ToolError};
+use toolhost_local::process::Registry;
 use toolhost_state::id::CallId;
+use toolhost_workspace::process::{Info, State};
 
 /// How much of the saved output of each process is in the reply, in bytes from its end.
 const TAIL: u64 = 4096;

@@ -18,7 +18,7 @@ use crate::audit::Audit;
 use crate::call::Actor;
 use crate::metrics::{self, LimitKind, Metrics};
 use crate::plugin::{Engine, Limits, LoadError, Options, Plugin, changes};
-use crate::workspace::Workspace;
+use toolhost_workspace::Workspace;
 
 pub(super) use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
@@ -326,7 +326,8 @@ impl Plugins {
                 Some(roots) => self
                     .workspace
                     .restricted(roots)
-                    .map_err(|error| LoadError::FileRoots(crate::plugin::chain(&error)))?,
+                    .await
+                    .map_err(|error| LoadError::FileRoots(error.to_string()))?,
                 None => Arc::clone(&self.workspace),
             };
             let bytes = match content {

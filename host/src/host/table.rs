@@ -11,7 +11,7 @@ use super::health::Health;
 use super::plugins::{Entry, PluginInfo, PluginState};
 use crate::plugin::Plugin;
 use crate::tool::Definition;
-use crate::workspace::Workspace;
+use toolhost_workspace::Workspace;
 
 /// The tools as callers see them, and what is behind each.
 #[derive(Debug, Default)]

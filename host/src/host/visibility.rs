@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Host;
 use crate::call::{Actor, CallStatus, Ledger, includes};
-use crate::workspace::{Bounded, Sees, Workspace};
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::{Bounded, Sees, Workspace};
 
 impl Actor {
     /// Returns whether a call that stands like this is there for the actor.
@@ -47,7 +47,9 @@ impl Host {
             return Arc::clone(workspace);
         }
         let (ledger, actor) = (self.inner.ledger.clone(), actor.clone());
-        let sees: Sees = Arc::new(move |chat, key| may_see_process(&ledger, &actor, chat, key));
+        let sees: Sees = Arc::new(move |owner, key| {
+            owner.is_some_and(|chat| may_see_process(&ledger, &actor, chat, key))
+        });
         Arc::new(Bounded::new(Arc::clone(workspace), sees))
     }
 }

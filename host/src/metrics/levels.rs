@@ -52,7 +52,7 @@ pub struct Levels {
     /// Counter: processes that were started, by whomever.
     pub processes_started: u64,
     /// Counter: shells that ended, by cause.
-    pub processes_ended: BTreeMap<&'static str, u64>,
+    pub processes_ended: BTreeMap<String, u64>,
     /// Counter: bytes of output that were read.
     pub output_bytes: u64,
     /// Bytes of saved outputs.
@@ -298,7 +298,7 @@ mod tests {
             metrics.watch(number, |number, levels| {
                 levels.saved_bytes += number;
                 levels.events_dropped += 1;
-                *levels.processes_ended.entry("lost").or_default() += number;
+                *levels.processes_ended.entry("lost".into()).or_default() += number;
             });
         }
         assert!(shown("toolhost_saved_bytes 12") && shown("toolhost_events_dropped_total 2"));

@@ -93,7 +93,7 @@ fn names_and_labels_are_as_documented() {
     metrics.call_refused("busy");
     let one = Arc::new(1);
     metrics.watch(&one, |one, levels| {
-        levels.processes_ended.insert("itself", *one);
+        levels.processes_ended.insert("itself".into(), *one);
     });
     let text = metrics.text();
     let shown = metrics.text_in(Format::Prometheus);

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::capability::StartedProcess;
-use crate::process::State;
 use crate::tool::ToolError;
-use crate::workspace::Workspace;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::State;
 
 /// How many processes a message names.
 const NAMED: usize = 8;
@@ -25,7 +25,7 @@ pub(super) async fn tell(
             false => "it started",
         };
         _ = write!(error.message, "; process {}, that {how}", process.id);
-        if let Ok(snapshot) = workspace.snapshot(chat, &process.id).await {
+        if let Ok(snapshot) = workspace.snapshot(Some(chat), &process.id).await {
             let (state, total) = (state(process, &snapshot.state), snapshot.total);
             _ = write!(
                 error.message,
@@ -58,7 +58,7 @@ fn state(process: &StartedProcess, state: &State) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{Cause, ExitStatus};
+    use toolhost_workspace::process::{Cause, ExitStatus};
 
     #[test]
     fn says_how_each_stands() {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::LoadError;
 use super::schema::{InvalidSchema, Schema};
 use super::text::{hidden_in, shown};
+use super::thread_time::thread_time;
 use crate::call::Arguments;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::files::thread_time;
 use crate::tool::{Definition, Hints};
 
 /// The longest name of a tool, in bytes.

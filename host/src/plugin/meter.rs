@@ -16,8 +16,9 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::queue::Queue;
+use super::thread_time::thread_time;
 use super::ticker::Ticker;
-use crate::files::{Work, thread_time};
+use toolhost_workspace::files::CpuAccount;
 
 /// The guest time that a call gets before it has to share. Nearly every call stays below.
 const LIGHT: Duration = Duration::from_millis(10);
@@ -30,7 +31,7 @@ pub(super) struct Meter {
     /// The CPU time of the polling thread when the poll under way began, in nanoseconds.
     began: AtomicU64,
     /// What operations on files cost, which run on other threads.
-    work: Arc<Work>,
+    work: Arc<CpuAccount>,
     budget: Duration,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Meter {
 pub(super) struct GuestTimeExceeded(pub(super) Duration);
 
 impl Meter {
-    pub(super) fn new(budget: Duration, work: Arc<Work>) -> Arc<Self> {
+    pub(super) fn new(budget: Duration, work: Arc<CpuAccount>) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicU64::new(0),
             began: AtomicU64::new(0),
@@ -51,7 +52,7 @@ impl Meter {
 
     /// Returns the guest time up to the last end of a poll.
     pub(super) fn used(&self) -> Duration {
-        Duration::from_nanos(self.used.load(Ordering::Relaxed)) + self.work.cpu()
+        Duration::from_nanos(self.used.load(Ordering::Relaxed)) + self.work.used()
     }
 
     /// Fails if the budget is used up. Called from within the poll, on its thread.
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn only_polls_are_charged() {
-        let work = Arc::new(Work::default());
+        let work = Arc::new(CpuAccount::default());
         let meter = Meter::new(Duration::from_millis(20), Arc::clone(&work));
         meter.begin();
         while meter.check().is_ok() {
@@ -148,13 +149,11 @@ mod tests {
 
     #[test]
     fn operations_on_files_are_charged() {
-        let work = Arc::new(Work::default());
+        let work = Arc::new(CpuAccount::default());
         let meter = Meter::new(Duration::from_millis(5), Arc::clone(&work));
         meter.begin();
         meter.end();
-        while work.cpu() < Duration::from_millis(6) {
-            work.charge(std::hint::spin_loop);
-        }
+        work.add(Duration::from_millis(6));
         assert!(meter.check().is_err());
     }
 }

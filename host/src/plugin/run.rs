@@ -31,11 +31,11 @@ use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
 use crate::events::Events;
-use crate::files::Work;
 use crate::metrics::LimitKind;
 use crate::tool::{Definition, Reply, ToolError};
-use crate::workspace::Workspace;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::CpuAccount;
 
 /// How long a plugin may take to list its tools, in wall-clock time: far more than its guest time takes on a busy machine, so it
 /// ends only a guest that waits.
@@ -326,7 +326,7 @@ impl Plugin {
     {
         let inner = &self.engine.inner;
         let log = LineLog::new(&trail, &self.settings, self.limits.log);
-        let work = Arc::new(Work::limited(self.limits.guest_time));
+        let work = Arc::new(CpuAccount::limited(self.limits.guest_time));
         let scope = Scope {
             call,
             settings: Arc::clone(&self.settings),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::process::own_limits;
+use toolhost_local::process::own_limits;
 
 /// The time between two warnings.
 const QUIET: Duration = Duration::from_secs(5);

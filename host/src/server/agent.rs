@@ -30,8 +30,8 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::capability::FilesGrant;
-use crate::files::Pool;
-use crate::process::Registry;
+use toolhost_local::files::Pool;
+use toolhost_local::process::Registry;
 
 pub(super) use error::{in_its_form, require_token};
 pub use oversight::Oversight;

@@ -65,7 +65,7 @@ pub async fn serve(
     surfaces: impl Into<Surfaces>,
     access: Access,
     shutdown: impl Future<Output = ()>,
-) -> io::Result<Vec<crate::process::Info>> {
+) -> io::Result<Vec<toolhost_workspace::process::Info>> {
     let Listeners(listeners) = listeners.into();
     for listener in &listeners {
         listener.url()?;

@@ -15,7 +15,8 @@ use super::access::{Access, Scope};
 use super::problem::Problem;
 use crate::call::Refused;
 use crate::host::Host;
-use crate::process::{Containment, Registry};
+use toolhost_local::process::Registry;
+use toolhost_workspace::process::Containment;
 
 /// What the answers are made of.
 #[derive(Clone, Debug)]

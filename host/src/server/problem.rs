@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 
 use crate::call::{InvalidArguments, Refused};
 use crate::host::CallError;
-use crate::process;
 use crate::server::body::BodyError;
 pub(super) use kinds::{KINDS, Kind};
 use toolhost_state::id::InvalidId;
+use toolhost_workspace::process;
 
 /// What the `type` of a problem begins with; its code follows.
 pub(super) const URN: &str = "urn:toolhost:problem:";

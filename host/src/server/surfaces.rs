@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
 use crate::capability::FilesGrant;
-use crate::files::Pool;
 use crate::host::Host;
 use crate::metrics::Metrics;
-use crate::process::{Info, Registry};
+use toolhost_local::files::Pool;
+use toolhost_local::process::Registry;
+use toolhost_workspace::process::Info;
 
 /// What a server offers, and what it ends when it stops.
 #[derive(Clone, Debug)]

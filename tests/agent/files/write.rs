@@ -7,8 +7,8 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toolhost::FilesGrant;
-use toolhost::files::{Config, Files, Pool};
 use toolhost::server::{Access, LocalAddress, Surfaces, Token, router};
+use toolhost_local::files::{Config, Files, Pool};
 use tower::ServiceExt;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use toolhost::process::{Config, SaveLimits};
+use toolhost_local::process::{Config, SaveLimits};
 
 use super::*;
 use crate::guest::guest;

@@ -3,7 +3,9 @@
 use std::time::SystemTime;
 
 use crate::capability::wit::files as wit;
-use crate::files::{Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write};
+use toolhost_workspace::files::{
+    Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write,
+};
 
 impl From<Kind> for wit::Kind {
     fn from(kind: Kind) -> Self {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::capability::wit::processes as wit;
-use crate::process;
+use toolhost_workspace::process;
 
 impl From<process::Error> for wit::Error {
     fn from(error: process::Error) -> Self {

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use super::super::errors;
 use super::Check;
-use crate::process::{
-    Command, Config, Containment, Error, Kind, Process, Registry, Signal, State, WaitOptions,
-    is_alive,
-};
+use toolhost_local::process::{Config, Process, Registry, is_alive};
+use toolhost_workspace::process::{Command, Containment, Error, Kind, Signal, State, WaitOptions};
 
 /// A command that leaves its process group, and says as what.
 const ESCAPE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";

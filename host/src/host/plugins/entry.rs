@@ -10,7 +10,7 @@ use super::super::health::Health;
 use super::Embedded;
 use super::source::{Component, Content, Mark, PluginSource};
 use crate::plugin::{Options, Plugin};
-use crate::workspace::Workspace;
+use toolhost_workspace::Workspace;
 
 /// A plugin that is there, or should be.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::process_status::ProcessStatus;
 use super::reply;
-use crate::process::Error;
 use crate::server::access::{Access, Principal, Scope};
 use crate::server::limits::NoRoom;
 use crate::server::problem::{Detail, Problem};
+use toolhost_workspace::process::Error;
 
 /// Where the API of the reference is, of which this is a part.
 const PREFIX: &str = "/api/v0/";

@@ -22,7 +22,8 @@ use super::process_id::ProcessId;
 use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use crate::process::{Changes, Process, Registry, State as ProcessState};
+use toolhost_local::process::{Changes, Process, Registry};
+use toolhost_workspace::process::State as ProcessState;
 
 /// The header with which a client resumes: the id of the last event that it got.
 pub(super) const LAST_EVENT: &str = "last-event-id";

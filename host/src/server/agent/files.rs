@@ -21,7 +21,7 @@ use axum::routing::{get, post};
 
 use super::error::ApiError;
 use crate::capability::FilesGrant;
-use crate::files::Pool;
+use toolhost_local::files::Pool;
 
 /// Returns the routes of files, as far as an operator lets anyone use them.
 pub(super) fn router(files: Pool, grant: FilesGrant) -> Router {

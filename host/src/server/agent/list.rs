@@ -14,8 +14,9 @@ use super::error::ApiError;
 use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use crate::process::{Info, Registry};
 use crate::server::time::unix;
+use toolhost_local::process::Registry;
+use toolhost_workspace::process::Info;
 
 /// How many processes are listed unless the client says otherwise.
 const DEFAULT_LIMIT: usize = 10;

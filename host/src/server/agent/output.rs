@@ -17,9 +17,8 @@ use super::process_id::ProcessId;
 use super::process_status::{ProcessStatus, SavedStatus, Survivor};
 use super::query::Parameters;
 use super::reply;
-use crate::process::{
-    Cause, Process, Registry, Snapshot, State as ProcessState, WaitOptions, Waited,
-};
+use toolhost_local::process::{Process, Registry};
+use toolhost_workspace::process::{Cause, Snapshot, State as ProcessState, WaitOptions, Waited};
 
 /// The longest wait of one request.
 const MAX_WAIT: Duration = Duration::from_secs(5 * 60);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::process::Chunk;
+use toolhost_workspace::process::Chunk;
 
 /// Bytes of an output that are no longer kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

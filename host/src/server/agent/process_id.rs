@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use crate::process::{Process, Registry};
+use toolhost_local::process::{Process, Registry};
 
 /// The id in a path, whatever it is: one that cannot be decoded names no process.
 #[derive(Clone, Debug)]

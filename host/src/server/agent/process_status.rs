@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::process::{self, Saved, State};
+use toolhost_workspace::process::{self, Saved, State};
 
 /// The exit code that stands for none, as in the reference: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;
@@ -96,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::process::{Cause, ExitStatus};
+    use toolhost_workspace::process::{Cause, ExitStatus};
 
     #[test]
     fn every_state_has_the_fields_of_the_reference() {

@@ -15,7 +15,8 @@ use super::oversight::Watched;
 use super::process_id::ProcessId;
 use super::{body, reply};
 use crate::audit::Use;
-use crate::process::{Registry, Signal};
+use toolhost_local::process::Registry;
+use toolhost_workspace::process::Signal;
 
 /// The longest grace that a client can give.
 const MAX_GRACE: Duration = Duration::from_secs(60 * 60);

@@ -16,8 +16,9 @@ use super::oversight::Watched;
 use super::tool_calls::{ToolCall, digest};
 use super::{body, reply};
 use crate::audit::Use;
-use crate::process::{Command, Registry};
 use crate::server::trace;
+use toolhost_local::process::Registry;
+use toolhost_workspace::process::Command;
 
 /// What a client sends.
 #[derive(Debug, Default, Deserialize)]

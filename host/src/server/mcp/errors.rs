@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::reply;
 use crate::call::Refused;
 use crate::host::Host;
-use crate::process;
 use crate::server::{Principal, unknown};
 use toolhost_state::id::InvalidId;
+use toolhost_workspace::process;
 
 /// An error of a request that makes no sense.
 pub(super) fn broken(message: impl Into<String>) -> ErrorData {

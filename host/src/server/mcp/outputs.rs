@@ -9,8 +9,8 @@ use serde_json::json;
 use super::caller::Caller;
 use super::{errors, reply};
 use crate::host::Host;
-use crate::process::{Chunk, Error, Info, State};
 use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{Chunk, Error, Info, State};
 
 /// How many bytes are read unless the client says otherwise, and at most.
 const PAGE: u64 = 1 << 20;
@@ -30,7 +30,7 @@ const BEHIND: &str = "/output";
 /// No scope is asked for: whoever may call tools, as everybody here, may read.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
     let workspace = host.tools_workspace();
-    let listed = workspace.list(&caller.chat, false, MAX_LISTED).await;
+    let listed = workspace.list(Some(&caller.chat), false, MAX_LISTED).await;
     let (infos, _) = listed.map_err(|error| errors::of_workspace(&error))?;
     let visible = |info: &&Info| {
         let key = info.key.as_deref();
@@ -70,7 +70,7 @@ pub(super) async fn read(
     let (chat, _) = process(host, caller, uri).await?;
     let workspace = host.tools_workspace();
     let read = async {
-        let chunk = workspace.read(&chat, part.id, part.since, part.max);
+        let chunk = workspace.read(Some(&chat), part.id, part.since, part.max);
         let chunk = chunk.await?;
         // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
         workspace.open(&chat, None, part.id).await?;
@@ -94,7 +94,7 @@ pub(super) async fn process(
     let found = async {
         let reach = caller.reach.as_deref();
         let chat = workspace.open(&caller.chat, reach, part.id).await?;
-        let info = workspace.info(&chat, part.id).await?;
+        let info = workspace.info(Some(&chat), part.id).await?;
         Ok((chat, info))
     };
     let found = match found.await {

@@ -12,9 +12,9 @@ use super::caller::Session;
 use super::handler::Handler;
 use super::lines::{self, Lines};
 use crate::host::Host;
-use crate::process::Info;
 use crate::server::Principal;
 use toolhost_state::id::InvalidId;
+use toolhost_workspace::process::Info;
 
 /// How long calls may go on that a client left behind: who pipes requests into a program and closes the pipe wants the
 /// replies to short ones.

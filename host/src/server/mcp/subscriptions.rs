@@ -13,9 +13,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::caller::Caller;
 use super::{errors, outputs, resources};
 use crate::host::Host;
-use crate::process::{Error, WaitOptions, Wake};
-use crate::workspace::Workspace;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{Error, WaitOptions, Wake};
 
 /// The most addresses that one client is told of.
 pub(super) const MAX_WATCHED: usize = 64;
@@ -126,7 +126,7 @@ impl Watch {
                         until: None,
                         output: true,
                     };
-                    match workspace.wait(chat, process, options).await {
+                    match workspace.wait(Some(chat), process, options).await {
                         Ok(waited) if waited.wake == Wake::TimedOut => {}
                         Ok(waited) => {
                             *seen = waited.total;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::process::{self, Info, Saved, State};
 use crate::server::time::unix;
 use toolhost_state::id::CallId;
+use toolhost_workspace::process::{self, Info, Saved, State};
 
 /// The exit code that stands for none: a signal ended the shell, or nobody knows what did.
 const NO_CODE: i32 = -1;

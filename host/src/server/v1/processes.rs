@@ -20,7 +20,6 @@ use super::paths::{ChatPath, ProcessPath};
 use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
 use super::stretch::{Bytes, unfinished};
 use crate::host::Host;
-use crate::process::{self, Chunk, Signal};
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
 use crate::server::guarded_body::Holding;
@@ -28,6 +27,7 @@ use crate::server::limits::{Held, RequestPermit};
 use crate::server::problem::Problem;
 use crate::server::time;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{self, Chunk, Signal};
 
 /// How many processes a list has unless the client says otherwise, and at most.
 const LIST: usize = 100;
@@ -193,7 +193,10 @@ async fn list(
     } else {
         usize::MAX
     };
-    let listed = host.tools_workspace().list(&chat, running, most).await;
+    let listed = host
+        .tools_workspace()
+        .list(Some(&chat), running, most)
+        .await;
     let (mut infos, mut total) = listed.map_err(problem)?;
     if !principal.may_use_all() {
         infos.retain(|info| principal.may_see_process(&host, &chat, info.key.as_deref()));
@@ -221,8 +224,11 @@ async fn get(
     let chat = may_read(&principal, &chat)?;
     check(&host, &principal, &chat, &id).await?;
     let workspace = host.tools_workspace();
-    let info = workspace.info(&chat, &id).await.map_err(problem)?;
-    let snapshot = workspace.snapshot(&chat, &id).await.map_err(problem)?;
+    let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
+    let snapshot = workspace
+        .snapshot(Some(&chat), &id)
+        .await
+        .map_err(problem)?;
     Ok(Json(ProcessDetails {
         process: info.into(),
         survivors: snapshot.survivors.into_iter().map(Survivor::from).collect(),
@@ -260,7 +266,10 @@ async fn output(
     check(&host, &principal, &chat, &id).await?;
     let mut held = Held::default();
     held.add(&place, max)?;
-    let read = host.tools_workspace().read(&chat, &id, since, max).await;
+    let read = host
+        .tools_workspace()
+        .read(Some(&chat), &id, since, max)
+        .await;
     let chunk = read.map_err(problem)?;
     let reply = if wants_raw(&headers) {
         raw(chunk)
@@ -333,7 +342,7 @@ async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> R
     if principal.may_use_all() {
         return Ok(());
     }
-    let info = host.tools_workspace().info(chat, id).await;
+    let info = host.tools_workspace().info(Some(chat), id).await;
     let info = info.map_err(problem)?;
     if principal.may_see_process(host, chat, info.key.as_deref()) {
         return Ok(());

@@ -12,12 +12,13 @@ use crate::approval::Approval;
 use crate::call::{Actor, Arguments, Request};
 use crate::cli::processes::Prepared;
 use crate::events::Events;
-use crate::files;
 use crate::plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
-use crate::process::Config;
 use crate::tool::{Content, Definition, ErrorKind, Reply, ToolError};
-use crate::workspace::{Local, Workspace};
+use toolhost_local::Local;
+use toolhost_local::files;
+use toolhost_local::process::Config;
 use toolhost_state::id::CallId;
+use toolhost_workspace::Workspace;
 
 /// The CPU time that one comparison with a schema may take. It takes milliseconds, unless the schema is made to take for ever.
 const COMPARISON: Duration = Duration::from_secs(10);
@@ -65,7 +66,7 @@ pub(super) async fn run(
             Err(problem) => report.failed_because(&subject, format!("{what}: {problem}")),
         }
     }
-    workspace.shutdown().await;
+    workspace.end_all().await;
     Ok(())
 }
 

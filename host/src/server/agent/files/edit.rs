@@ -17,13 +17,14 @@ use super::error::{not_run, refused, status, text};
 use super::query::Query;
 use super::written;
 use crate::audit::Trail;
-use crate::files::{Error, Files, MAX_WRITE, MAX_WRITES, Pool, Precondition, Work, Write};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::tool_calls::{ToolCall, digest};
 use crate::server::agent::{body, reply};
 use source::Workspace;
+use toolhost_local::files::{Files, Pool};
+use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
 
 /// What a client sends.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -84,7 +85,7 @@ pub(super) async fn edit(
 async fn apply(files: Pool, body: Body, watched: Watched) -> Result<Response, ApiError> {
     watched.approve("edit-files", &body).await?;
     let edited = files
-        .run(Arc::new(Work::default()), move |files, _| {
+        .run(Arc::default(), move |files, _| {
             body.run(files, &watched.trail)
         })
         .await

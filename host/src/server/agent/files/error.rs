@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 
-use crate::files::Error;
 use crate::server::agent::error::ApiError;
+use toolhost_workspace::files::Error;
 
 /// Says why a file cannot be opened, or whatever else a path names.
 pub(super) fn refused(path: &str, error: &Error) -> ApiError {

@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 use super::error::not_run;
 use super::path;
 use super::query::Query;
-use crate::files::{Error, Files, MAX_READ, Pool, Work};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
 use page::{Page, Window};
+use toolhost_local::files::{Files, Pool, Work};
+use toolhost_workspace::files::{Error, MAX_READ};
 
 /// How large a file may be unless the client says otherwise.
 const MAX_FILE: u64 = 1 << 20;
@@ -65,9 +66,7 @@ pub(super) async fn read_lines(
     };
     query.finish()?;
     let body = files
-        .run(Arc::new(Work::default()), move |files, work| {
-            asked.answer(files, work)
-        })
+        .run(Arc::default(), move |files, work| asked.answer(files, work))
         .await
         .map_err(|error| not_run(&error))?
         .unwrap_or_else(|error| json!({ "success": false, "error": error }));

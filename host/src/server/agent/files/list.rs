@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::error::{not_run, refused, status};
 use super::path::{self, joined, names};
 use super::query::Query;
-use crate::files::{Entry, Error, Files, Kind, MAX_ENTRIES, Pool, Work};
 use crate::server::agent::error::{ApiError, quote};
 use crate::server::agent::query::Parameters;
 use crate::server::agent::{body, reply};
+use toolhost_local::files::{Files, Pool, Work};
+use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
 
 /// How many names are listed at most: what a page of a browser can still show, and a host can still hold.
 const MAX_NAMES: usize = 100_000;
@@ -64,7 +65,7 @@ pub(super) async fn list(
     path::check(&absolute).map_err(ApiError::bad_request)?;
     let asked = absolute.clone();
     let (entries, truncated) = files
-        .run(Arc::new(Work::default()), move |files, work| {
+        .run(Arc::default(), move |files, work| {
             entries(files, &asked, work)
         })
         .await

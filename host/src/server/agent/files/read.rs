@@ -13,9 +13,9 @@ use futures_util::stream;
 use super::error::{not_run, refused};
 use super::path;
 use super::query::Query;
-use crate::files::{Pool, Reader};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
+use toolhost_local::files::{Pool, Reader};
 
 /// How much is read at once.
 const PIECE: u64 = 1 << 20;

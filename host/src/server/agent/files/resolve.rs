@@ -10,10 +10,10 @@ use serde_json::json;
 use super::error::{not_run, refused};
 use super::path;
 use super::query::Query;
-use crate::files::{Pool, Work};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
+use toolhost_local::files::Pool;
 
 pub(super) async fn resolve(
     State(files): State<Pool>,
@@ -25,9 +25,7 @@ pub(super) async fn resolve(
     path::check(path).map_err(ApiError::bad_request)?;
     let asked = path.to_owned();
     let resolved = files
-        .run(Arc::new(Work::default()), move |files, _| {
-            files.resolve(&asked)
-        })
+        .run(Arc::default(), move |files, _| files.resolve(&asked))
         .await
         .map_err(|error| not_run(&error))?
         .map_err(|error| refused(path, &error))?;

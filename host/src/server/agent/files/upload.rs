@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use crate::files::MAX_WRITE;
 use crate::server::agent::error::ApiError;
 use crate::server::limits::{Held, RequestPermit};
+use toolhost_workspace::files::MAX_WRITE;
 
 /// How long a client may send nothing. All of a large file may take longer.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -12,12 +12,13 @@ use super::query::Query;
 use super::upload::{self, Upload};
 use super::{path, written};
 use crate::audit::Trail;
-use crate::files::{Error, Files, Kind, Pool, Precondition, Work, Write};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
 use crate::server::agent::tool_calls::{ToolCall, digest};
+use toolhost_local::files::{Files, Pool};
+use toolhost_workspace::files::{Error, Kind, Precondition, Write};
 
 pub(super) async fn write(
     State(files): State<Pool>,
@@ -55,7 +56,7 @@ async fn store(
     };
     let _held = upload.held;
     files
-        .run(Arc::new(Work::default()), move |files, _| {
+        .run(Arc::default(), move |files, _| {
             one(files, write, &watched.trail)
         })
         .await

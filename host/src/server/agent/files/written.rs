@@ -1,7 +1,8 @@
 //! Writing files, with a line of the audit trail for each.
 
 use crate::audit::{Trail, Use};
-use crate::files::{Error, Files, Write};
+use toolhost_local::files::Files;
+use toolhost_workspace::files::{Error, Write};
 
 /// Writes all files or none, and records it: here, where no client that goes away prevents it. The error names the index of
 /// the one that failed.

@@ -14,11 +14,11 @@ use tracing::Instrument;
 
 use super::records::{Cancelled, Key};
 use super::{Answer, Sender, id};
-use crate::process::Registry;
 use crate::server::agent::chat::Chat;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::reply;
+use toolhost_local::process::Registry;
 
 /// The answer to a cancellation, in the fields of the reference.
 #[derive(Debug, Default, Serialize)]

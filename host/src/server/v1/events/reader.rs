@@ -208,10 +208,15 @@ impl Reader {
         cursor - count as u64
     }
 
-    async fn read(&self, process: &Subject, since: u64, max: u64) -> Option<crate::process::Chunk> {
+    async fn read(
+        &self,
+        process: &Subject,
+        since: u64,
+        max: u64,
+    ) -> Option<toolhost_workspace::process::Chunk> {
         let max = usize::try_from(max).unwrap_or(EVENT_BYTES).min(EVENT_BYTES);
         let workspace = self.host.tools_workspace();
-        let read = workspace.read(&self.chat, &process.id, since, max);
+        let read = workspace.read(Some(&self.chat), &process.id, since, max);
         read.await.ok()
     }
 

@@ -2,8 +2,9 @@
 
 use toolhost_edit::{Content, Kind, Problem, Source};
 
-use crate::files::{Error, Files, MAX_READ};
 use crate::server::agent::files::error::text;
+use toolhost_local::files::Files;
+use toolhost_workspace::files::{Error, MAX_READ};
 
 /// Files of the workspace, as far as one request may hold them in memory.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::fs;
 use axum::response::IntoResponse;
 
 use super::*;
-use crate::files::Config;
+use toolhost_local::files::Config;
 
 fn body(json: serde_json::Value) -> Body {
     serde_json::from_value(json).unwrap()

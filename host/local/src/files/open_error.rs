@@ -1,0 +1,38 @@
+//! Why files cannot be offered.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Error;
+
+/// Why files cannot be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A directory cannot be a root.
+    #[error("the directory {path} cannot be used", path = path.display())]
+    Root {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A directory is where Toolhost keeps what is its own.
+    #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
+    Hidden(PathBuf),
+    /// Temporary files could not be remembered.
+    #[error("the journal of temporary files cannot be used")]
+    Journal(#[source] io::Error),
+}
+
+impl OpenError {
+    /// Returns the error as a caller of the workspace gets it: a text with all causes.
+    pub(crate) fn for_caller(self) -> Error {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(&self);
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        Error::Denied(text)
+    }
+}

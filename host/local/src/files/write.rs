@@ -1,0 +1,70 @@
+//! Replacing files: all of them or none, each whole, and only if what should hold still does.
+//!
+//! What is new is complete, synced and has its mode before anything is replaced. Then, while no other writer of this host,
+//! and no other host, is at the same point, every precondition is checked and every file renamed into place. An editor that
+//! knows nothing of this could still come in between the check and the renaming, for microseconds.
+
+mod access;
+mod lock;
+mod prepare;
+mod replace;
+mod temporary;
+#[cfg(test)]
+mod tests;
+
+use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata, Precondition, Write};
+use lock::Locks;
+use prepare::{Directories, Prepared};
+
+impl Files {
+    /// Writes all of the files or none, and returns facts about each of them in the order that was asked for. At most
+    /// [`MAX_WRITES`] files and [`MAX_WRITE`] bytes.
+    ///
+    /// A file that is replaced keeps its mode but for setuid and setgid, and its owner where the system allows that. A link stays, and what it leads to
+    /// is replaced. Other names of the same file keep the old content. What was written is on disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The index of the file that failed, and why. Unless that is [`Error::UnknownOutcome`], every file is as it was.
+    pub fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Metadata>, (usize, Error)> {
+        bounded(&writes)?;
+        // Dropped after the files, because a directory can only be removed when it is empty.
+        let mut directories = Directories::default();
+        let mut prepared: Vec<Prepared<'_>> = Vec::new();
+        for (index, write) in writes.into_iter().enumerate() {
+            let next = self.prepare(write, &mut directories);
+            let next = next.map_err(|error| (index, error))?;
+            if prepared.iter().any(|other| other.is_same(&next)) {
+                let text = "the same file is to be written twice";
+                return Err((index, Error::Invalid(text.into())));
+            }
+            prepared.push(next);
+        }
+        // First what others may hold for long, so that nobody waits for that twice.
+        let locks = Locks::take(directories.iter());
+        let one_at_a_time = self.replacing.lock();
+        for (index, file) in prepared.iter().enumerate() {
+            file.check().map_err(|error| (index, error))?;
+        }
+        let written = replace::all(&mut prepared)?;
+        drop((one_at_a_time, locks));
+        directories.kept = true;
+        directories.sync();
+        Ok(written)
+    }
+}
+
+fn bounded(writes: &[Write]) -> Result<(), (usize, Error)> {
+    let mut bytes = 0_usize;
+    for (index, write) in writes.iter().enumerate() {
+        bytes = bytes.saturating_add(write.data.len());
+        if bytes > MAX_WRITE {
+            return Err((index, Error::TooLarge(MAX_WRITE as u64)));
+        }
+        if index >= MAX_WRITES {
+            let text = format!("more than {MAX_WRITES} files at once");
+            return Err((index, Error::Invalid(text)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Everything about a write that can be done before anything changes.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata as Found, MetadataExt, OpenOptions};
+use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
+
+use super::temporary::Temporary;
+use crate::files::metadata;
+use crate::files::resolved_path::ResolvedPath;
+use crate::files::walk::open_directory;
+use crate::files::{Error, Files, Kind, MAX_READ, Metadata, read, version};
+use crate::files::{Precondition, Write};
+
+/// The mode of a directory that was missing, of which the umask takes its part.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// How many directories may be missing above one file, and above all files of one write.
+const MAX_MISSING: usize = 64;
+const MAX_MADE: usize = 256;
+
+/// A file that is complete and has only to be renamed. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Prepared<'a> {
+    pub(super) temporary: Temporary<'a>,
+    pub(super) directory: Arc<Dir>,
+    pub(super) name: OsString,
+    path: PathBuf,
+    when: Precondition,
+    /// The version of what will be there; `None` if it is too large to have been hashed.
+    version: Option<String>,
+    new: Found,
+}
+
+/// The directories of several writes: each is open once, and those that were made are removed when this is dropped, unless
+/// they are kept, or somebody else has put something into them.
+#[derive(Debug, Default)]
+pub(super) struct Directories {
+    /// By device and inode.
+    open: BTreeMap<(u64, u64), Arc<Dir>>,
+    /// Each with the one that it is in.
+    made: Vec<(Arc<Dir>, OsString)>,
+    pub(super) kept: bool,
+}
+
+impl Directories {
+    /// Returns the one descriptor of a directory.
+    fn share(&mut self, directory: Dir) -> Result<Arc<Dir>, Error> {
+        let found = directory.dir_metadata()?;
+        let shared = self.open.entry((found.dev(), found.ino()));
+        Ok(Arc::clone(shared.or_insert_with(|| Arc::new(directory))))
+    }
+
+    /// Makes directories, one in the other, and returns the last.
+    fn make(&mut self, parent: Dir, names: Vec<OsString>) -> Result<Arc<Dir>, Error> {
+        if names.len() > MAX_MISSING || self.made.len() + names.len() > MAX_MADE {
+            let text = format!(
+                "more than {MAX_MISSING} directories are missing above a file, or {MAX_MADE} in all"
+            );
+            return Err(Error::Invalid(text));
+        }
+        let mut directory = self.share(parent)?;
+        let mut builder = DirBuilder::new();
+        builder.mode(DIRECTORY_MODE);
+        for name in names {
+            match directory.create_dir_with(&name, &builder) {
+                Ok(()) => self.made.push((Arc::clone(&directory), name.clone())),
+                // Somebody else was faster.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+            directory = self.share(open_directory(&directory, &name)?)?;
+        }
+        Ok(directory)
+    }
+
+    /// Returns all of them, in one order for all hosts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Dir> {
+        self.open.values().map(|directory| &**directory)
+    }
+
+    /// Has the new names survive a loss of power.
+    pub(super) fn sync(&self) {
+        for directory in self.iter() {
+            let opened = directory.open_with(".", OpenOptions::new().read(true));
+            match opened.and_then(|directory| directory.sync_all()) {
+                Ok(()) => {}
+                // Not every file system can.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a directory was written to, and cannot be synced");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Directories {
+    fn drop(&mut self) {
+        while let Some((parent, name)) = self.made.pop().filter(|_| !self.kept) {
+            if let Err(error) = parent.remove_dir(&name) {
+                tracing::debug!(%error, "a directory that was made for a write stays");
+            }
+        }
+    }
+}
+
+impl Files {
+    pub(super) fn prepare(
+        &self,
+        write: Write,
+        directories: &mut Directories,
+    ) -> Result<Prepared<'_>, Error> {
+        let (directory, name, path, old) = match self.walk(&write.path)? {
+            ResolvedPath::Directory { .. } => return Err(Error::NotAFile),
+            ResolvedPath::Entry {
+                parent,
+                name,
+                found,
+                path,
+            } => {
+                if metadata::kind(found.file_type()) != Kind::File {
+                    return Err(Error::NotAFile);
+                }
+                // Renaming asks only whether the directory may be written to. A file that is read-only is meant to stay.
+                accessat(&parent, &name, Access::WRITE_OK, AtFlags::EACCESS)?;
+                (directories.share(parent)?, name, path, Some(found))
+            }
+            ResolvedPath::Missing {
+                parent,
+                mut missing,
+                path,
+            } => {
+                let name = missing.pop().unwrap_or_default();
+                (directories.make(parent, missing)?, name, path, None)
+            }
+        };
+        check(&directory, &name, &write.when)?;
+        let mut temporary = Temporary::new(&directory, &path, self.journal.as_deref())?;
+        let old = old.as_ref().map(|found| (name.as_os_str(), found));
+        let new = temporary.write(&write.data, old)?;
+        let hashed = write.data.len() <= MAX_READ;
+        Ok(Prepared {
+            temporary,
+            directory,
+            name,
+            path,
+            when: write.when,
+            version: hashed.then(|| version::of_content(&write.data)),
+            new,
+        })
+    }
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives what will be replaced another name, under which it is found if it has to come back; `None` if nothing will be.
+    pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
+        let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.journal)?;
+        match backup.link(&self.name) {
+            Ok(()) => Ok(Some(backup)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns whether two are for one file.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        // One directory has one descriptor, whatever it is called.
+        Arc::ptr_eq(&self.directory, &other.directory) && self.name == other.name
+    }
+
+    pub(super) fn is_only_if_absent(&self) -> bool {
+        self.when == Precondition::Absent
+    }
+
+    /// Checks once more what must hold.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check(&self.directory, &self.name, &self.when)
+    }
+
+    /// Returns whether the file that has the name is the one that was prepared.
+    pub(super) fn is_in_place(&self) -> bool {
+        let found = self.directory.symlink_metadata(&self.name);
+        found.is_ok_and(|found| (found.dev(), found.ino()) == (self.new.dev(), self.new.ino()))
+    }
+
+    pub(super) fn written(&self) -> Metadata {
+        // Renaming has changed times.
+        let found = self.directory.symlink_metadata(&self.name);
+        let found = found.unwrap_or_else(|_| self.new.clone());
+        let version = self.version.clone();
+        let version = version.unwrap_or_else(|| version::of_stat(&found));
+        metadata::metadata(&found, version, self.path.clone())
+    }
+}
+
+fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error> {
+    match when {
+        Precondition::Any => Ok(()),
+        Precondition::Absent => match directory.symlink_metadata(name) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) => Err(Error::Changed("file exists".into())),
+        },
+        Precondition::Version(expected) => {
+            let changed = || Error::Changed("file changed since it was read".into());
+            let file = match read::open(directory, name) {
+                Err(Error::NotFound | Error::NotAFile) => return Err(changed()),
+                opened => opened?,
+            };
+            let (version, _) = version::of(&file)?;
+            (version == *expected).then_some(()).ok_or_else(changed)
+        }
+    }
+}

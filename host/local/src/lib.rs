@@ -1,0 +1,12 @@
+//! The workspace on this machine: processes, what holds them together, and files.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+pub mod files;
+mod local;
+mod open_error;
+pub mod process;
+
+pub use local::Local;
+pub use open_error::OpenError;

@@ -1,0 +1,280 @@
+//! A workspace on this machine.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use toolhost_state::id::ChatId;
+use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
+use toolhost_workspace::files::{Metadata, Skipped, Write};
+use toolhost_workspace::process::{
+    Chunk, Command, Error, Info, Signal, Snapshot, State, Subscriber, WaitOptions, Waited,
+};
+use toolhost_workspace::{Owner, Status, Workspace};
+
+use crate::OpenError;
+use crate::files::{self, Files, Pool, Work};
+use crate::process::{Config, Registry};
+
+/// A directory of this machine.
+#[derive(Debug)]
+pub struct Local {
+    processes: Arc<Registry>,
+    files: Pool,
+}
+
+impl Local {
+    /// Opens a directory as a workspace. That of the configuration of processes counts, which becomes absolute.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be resolved to a directory, or the records of processes or the journal of files cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
+    pub fn open(config: Config, files: files::Config) -> Result<Self, OpenError> {
+        let path = config.workspace.clone();
+        let workspace = path.canonicalize().map_err(|source| OpenError::Unusable {
+            path: path.clone(),
+            source,
+        })?;
+        if !workspace.is_dir() {
+            return Err(OpenError::NotADirectory(workspace));
+        }
+        let config = Config {
+            workspace,
+            ..config
+        };
+        // As the operator wrote it: a model may use that path as well.
+        let files = files::Config {
+            workspace: path,
+            ..files
+        };
+        Ok(Self {
+            files: Pool::new(Files::open(&files)?),
+            processes: Registry::open(config)?,
+        })
+    }
+
+    /// Returns the processes, of all chats.
+    pub fn processes(&self) -> &Arc<Registry> {
+        &self.processes
+    }
+
+    /// Returns the files.
+    pub fn files(&self) -> &Pool {
+        &self.files
+    }
+}
+
+impl Workspace for Local {
+    fn root(&self) -> &Path {
+        self.processes.workspace()
+    }
+
+    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
+        let status = Status {
+            containment: self.processes.containment(),
+            totals: self.processes.totals(),
+        };
+        Box::pin(async { Ok(status) })
+    }
+
+    fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
+        self.processes.subscribe(subscriber);
+    }
+
+    fn start<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        command: Command,
+    ) -> BoxFuture<'a, Result<String, Error>> {
+        Box::pin(async move { Ok(self.processes.start(owner, command).await?.id().to_owned()) })
+    }
+
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        Box::pin(async move {
+            let own = self.processes.get(chat, id);
+            let process = match (own, reach) {
+                (Err(Error::NotFound(_)), Some(_)) => self.processes.find(id),
+                (own, _) => own,
+            };
+            let owner = process?.chat().cloned();
+            let within = |owner: &ChatId| {
+                owner == chat || reach.is_some_and(|reach| owner.as_str().starts_with(reach))
+            };
+            owner
+                .filter(within)
+                .ok_or_else(|| Error::NotFound(id.to_owned()))
+        })
+    }
+
+    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
+        Box::pin(async move { Ok(self.processes.find(id)?.chat().cloned()) })
+    }
+
+    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        Box::pin(async move { Ok(self.processes.get(owner, id)?.info()) })
+    }
+
+    fn wait<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        options: WaitOptions,
+    ) -> BoxFuture<'a, Result<Waited, Error>> {
+        Box::pin(async move { self.processes.get(owner, id)?.wait(&options).await })
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+        Box::pin(async move { Ok(self.processes.get(owner, id)?.snapshot().await) })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        since: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+        Box::pin(async move { Ok(self.processes.get(owner, id)?.read(since, max).await) })
+    }
+
+    fn signal<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move { self.processes.signal(owner, id, signal, grace) })
+    }
+
+    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move { self.processes.end(owner, id).await })
+    }
+
+    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
+        Box::pin(async move { Ok(self.processes.cancel(owner, key).await) })
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
+        Box::pin(async move { Ok(self.processes.list(owner, running_only, max)) })
+    }
+
+    fn list_all(
+        &self,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
+        Box::pin(async move { Ok(self.processes.list_all(running_only, max)) })
+    }
+
+    fn metadata(
+        &self,
+        path: String,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Metadata, FileError>> {
+        let run = move |files: &Files, _: &Work| files.metadata(&path);
+        Box::pin(async move { self.files.run(account, run).await.flatten() })
+    }
+
+    fn read_file(
+        &self,
+        path: String,
+        offset: u64,
+        max: usize,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<FileChunk, FileError>> {
+        let run = move |files: &Files, _: &Work| files.read(&path, offset, max);
+        Box::pin(async move { self.files.run(account, run).await.flatten() })
+    }
+
+    fn skip_lines(
+        &self,
+        path: String,
+        offset: u64,
+        lines: u64,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Skipped, FileError>> {
+        let run = move |files: &Files, work: &Work| files.skip_lines(&path, offset, lines, work);
+        Box::pin(async move { self.files.run(account, run).await.flatten() })
+    }
+
+    fn write_files(
+        &self,
+        writes: Vec<Write>,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, FileError)>> {
+        let run = move |files: &Files, _: &Work| files.write_all(writes);
+        Box::pin(async move {
+            let ran = self.files.run(account, run).await;
+            ran.map_err(|error| (0, error)).flatten()
+        })
+    }
+
+    fn read_directory(
+        &self,
+        path: String,
+        after: Option<String>,
+        max: usize,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), FileError>> {
+        let run = move |files: &Files, work: &Work| {
+            files.read_directory(&path, after.as_deref(), max, work)
+        };
+        Box::pin(async move { self.files.run(account, run).await.flatten() })
+    }
+
+    fn resolve(
+        &self,
+        path: String,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<PathBuf, FileError>> {
+        let run = move |files: &Files, _: &Work| files.resolve(&path);
+        Box::pin(async move { self.files.run(account, run).await.flatten() })
+    }
+
+    fn restricted<'a>(
+        &'a self,
+        roots: &'a [PathBuf],
+    ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, FileError>> {
+        Box::pin(async move {
+            let files = self
+                .files
+                .restricted(roots)
+                .map_err(files::OpenError::for_caller)?;
+            let processes = Arc::clone(&self.processes);
+            Ok(Arc::new(Self { processes, files }) as Arc<dyn Workspace>)
+        })
+    }
+
+    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
+        Box::pin(async move { Ok(self.processes.end_chat(chat).await) })
+    }
+
+    fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {
+        Box::pin(self.processes.shutdown())
+    }
+
+    fn kill_now(&self) {
+        self.processes.kill_now();
+    }
+}

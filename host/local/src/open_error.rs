@@ -1,0 +1,27 @@
+//! Why a directory of this machine cannot be a workspace.
+
+use std::path::PathBuf;
+
+use crate::{files, process};
+
+/// A directory that cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It cannot be resolved.
+    #[error("the workspace {path} cannot be used", path = path.display())]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is no directory.
+    #[error("the workspace {path} is not a directory", path = .0.display())]
+    NotADirectory(PathBuf),
+    /// The records of its processes cannot be used.
+    #[error(transparent)]
+    Records(#[from] process::OpenError),
+    /// Its files cannot be offered.
+    #[error(transparent)]
+    Files(#[from] files::OpenError),
+}

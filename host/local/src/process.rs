@@ -1,0 +1,43 @@
+//! Shell commands and everything that they start: spawning, capturing, signalling, and the registry by chat.
+//!
+//! This is the domain. It knows no WIT and no HTTP; chats are the only notion of the outside that it has.
+//!
+//! A process here is one command with everything that it started. It has finished when its **shell** has exited, not when
+//! its output pipe closes: `sleep 5 & echo hi` has finished after a millisecond, and lingers until the `sleep` is gone.
+//!
+//! What holds a command together is in `contain`: a supervisor for each, or a process group where there is none.
+
+mod capture;
+mod changes;
+mod contain;
+mod counts;
+mod ending;
+mod environment;
+mod journal;
+mod keeping;
+mod lifecycle;
+pub mod own_limits;
+mod pipe_reader;
+mod reading;
+mod record;
+mod registry;
+mod running;
+mod saved;
+mod search;
+mod subscribers;
+mod wait;
+mod workdir;
+
+use toolhost_workspace::process::{
+    Cause, Chunk, Command, Containment, Error, ExitStatus, Info, Kind, ProcessEvent, Saved, Signal,
+    Snapshot, State, Subject, Subscriber, Survivor, Totals, WINDOW, WaitOptions, Waited, Wake,
+};
+
+pub use capture::Capture;
+pub use changes::Changes;
+pub use contain::Spawner;
+pub use contain::{SPAWNER, is_alive, is_ignored, lists_children, run_spawner};
+pub use environment::{Environment, Extras, ExtrasError};
+pub use registry::{Config, Limits, OpenError, Records, Registry};
+pub use running::Process;
+pub use saved::SaveLimits;

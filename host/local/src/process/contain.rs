@@ -1,0 +1,243 @@
+//! Containment: what holds a command together, so that a signal reaches all of it and nothing of it outlives its end.
+//!
+//! With the Toolhost program at hand, every command runs below a supervisor of its own (see `spawner`), within a cgroup
+//! where one was delegated to the host. A program that embeds the library and names no [`Spawner`] gets plain process
+//! groups, which commands can leave. [`Containment`] tells which it is, and why nothing better.
+//!
+//! The only place that starts and signals processes.
+
+mod cgroup;
+mod group;
+mod ignored;
+mod own_children;
+mod program;
+mod spawner;
+mod supervised;
+mod survivors;
+mod sys;
+mod tree;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, PipeReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::{Containment, Kind, Survivor, own_limits};
+use group::Group;
+use supervised::Supervised;
+
+pub use ignored::is_ignored;
+pub use program::run as run_spawner;
+pub use spawner::ARGUMENT as SPAWNER;
+pub use spawner::Spawner;
+pub use tree::{is_alive, lists_children};
+
+/// The most survivors that are named. Who starts thousands does not want to read about each.
+const MOST_SURVIVORS: usize = 64;
+
+/// How a shell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    Code(i32),
+    /// By its number: real-time signals have no names in the libraries.
+    Signal(i32),
+}
+
+/// What a command is started with.
+pub(super) struct Spawn<'a> {
+    pub(super) shell: &'a Path,
+    pub(super) command: &'a str,
+    pub(super) workdir: &'a Path,
+    pub(super) env: &'a BTreeMap<OsString, OsString>,
+    pub(super) stdin: Option<&'a [u8]>,
+    /// What is added to the niceness.
+    pub(super) nice: i32,
+    /// What `oom_score_adj` becomes, unless it is higher already.
+    pub(super) oom_score_adj: i32,
+}
+
+/// A command that was just started.
+pub(super) struct Spawned {
+    pub(super) contained: Contained,
+    pub(super) watch: Watch,
+    /// Standard output and error, merged.
+    pub(super) output: PipeReader,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Its shell ended.
+    Exited(Exit),
+    /// Nothing of it is left.
+    Gone,
+    /// Nobody can tell any more, and what is left is being killed; the text says why.
+    Lost(&'static str),
+}
+
+/// A command that runs, or ran.
+#[derive(Debug)]
+pub(super) enum Contained {
+    Group(Group),
+    Supervised(Supervised),
+    /// It ran under an earlier host, and nothing is left of it.
+    Past,
+}
+
+/// Tells what becomes of a command. Held by the one task that moves its process along.
+#[derive(Debug)]
+pub(super) enum Watch {
+    Group(group::Watch),
+    Supervised(supervised::Watch),
+}
+
+/// Starts a command: below a supervisor if there is a spawner, else in a process group.
+pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
+    own_limits::look();
+    match spawner {
+        Some(spawner) => spawner.spawn(spawn),
+        None => Group::spawn(spawn),
+    }
+}
+
+impl Contained {
+    /// Sends a signal to everything. That there is nothing left is no error.
+    ///
+    /// SIGTERM lets stopped processes go on, which would not see it otherwise. SIGKILL of what is supervised goes on until
+    /// nothing is left.
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+        match self {
+            Self::Group(group) => group.signal(signal),
+            Self::Supervised(supervised) => supervised.signal(signal),
+            Self::Past => Ok(()),
+        }
+    }
+
+    /// Lets the number of the shell name something else from now on: its exit is known and its output drained.
+    pub(super) fn release(&self) {
+        if let Self::Group(group) = self {
+            group.reap();
+        }
+    }
+
+    /// Returns whether nothing is left, by a look that may be as old as this.
+    pub(super) fn is_empty(&self, max_age: Duration) -> bool {
+        match self {
+            Self::Group(group) => group.is_empty(max_age),
+            Self::Supervised(supervised) => supervised.is_gone(),
+            Self::Past => true,
+        }
+    }
+
+    /// Returns whether a process can have left without anybody noticing.
+    pub(super) fn can_be_left(&self) -> bool {
+        matches!(self, Self::Group(_))
+    }
+
+    /// Frees what should have ended and cannot, because a command stopped what looks after it, or otherwise keeps it from
+    /// answering where that is `overdue`.
+    pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
+        if let Self::Supervised(supervised) = self {
+            supervised.kill_stalled_supervisor(overdue);
+        }
+    }
+
+    /// Returns whether the kernel ended something for lack of memory, as far as that is known.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        match self {
+            Self::Group(_) | Self::Past => false,
+            Self::Supervised(supervised) => supervised.ran_out_of_memory(),
+        }
+    }
+
+    /// Returns what lives of it besides the shell, at most [`MOST_SURVIVORS`].
+    pub(super) fn survivors(&self) -> Vec<Survivor> {
+        let members = match self {
+            Self::Group(group) => group.members(),
+            Self::Supervised(supervised) => supervised.members(MOST_SURVIVORS),
+            Self::Past => Vec::new(),
+        };
+        let members = members.into_iter().take(MOST_SURVIVORS);
+        members.map(survivors::survivor).collect()
+    }
+
+    /// Ends what nobody is going to watch.
+    pub(super) fn abandon(&self) {
+        match self {
+            Self::Group(group) => group.abandon(),
+            Self::Supervised(supervised) => _ = supervised.signal(Signal::SIGKILL),
+            Self::Past => {}
+        }
+    }
+}
+
+impl Watch {
+    /// Waits for the next event: the exit first, then that nothing is left. Cancel safe.
+    pub(super) async fn next(&mut self, contained: &Contained) -> Event {
+        match (self, contained) {
+            (Self::Group(watch), Contained::Group(group)) => watch.next(group).await,
+            (Self::Supervised(watch), Contained::Supervised(supervised)) => {
+                watch.next(supervised).await
+            }
+            _ => Event::Lost("it is watched as something that it is not"),
+        }
+    }
+}
+
+/// Returns how commands are held together with this spawner, or without one.
+pub(super) fn containment(spawner: Option<&Spawner>) -> Containment {
+    spawner.map_or_else(
+        || Containment {
+            kind: Kind::ProcessGroup,
+            reason: Some("no spawner was given, which takes the toolhost program".into()),
+        },
+        Spawner::containment,
+    )
+}
+
+/// Says why a command could not be started, with what would help.
+pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>, kind: Kind) -> String {
+    if error.raw_os_error() != Some(nix::libc::E2BIG) {
+        return error.to_string();
+    }
+    if kind == Kind::ProcessGroup && spawn.command.len() > MOST_IN_GROUP {
+        return format!(
+            "the command has {} bytes, the most without a supervisor is {MOST_IN_GROUP}: put it into a file and run that",
+            spawn.command.len()
+        );
+    }
+    let mut variables: Vec<_> = spawn
+        .env
+        .iter()
+        .map(|(name, value)| (value.len(), name.to_string_lossy()))
+        .collect();
+    variables.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+    let largest: Vec<_> = variables
+        .iter()
+        .take(3)
+        .map(|(size, name)| format!("{name} ({size} bytes)"))
+        .collect();
+    format!(
+        "the environment is too large; the largest variables are {}",
+        largest.join(", ")
+    )
+}
+
+/// The longest command that a shell in a plain process group takes, in bytes.
+const MOST_IN_GROUP: usize = 131_071;
+
+/// Finds the shell: `/bin/sh`, or else `sh` in this search path. An absolute path.
+pub(super) fn find_shell(path: &std::ffi::OsStr) -> Option<PathBuf> {
+    let candidates = std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join("sh"));
+    std::iter::once(PathBuf::from("/bin/sh"))
+        .chain(candidates)
+        .find(|shell| {
+            nix::unistd::access(shell, nix::unistd::AccessFlags::X_OK).is_ok() && shell.is_file()
+        })
+}

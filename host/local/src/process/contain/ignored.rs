@@ -1,0 +1,61 @@
+//! Signals that this process was started with as ignored, as `nohup` does with SIGHUP: an exec keeps that, and a shell cannot
+//! trap what it begins with as ignored.
+//!
+//! Supervisors reset them in the child. Where there is none, they get a handler in this process instead: it does nothing, as
+//! before, and an exec makes the default action of a handler.
+
+use std::sync::Once;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Lets programs that this process starts from now on begin with the default actions. Looks once.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O.
+pub(super) fn make_default() {
+    static LOOKED: Once = Once::new();
+    LOOKED.call_once(|| {
+        for number in ignored(&status()) {
+            // The standard library resets SIGPIPE, which it ignores itself, in every program that it starts.
+            if number != nix::libc::SIGPIPE
+                && let Err(error) = signal(SignalKind::from_raw(number))
+            {
+                tracing::debug!(number, %error, "commands begin with a signal that is ignored");
+            }
+        }
+    });
+}
+
+/// Returns whether this process ignores a signal now.
+pub fn is_ignored(number: i32) -> bool {
+    ignored(&status()).contains(&number)
+}
+
+fn status() -> String {
+    std::fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
+/// Returns the numbers of the signals that are ignored according to `/proc/self/status`.
+fn ignored(status: &str) -> Vec<i32> {
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    (1..=64)
+        .filter(|number| mask >> (number - 1) & 1 == 1)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_of_the_kernel_is_read() {
+        let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001001\n";
+        assert_eq!(ignored(status), [1, 13]);
+        assert!(ignored("").is_empty() && ignored("SigIgn:\tx\n").is_empty());
+    }
+}

@@ -1,0 +1,253 @@
+//! The spawner: a small program of one thread that forks a supervisor for each command.
+//!
+//! It runs with an empty environment, apart from the host, so that a fork copies next to nothing and no secret is near a
+//! command. Orphans of a supervisor that somebody killed become its children, and it kills them. It ends when the host has
+//! closed its socket and nothing is left to look after.
+
+mod events;
+mod shell;
+mod supervisor;
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollTimeout;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+use rustix::process::WaitOptions;
+
+use super::own_children::OwnChildren;
+use super::sys::{self, Side};
+use super::tree::{self, Tree};
+use super::wire::{FRAME, Frame};
+use crate::process::own_limits::OwnLimits;
+use events::Events;
+
+/// How long the next round of a kill may wait, in milliseconds, at first and at most.
+const ROUND_MS: (u16, u16) = (2, 500);
+
+/// How often the supervisors of a host that is gone are told to go on, in milliseconds: one that a command stopped could
+/// not end what it looks after.
+const NUDGE_MS: u16 = 200;
+
+/// After how many of those a supervisor that is still stopped is killed, and what it looked after with it.
+const MOST_NUDGES: u32 = 10;
+
+/// After how many of those any supervisor is: what it looks after should be gone by then, and is killed from here if not.
+const LAST_NUDGE: u32 = 25;
+
+/// The descriptors that come with [`Frame::Start`].
+struct Start {
+    control: OwnedFd,
+    request: OwnedFd,
+    output: OwnedFd,
+    stdin: OwnedFd,
+    cgroup: Option<OwnedFd>,
+}
+
+struct Spawner {
+    own: OwnChildren,
+    /// `None` once the host is gone.
+    host: Option<OwnedFd>,
+    events: Events,
+    supervisors: HashSet<i32>,
+    /// The limits that commands begin with, also after a command has lowered those of the spawner.
+    limits: OwnLimits,
+    /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
+    orphans: Option<u16>,
+}
+
+/// Is the spawner until the host and all supervisors are gone. Its socket to the host is standard input.
+pub fn run() -> ! {
+    match Spawner::begin() {
+        Ok(mut spawner) => {
+            spawner.work();
+            sys::exit(0)
+        }
+        Err(_) => sys::exit(1),
+    }
+}
+
+impl Spawner {
+    fn begin() -> io::Result<Self> {
+        nix::sys::prctl::set_dumpable(false)?;
+        nix::sys::prctl::set_child_subreaper(true)?;
+        // Only SIGKILL and SIGSTOP reach it: a Ctrl-C in the host's terminal is for the host.
+        sys::default_signals(&SigSet::all())?;
+        // A command may have stopped it. Then the end of the host lets it go on, which it would not see otherwise.
+        nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
+        _ = nix::unistd::setsid();
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        let null = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")?;
+        for standard in 0..3 {
+            sys::duplicate(null.as_fd(), standard)?;
+        }
+        sys::close_all_but(&[socket.as_raw_fd()])?;
+        // Closed above, so its number is not its own any more.
+        std::mem::forget(null);
+        let spawner = Self {
+            own: OwnChildren::open(),
+            events: Events::new(&socket)?,
+            host: Some(socket),
+            supervisors: HashSet::new(),
+            limits: OwnLimits::read(),
+            orphans: None,
+        };
+        if let Some(host) = &spawner.host {
+            sys::send(host.as_fd(), &Frame::Ready.encode(), &[])?;
+        }
+        Ok(spawner)
+    }
+
+    fn work(&mut self) {
+        let mut nudged = Instant::now();
+        let mut nudges = 0;
+        while !self.is_done() {
+            let timeout = match (self.orphans, &self.host) {
+                (Some(pause), _) => EpollTimeout::from(pause),
+                (None, None) => EpollTimeout::from(NUDGE_MS),
+                (None, Some(_)) => EpollTimeout::NONE,
+            };
+            if self.events.wait(timeout) {
+                self.serve();
+            }
+            self.reap();
+            self.end_orphans();
+            if self.host.is_none() && nudged.elapsed() >= Duration::from_millis(NUDGE_MS.into()) {
+                nudged = Instant::now();
+                nudges += 1;
+                for supervisor in &self.supervisors {
+                    let stopped = tree::status(*supervisor).is_some_and(|status| status.stopped);
+                    // One that is stopped again and again never gets to its work.
+                    let hopeless = nudges > if stopped { MOST_NUDGES } else { LAST_NUDGE };
+                    let signal = if hopeless {
+                        Signal::SIGKILL
+                    } else {
+                        Signal::SIGCONT
+                    };
+                    _ = kill(Pid::from_raw(*supervisor), signal);
+                }
+            }
+        }
+    }
+
+    /// Returns whether nobody needs it any more.
+    fn is_done(&mut self) -> bool {
+        if self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
+            return false;
+        }
+        let alone = self.own.are_gone();
+        if !alone {
+            self.orphans = Some(ROUND_MS.0);
+        }
+        alone
+    }
+
+    /// Takes one message of the host.
+    fn serve(&mut self) {
+        let Some(host) = &self.host else {
+            return;
+        };
+        // Before the descriptors of a message count against them.
+        self.limits.restore();
+        let mut frame = [0; FRAME];
+        match sys::receive(host.as_fd(), &mut frame) {
+            Ok((FRAME, fds)) => {
+                if let Ok(Frame::Start { cgroup }) = Frame::decode(frame)
+                    && let Some(start) = Start::from_descriptors(fds, cgroup)
+                {
+                    self.start(start);
+                }
+            }
+            Ok((1.., _)) => {}
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {}
+            // The supervisors see the end of their own sockets.
+            _ => {
+                self.events.forget(host);
+                self.host = None;
+            }
+        }
+    }
+
+    fn start(&mut self, start: Start) {
+        _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
+        match sys::fork(None) {
+            Ok(Side::Child) => supervisor::run(start),
+            Ok(Side::Parent(pid)) => {
+                self.supervisors.insert(pid.as_raw());
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(Errno::EAGAIN as i32);
+                let frame = Frame::Failed { errno }.encode();
+                _ = sys::send(start.control.as_fd(), &frame, &[]);
+            }
+        }
+    }
+
+    /// Takes the zombies away. A supervisor that did not end by itself leaves orphans behind; and where one orphan ended there
+    /// may be another that it started just before, which no look at a moment is sure to see.
+    fn reap(&mut self) {
+        // Not by nix, which has no names for real-time signals, and would not say whom one of them ended.
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        while let Ok(Some((pid, status))) = rustix::process::wait(options) {
+            if status.stopped() {
+                // Only a command stops a supervisor, so that nobody can end it.
+                if self.supervisors.contains(&pid.as_raw_pid()) {
+                    _ = kill(Pid::from_raw(pid.as_raw_pid()), Signal::SIGCONT);
+                }
+                continue;
+            }
+            let supervised = self.supervisors.remove(&pid.as_raw_pid());
+            if !(supervised && status.exit_status() == Some(0)) {
+                self.orphans = Some(ROUND_MS.0);
+            }
+        }
+    }
+
+    fn end_orphans(&mut self) {
+        let Some(pause) = self.orphans else {
+            return;
+        };
+        let tree = Tree::below_own(&self.own).without(&self.supervisors);
+        if tree.members().is_empty() {
+            self.orphans = None;
+        } else {
+            tree.kill();
+            self.orphans = Some((pause * 2).min(ROUND_MS.1));
+            // What was killed is gone in a moment, and then nothing else is to be waited for.
+            self.reap();
+        }
+    }
+}
+
+impl Start {
+    /// Takes the descriptors of a message. Where some are missing, this process may have no more of them, and the host is told
+    /// so.
+    fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
+        let mut fds = fds.into_iter();
+        let control = fds.next()?;
+        let rest = (|| {
+            let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
+            let cgroup = if cgroup { Some(fds.next()?) } else { None };
+            Some((request, output, stdin, cgroup))
+        })();
+        let Some((request, output, stdin, cgroup)) = rest else {
+            let errno = Errno::EMFILE as i32;
+            _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
+            return None;
+        };
+        Some(Self {
+            control,
+            request,
+            output,
+            stdin,
+            cgroup,
+        })
+    }
+}

@@ -1,0 +1,390 @@
+//! The host's end of the spawner: starting it, asking it for supervisors, and replacing it if somebody kills it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use parking_lot::{Mutex, MutexGuard};
+use tokio_util::sync::CancellationToken;
+
+use super::cgroup::{Leaf, Parent};
+use super::supervised::{self, Supervised};
+use super::sys;
+use super::wire::{FRAME, Frame, Request};
+use super::{Contained, Containment, Kind, Spawn, Spawned, Watch};
+
+/// The argument that makes the Toolhost program a spawner.
+pub const ARGUMENT: &str = "spawner";
+
+/// How long the spawner, or a supervisor, may take to answer. An executable on a file system that hangs takes that long;
+/// otherwise it is milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Forks a supervisor for every command. Cheap to clone: clones share the one program.
+///
+/// It is started with an empty environment, and ends when the last clone is dropped and all that it looks after has ended.
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    program: PathBuf,
+    current: Mutex<Running>,
+    cgroup: Result<Parent, String>,
+}
+
+/// One spawner that was started.
+#[derive(Debug)]
+struct Running {
+    socket: UnixStream,
+    /// Taken only at the end.
+    child: Option<Child>,
+    /// Cancelled when its end was noticed.
+    ended: CancellationToken,
+    /// Cancelled when another took its place.
+    retired: CancellationToken,
+}
+
+/// A supervisor that the spawner was asked for.
+struct Asked {
+    control: UnixStream,
+    spawner: i32,
+    spawner_ended: CancellationToken,
+}
+
+impl Spawner {
+    /// Starts the spawner. `program` is the Toolhost program: within it, `/proc/self/exe`.
+    ///
+    /// # Errors
+    ///
+    /// If the program cannot be started, or is no Toolhost of this version.
+    pub fn start(program: &Path) -> io::Result<Self> {
+        Self::with_cgroup(program, Parent::find())
+    }
+
+    /// As [`Spawner::start`], without a cgroup for each command even where that is possible.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn start_without_cgroup(program: &Path) -> io::Result<Self> {
+        Self::with_cgroup(program, Err("it was switched off".into()))
+    }
+
+    fn with_cgroup(program: &Path, cgroup: Result<Parent, String>) -> io::Result<Self> {
+        Ok(Self {
+            inner: Arc::new(Inner {
+                program: program.to_path_buf(),
+                current: Mutex::new(Running::start(program)?),
+                cgroup,
+            }),
+        })
+    }
+
+    /// Returns how commands are held together.
+    pub fn containment(&self) -> Containment {
+        match &self.inner.cgroup {
+            Ok(_) => Containment {
+                kind: Kind::Cgroup,
+                reason: None,
+            },
+            Err(why) => Containment {
+                kind: Kind::Supervisor,
+                reason: Some(why.clone()),
+            },
+        }
+    }
+
+    /// Returns the process id of the spawner.
+    pub fn pid(&self) -> u32 {
+        self.running().pid()
+    }
+
+    /// Waits until the present spawner ends, and starts another. Those whom it had started see their token cancelled.
+    ///
+    /// # Errors
+    ///
+    /// If no other can be started. The next command tries again.
+    pub(in crate::process) async fn replace_when_ended(&self) -> io::Result<()> {
+        let spawner = self.clone();
+        // Who replaces it holds the lock for as long as that takes.
+        let current = tokio::task::spawn_blocking(move || {
+            let running = spawner.running();
+            let socket = running.socket.try_clone()?;
+            Ok::<_, io::Error>((socket, running.pid(), running.retired.clone()))
+        });
+        let (socket, pid, retired) = current.await.map_err(io::Error::other)??;
+        socket.set_nonblocking(true)?;
+        let socket = tokio::net::UnixStream::from_std(socket)?;
+        let mut buffer = [0; FRAME];
+        // It says nothing after its first word, so what can be read is its end.
+        loop {
+            tokio::select! {
+                readable = socket.readable() => readable?,
+                () = retired.cancelled() => return Ok(()),
+            }
+            match socket.try_read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(1..) => {}
+                _ => break,
+            }
+        }
+        let spawner = self.clone();
+        tokio::task::spawn_blocking(move || spawner.replace(pid))
+            .await
+            .map_err(io::Error::other)?
+    }
+
+    /// Starts another spawner in the place of this one, whose socket is closed, unless somebody did before.
+    fn replace(&self, pid: u32) -> io::Result<()> {
+        let mut running = self.running();
+        if running.pid() != pid {
+            return Ok(());
+        }
+        tracing::error!(
+            pid = running.pid(),
+            "the spawner was killed: what it had started is ended, and another is started"
+        );
+        running.ended.cancel();
+        running.kill();
+        let next = Running::start(&self.inner.program)?;
+        std::mem::replace(&mut *running, next).retired.cancel();
+        Ok(())
+    }
+
+    /// Starts another spawner beside this one, which does not answer, unless somebody did before. What it had started runs on,
+    /// and is lost only when it ends.
+    fn retire(&self, pid: u32, why: &str) -> io::Result<()> {
+        let mut running = self.running();
+        if running.pid() != pid {
+            return Ok(());
+        }
+        tracing::error!(pid, "the spawner {why}: another is started beside it");
+        let next = Running::start(&self.inner.program)?;
+        let mut old = std::mem::replace(&mut *running, next);
+        old.retired.cancel();
+        old.wait_for_end()
+    }
+
+    /// Starts a command and waits until its shell has executed, or could not. To be called within a runtime.
+    pub(super) fn spawn(&self, spawn: &Spawn<'_>) -> io::Result<Spawned> {
+        let (reader, writer) = io::pipe()?;
+        let request = in_memory(&request(spawn).encode())?;
+        let stdin = match spawn.stdin {
+            None => File::open("/dev/null")?.into(),
+            // A file, not a pipe: nobody has to feed it, whatever the command does with it.
+            Some(bytes) => in_memory(bytes)?,
+        };
+        let leaf = self.leaf();
+        let mut fds = vec![request.as_fd(), writer.as_fd(), stdin.as_fd()];
+        fds.extend(leaf.as_ref().map(AsFd::as_fd));
+        let cgroup = leaf.is_some();
+        let asked = match self.ask(cgroup, &fds)? {
+            Ok(asked) => asked,
+            // By the one that took its place.
+            Err(_) => self.ask(cgroup, &fds)??,
+        };
+        drop(writer);
+        let started = match read_frame(&asked.control) {
+            Ok(Frame::Started { supervisor, shell }) => Some((supervisor, shell)),
+            Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
+            Ok(_) => return Err(io::Error::other("the supervisor answered something else")),
+            // Somebody killed it, perhaps the command before this heard of it; or a file system hangs, and it may start yet. So
+            // it counts as started: what comes of it will be told.
+            Err(_) => None,
+        };
+        asked.control.set_nonblocking(true)?;
+        let socket = Arc::new(tokio::net::UnixStream::from_std(asked.control)?);
+        let watch = supervised::Watch::new(Arc::clone(&socket), asked.spawner_ended);
+        let supervised = Supervised::new(socket, asked.spawner, leaf);
+        if let Some((supervisor, shell)) = started {
+            supervised.started(supervisor, shell);
+        }
+        Ok(Spawned {
+            contained: Contained::Supervised(supervised),
+            watch: Watch::Supervised(watch),
+            output: reader,
+        })
+    }
+
+    /// Asks for a supervisor, and waits until the spawner is at work on that. One that is not is replaced: the inner error.
+    fn ask(&self, cgroup: bool, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_read_timeout(Some(PATIENCE))?;
+        let (spawner, spawner_ended) = {
+            let theirs = theirs;
+            let attached = std::iter::once(theirs.as_fd()).chain(fds.iter().copied());
+            self.send(Frame::Start { cgroup }, &attached.collect::<Vec<_>>())?
+        };
+        let failed = match read_frame(&control) {
+            Ok(Frame::Accepted) => {
+                return Ok(Ok(Asked {
+                    control,
+                    spawner: spawner.cast_signed(),
+                    spawner_ended,
+                }));
+            }
+            Ok(Frame::Failed { errno }) => io::Error::from_raw_os_error(errno),
+            Ok(_) => io::Error::other("the spawner answered something else"),
+            Err(error) => error,
+        };
+        // A command of the same user can freeze it, or take its descriptors.
+        self.retire(spawner, &format!("does not work ({failed})"))?;
+        Ok(Err(failed))
+    }
+
+    fn leaf(&self) -> Option<Leaf> {
+        let parent = self.inner.cgroup.as_ref().ok()?;
+        let leaf = parent.leaf();
+        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor holds it alone"))
+            .ok()
+    }
+
+    /// Sends a message to the spawner, to another one if it has ended. Returns the number and the token of the
+    /// one that got it.
+    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(u32, CancellationToken)> {
+        let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let running = self.running();
+            let pid = running.pid();
+            // A command of the same user can have stopped it.
+            supervised::resume(pid.cast_signed());
+            let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
+            let ended = running.ended.clone();
+            drop(running);
+            match sent {
+                Ok(()) => return Ok((pid, ended)),
+                Err(error) if Instant::now() >= give_up => return Err(error),
+                // It has much to do.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(_) => self.replace(pid)?,
+            }
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.inner.current.lock()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let running = self.current.get_mut();
+        // The end of the socket ends it, but not at once: it waits for its supervisors. Somebody has to wait for it, or its
+        // zombie stays for as long as this process.
+        _ = running.socket.shutdown(std::net::Shutdown::Both);
+        _ = running.wait_for_end();
+    }
+}
+
+impl Running {
+    fn start(program: &Path) -> io::Result<Self> {
+        let (socket, theirs) = UnixStream::pair()?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that starts processes"
+        )]
+        let child = std::process::Command::new(program)
+            .arg0("toolhost")
+            .arg(ARGUMENT)
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut running = Self {
+            socket,
+            child: Some(child),
+            ended: CancellationToken::new(),
+            retired: CancellationToken::new(),
+        };
+        running.socket.set_read_timeout(Some(PATIENCE))?;
+        match read_frame(&running.socket) {
+            Ok(Frame::Ready) => Ok(running),
+            answer => {
+                running.kill();
+                let why = answer.err().map_or_else(
+                    || "it answered something else".to_owned(),
+                    |error| error.to_string(),
+                );
+                Err(io::Error::other(format!(
+                    "{} does not work as a spawner: {why}",
+                    program.display()
+                )))
+            }
+        }
+    }
+
+    /// Waits for its end in a thread of its own, and tells those whom it had started. Its socket is for the caller to close.
+    fn wait_for_end(&mut self) -> io::Result<()> {
+        let Some(mut child) = self.child.take() else {
+            return Ok(());
+        };
+        let ended = self.ended.clone();
+        let wait = move || {
+            _ = child.wait();
+            ended.cancel();
+        };
+        let thread = std::thread::Builder::new().name("spawner-end".into());
+        thread.spawn(wait).map(drop)
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
+    }
+
+    fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}
+
+fn request(spawn: &Spawn<'_>) -> Request {
+    let env = spawn.env.iter();
+    Request {
+        shell: spawn.shell.into(),
+        command: spawn.command.into(),
+        workdir: spawn.workdir.into(),
+        env: env
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        nice: spawn.nice,
+        oom_score_adj: spawn.oom_score_adj,
+    }
+}
+
+/// Puts bytes into a file without a name, to be read from its start.
+pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create(c"toolhost", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+fn read_frame(mut socket: &UnixStream) -> io::Result<Frame> {
+    let mut frame = [0; FRAME];
+    socket.read_exact(&mut frame).map_err(|error| {
+        let text = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it hung up before it answered",
+            io::ErrorKind::WouldBlock => "no answer in 10 s",
+            _ => return error,
+        };
+        io::Error::new(error.kind(), text)
+    })?;
+    Frame::decode(frame)
+}

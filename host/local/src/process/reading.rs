@@ -1,0 +1,118 @@
+//! Reading the output of a process: its two ends at once, or any part by its cursor, from memory or from what was saved.
+
+use super::running::Process;
+use super::{Chunk, Snapshot, State, WINDOW};
+
+impl Process {
+    /// Returns state and bounded output of this moment. The output of one whose memory was freed comes from its saved
+    /// output.
+    pub async fn snapshot(&self) -> Snapshot {
+        let (state, total, head, tail, freed) = {
+            let progress = self.progress();
+            let capture = &progress.capture;
+            let freed = capture.retained() == 0 && capture.total() > 0;
+            (
+                progress.state(),
+                capture.total(),
+                capture.head(),
+                capture.tail(),
+                freed,
+            )
+        };
+        let (head, tail) = if freed {
+            self.saved_windows(total).await
+        } else {
+            (head, tail)
+        };
+        if !state.is_live() {
+            // What is on its way to the disk may fail yet.
+            self.saved.settled_soon(u64::MAX).await;
+        }
+        let survivors = match state {
+            State::Lingering(_) => self.contained.survivors(),
+            _ => Vec::new(),
+        };
+        Snapshot {
+            state,
+            total,
+            head,
+            tail,
+            survivors,
+            saved: self.saved.status(),
+        }
+    }
+
+    async fn saved_windows(&self, total: u64) -> (Vec<u8>, Vec<u8>) {
+        let head = self.read_saved(0, WINDOW).await;
+        let rest = total.saturating_sub(head.len() as u64);
+        let window = WINDOW as u64;
+        let tail = if self.saved.written() < total || rest == 0 {
+            Vec::new()
+        } else {
+            self.read_saved(total - rest.min(window), WINDOW).await
+        };
+        (head, tail)
+    }
+
+    /// Returns at most `max` bytes of output from the cursor `since` on, from memory or else from the saved output. They are
+    /// fewer only at the end of what was written, or before bytes that neither has.
+    ///
+    /// A cursor that neither has is moved to the next byte that there is: exactly the bytes between are gone.
+    pub async fn read(&self, since: u64, max: usize) -> Chunk {
+        let mut read = Chunk {
+            offset: since,
+            data: Vec::new(),
+            total: 0,
+            end: false,
+        };
+        loop {
+            let cursor = read.offset + read.data.len() as u64;
+            let room = max - read.data.len();
+            let (next, ended) = {
+                let progress = self.progress();
+                (progress.capture.read(cursor, room), progress.output_ended)
+            };
+            read.total = next.total;
+            let data = if next.offset > cursor {
+                let gap = usize::try_from(next.offset - cursor).unwrap_or(usize::MAX);
+                let saved = self.read_saved(cursor, room.min(gap)).await;
+                if saved.is_empty() && read.data.is_empty() {
+                    read.offset = next.offset;
+                    next.data
+                } else {
+                    saved
+                }
+            } else {
+                if read.data.is_empty() {
+                    // One past the end becomes the end.
+                    read.offset = next.offset;
+                }
+                next.data
+            };
+            let nothing = data.is_empty();
+            if read.data.is_empty() {
+                read.data = data;
+            } else {
+                read.data.extend(data);
+            }
+            let at_end = read.offset + read.data.len() as u64 == read.total;
+            read.end = at_end && ended;
+            // The border between what memory has and what was saved is no end of a page: it can be within a character.
+            if at_end || nothing || read.data.len() >= max {
+                return read;
+            }
+        }
+    }
+
+    async fn read_saved(&self, offset: u64, max: usize) -> Vec<u8> {
+        // What is on its way to the disk is there in a moment, unless the disk hangs.
+        self.saved
+            .settled_soon(offset.saturating_add(max as u64))
+            .await;
+        let read = self.saved.read(offset, max).await;
+        read.unwrap_or_else(|error| {
+            tracing::warn!(process = self.id(), %error, "failed to read a saved output");
+            Vec::new()
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! All processes of a host, by chat.
+
+mod chats;
+mod config;
+mod ends;
+mod keeper;
+mod recovery;
+mod starts;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::counts::Counts;
+use super::pipe_reader::Room;
+use super::running::Process;
+use super::subscribers::Subscribers;
+use super::{
+    Containment, Environment, Error, Info, Signal, Spawner, State, Subscriber, Totals, contain,
+    ending,
+};
+use chats::Chats;
+pub use config::{Config, Limits, OpenError, Records};
+use keeper::RecordStore;
+use toolhost_state::id::ChatId;
+
+/// Starts processes and remembers them, each in the scope of one chat, or of none.
+#[derive(Debug)]
+pub struct Registry {
+    workspace: PathBuf,
+    environment: Environment,
+    limits: Limits,
+    spawner: Option<Spawner>,
+    subscribers: Subscribers,
+    keeper: Arc<RecordStore>,
+    /// Where the tasks of the processes run, whichever runtime asks for one.
+    runtime: Handle,
+    chats: Mutex<Chats>,
+    counts: Arc<Counts>,
+    room: Room,
+    /// The lives of all processes, and the starts of those that are not there yet.
+    lives: TaskTracker,
+    /// Ends under way, which whoever asked for them may not live to see.
+    ending: TaskTracker,
+    /// Removals of what was saved, which take as long as the disk does.
+    removals: TaskTracker,
+    /// Takes the rest of their grace from all that are being ended, and from all that will be.
+    hurry: CancellationToken,
+    /// Starts since the upkeep was last asked to look.
+    started: AtomicUsize,
+    /// Asks the upkeep to look at once, as many processes were started.
+    crowded: Arc<Notify>,
+    /// Ends the upkeep with the registry.
+    _upkeep: DropGuard,
+}
+
+impl Registry {
+    /// Opens a registry. One whose records are kept knows the processes of earlier ones: what ended, and how, and what was
+    /// lost because the host stopped while it ran.
+    ///
+    /// # Errors
+    ///
+    /// If the records cannot be kept, or another host keeps its own in the same place.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
+    pub fn open(config: Config) -> Result<Arc<Self>, OpenError> {
+        let (keeper, recovered) = RecordStore::open(config.records, config.save_limits)?;
+        let mut chats = Chats::default();
+        for (process, outputs) in recovered {
+            chats.recover(process, outputs);
+        }
+        let closed = CancellationToken::new();
+        let registry = Arc::new(Self {
+            workspace: config.workspace,
+            environment: config.environment,
+            limits: config.limits,
+            spawner: config.spawner,
+            subscribers: Subscribers::default(),
+            keeper: Arc::new(keeper),
+            runtime: Handle::current(),
+            chats: Mutex::new(chats),
+            counts: Arc::default(),
+            room: Room::new(),
+            lives: TaskTracker::new(),
+            ending: TaskTracker::new(),
+            removals: TaskTracker::new(),
+            hurry: CancellationToken::new(),
+            started: AtomicUsize::new(0),
+            crowded: Arc::default(),
+            _upkeep: closed.clone().drop_guard(),
+        });
+        let upkeep = upkeep::run(Arc::downgrade(&registry));
+        let upkeep = closed.clone().run_until_cancelled_owned(upkeep);
+        registry.runtime.spawn(upkeep);
+        if let Some(spawner) = registry.spawner.clone() {
+            let replace = closed.run_until_cancelled_owned(upkeep::replace(spawner));
+            registry.runtime.spawn(replace);
+        }
+        Ok(registry)
+    }
+
+    /// Returns the directory in which commands run by default.
+    pub fn workspace(&self) -> &std::path::Path {
+        &self.workspace
+    }
+
+    /// Returns whether the records outlive this registry, which holds the lock of their directory then.
+    pub fn keeps_records(&self) -> bool {
+        self.keeper.is_kept()
+    }
+
+    /// Returns how commands are held together, and why not better.
+    pub fn containment(&self) -> Containment {
+        contain::containment(self.spawner.as_ref())
+    }
+
+    /// Tells this subscriber of all that processes do from now on, until it is dropped.
+    pub fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
+        self.subscribers.add(subscriber);
+    }
+
+    /// Returns the process of this chat, or of no chat, that has this id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], also for a process of another chat.
+    pub fn get<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        id: &str,
+    ) -> Result<Arc<Process>, Error> {
+        let owner = chat.into().cloned();
+        let found = self
+            .chats()
+            .used(&owner)
+            .and_then(|chat| chat.find(id).cloned());
+        found.ok_or_else(|| Error::NotFound(id.to_owned()))
+    }
+
+    /// Returns the process that has this id, whosoever it is: for callers that may see everything, or check by themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`].
+    pub fn find(&self, id: &str) -> Result<Arc<Process>, Error> {
+        let mut chats = self.chats();
+        let found = chats.by_owner.values_mut().find_map(|chat| {
+            let process = Arc::clone(chat.find(id)?);
+            chat.use_now();
+            Some(process)
+        });
+        found.ok_or_else(|| Error::NotFound(id.to_owned()))
+    }
+
+    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: running ones first, then what
+    /// lingers, then what ended, each newest first.
+    pub fn list<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        running_only: bool,
+        max: usize,
+    ) -> (Vec<Info>, usize) {
+        let owner = chat.into().cloned();
+        let processes = self.chats().used(&owner).map(|chat| chat.processes.clone());
+        infos(&processes.unwrap_or_default(), running_only, max)
+    }
+
+    /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
+    /// It counts as asking for those of no chat only.
+    pub fn list_all(&self, running_only: bool, max: usize) -> (Vec<Info>, usize) {
+        let mut processes: Vec<_> = {
+            let mut chats = self.chats();
+            // Who names no chat sees all, and has those of none.
+            chats.used(&None);
+            let all = chats.by_owner.values();
+            all.flat_map(|chat| chat.processes.clone()).collect()
+        };
+        processes.sort_by_key(|process| process.record.started);
+        infos(&processes, running_only, max)
+    }
+
+    /// Returns how many processes run or linger, of all chats and of none. This is no use of any of them.
+    pub fn live(&self) -> usize {
+        let chats = self.chats();
+        let all = chats.by_owner.values().flat_map(|chat| &chat.processes);
+        all.filter(|process| process.state().is_live()).count()
+    }
+
+    /// Returns what was counted of all processes that this registry started. This is no use of any of them.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            saved: self.keeper.store.bytes(),
+            live: self.live() as u64,
+            ..self.counts.totals()
+        }
+    }
+
+    /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the
+    /// grace, which is that of the limits if none is given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], or [`Error::Failed`] if the system refused. An ended process is no error.
+    pub fn signal<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        id: &str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> Result<State, Error> {
+        self.signal_process(&self.get(chat, id)?, signal, grace)
+    }
+
+    /// As [`Registry::signal`], for a process that was found before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] if the system refused.
+    pub fn signal_process(
+        &self,
+        process: &Arc<Process>,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> Result<State, Error> {
+        let _runtime = self.runtime.enter();
+        ending::signal(process, signal, grace.unwrap_or(self.limits.grace))
+    }
+
+    /// Does now what is done every 30 s: frees, expires and forgets what ended long enough ago, and ends what runs in
+    /// idle chats.
+    pub async fn tidy_up(&self) {
+        upkeep::look(self).await;
+    }
+
+    /// Kills what is being ended at once, without the rest of its grace.
+    pub fn kill_now(&self) {
+        self.hurry.cancel();
+    }
+
+    fn chats(&self) -> MutexGuard<'_, Chats> {
+        self.chats.lock()
+    }
+
+    /// Returns the chats, unless nothing may be started any more.
+    fn open_chats(&self) -> Result<MutexGuard<'_, Chats>, Error> {
+        let chats = self.chats();
+        if chats.closed {
+            return Err(Error::Closed);
+        }
+        Ok(chats)
+    }
+}
+
+/// Returns what a list shows of processes that are in the order of their start.
+fn infos(processes: &[Arc<Process>], running_only: bool, max: usize) -> (Vec<Info>, usize) {
+    let mut infos: Vec<_> = processes
+        .iter()
+        .rev()
+        .map(|process| process.info())
+        .collect();
+    infos.retain(|info| !running_only || info.state.is_live());
+    // Stable, so that the order of starts decides among equals.
+    infos.sort_by_key(|info| match info.state {
+        State::Running => 0,
+        State::Lingering(_) => 1,
+        State::Exited(_) | State::Lost(_) => 2,
+    });
+    let total = infos.len();
+    infos.truncate(max);
+    (infos, total)
+}

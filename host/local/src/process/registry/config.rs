@@ -1,0 +1,143 @@
+//! What a registry is opened with.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::process::{Environment, SaveLimits, Spawner};
+use toolhost_state::state_dir::journal::is_full;
+use toolhost_state::state_dir::{StateDir, StateDirError};
+
+/// What a registry is opened with.
+#[derive(Debug)]
+pub struct Config {
+    /// The directory in which commands run by default, absolute.
+    pub workspace: PathBuf,
+    /// What commands get of this host's environment.
+    pub environment: Environment,
+    /// What a chat may use.
+    pub limits: Limits,
+    /// How much output is saved.
+    pub save_limits: SaveLimits,
+    /// What forks a supervisor for every command; `None`: plain process groups.
+    pub spawner: Option<Spawner>,
+    /// Where output is saved, and whether it outlives the host.
+    pub records: Records,
+}
+
+/// Where output is saved, and whether it outlives the host.
+#[derive(Debug)]
+pub enum Records {
+    /// In a directory of their own in this one, which is removed at shutdown.
+    Temporary(PathBuf),
+    /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
+    Kept(StateDir),
+    /// In a state directory as well, but where that has no space for what it lacks, in this other one as temporary ones, with
+    /// a warning.
+    KeptIfSpace(StateDir, PathBuf),
+}
+
+impl Records {
+    /// Returns the state directory that they are kept in.
+    pub fn state_dir(&self) -> Option<&StateDir> {
+        match self {
+            Self::Temporary(_) => None,
+            Self::Kept(state) | Self::KeptIfSpace(state, _) => Some(state),
+        }
+    }
+}
+
+/// Why a registry cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    StateDir(#[from] StateDirError),
+    /// The journal of processes cannot be read or written.
+    #[error("the journal of processes cannot be used")]
+    Journal(#[source] std::io::Error),
+    /// The saved outputs cannot be used.
+    #[error("the saved outputs cannot be used")]
+    Saved(#[source] std::io::Error),
+}
+
+impl OpenError {
+    /// Returns whether all that is wrong is that there is no space left.
+    pub(super) fn is_full(&self) -> bool {
+        let mut source: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = source {
+            if error.downcast_ref().is_some_and(is_full) {
+                return true;
+            }
+            source = error.source();
+        }
+        false
+    }
+}
+
+/// What a chat may use, and how long things are kept.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The most processes of one chat that run or linger at once; 32 by default.
+    pub live_per_chat: usize,
+    /// How long the output of an ended process stays in memory; 5 minutes by default. After that it is read from what was
+    /// saved.
+    pub memory: Duration,
+    /// The most output of ended processes in memory, over all chats, in bytes; 64 MiB by default. Beyond that, outputs that are
+    /// saved completely are freed at once, the oldest first.
+    pub memory_total: usize,
+    /// The most ended processes of one chat whose output is kept; 256 by default.
+    pub ended_per_chat: usize,
+    /// How long the output of an ended process is kept; 24 hours by default. After that only its state is known.
+    pub retention: Duration,
+    /// The most ended processes of one chat whose state is known; 1,024 by default.
+    pub known_per_chat: usize,
+    /// How long the state of an ended process is known in a chat that is idle; 48 hours by default, which is twice as long
+    /// as its output is kept.
+    pub known: Duration,
+    /// How long nobody may ask for a chat, wait for a process of it or follow one, before it is idle: its processes are
+    /// ended; 24 hours by default.
+    pub idle_chat: Duration,
+    /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
+    pub output: u64,
+    /// What a terminated process gets before it is killed, unless the caller says otherwise; 5 s by default.
+    pub grace: Duration,
+    /// What is added to the niceness of commands; 5 by default. Needs a spawner.
+    pub nice: i32,
+    /// The least `oom_score_adj` of commands, from -1000 to 1000; 500 by default. Needs a spawner.
+    pub oom_score_adj: i32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        Self {
+            live_per_chat: 32,
+            memory: Duration::from_secs(5 * 60),
+            memory_total: 64 << 20,
+            ended_per_chat: 256,
+            retention: DAY,
+            known_per_chat: 1024,
+            known: 2 * DAY,
+            idle_chat: DAY,
+            output: 5 << 30,
+            grace: Duration::from_secs(5),
+            nice: 5,
+            oom_score_adj: 500,
+        }
+    }
+}
+
+impl Config {
+    /// Begins a configuration with the defaults: the environment of this process, and records that end with it.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            environment: Environment::inherit(),
+            limits: Limits::default(),
+            save_limits: SaveLimits::default(),
+            spawner: None,
+            records: Records::Temporary(std::env::temp_dir()),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Starting processes: a place in the chat, the record, the program, and the life that follows.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+
+use super::Registry;
+use super::chats::{Number, Owner, Slot, refusal};
+use crate::process::contain::{self, Contained, Spawn, Spawned, Watch};
+use crate::process::lifecycle::Life;
+use crate::process::record::Record;
+use crate::process::running::Process;
+use crate::process::{Cause, Command, Error, ending, workdir};
+use toolhost_state::id::ChatId;
+
+/// How many starts the upkeep waits for at most. Each can leave 64 KiB in memory.
+const STARTS_BEFORE_LOOK: usize = 256;
+
+impl Registry {
+    /// Starts a command for a chat, or for none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the chat has too many live processes,
+    /// [`Error::KeyReused`] if another command was started with the same key, or if the id that it names is another process's,
+    /// [`Error::Failed`] if the system refused:
+    /// nothing was started then, nor for [`Error::Closed`], if the host shuts down or the chat has ended.
+    /// [`Error::Interrupted`] if that happened while it started.
+    pub async fn start<'a>(
+        self: &Arc<Self>,
+        chat: impl Into<Option<&'a ChatId>>,
+        command: Command,
+    ) -> Result<Arc<Process>, Error> {
+        command.check()?;
+        let owner = chat.into().cloned();
+        let Some(key) = &command.key else {
+            return self.start_new(owner, None, command).await;
+        };
+        let (number, start) = {
+            let mut chats = self.open_chats()?;
+            let chat = chats.entry(&owner, &self.keeper);
+            if let Some(known) = chat.earlier(&command) {
+                return known;
+            }
+            (chat.number, chat.keyed(key, command.digest())?)
+        };
+        let registry = Arc::clone(self);
+        // A task of its own: a start whose caller left must still be the one that a repeat finds.
+        let started = self.runtime.spawn(async move {
+            let start_new = || registry.start_new(owner, Some(number), command);
+            start.get_or_try_init(start_new).await.cloned()
+        });
+        started
+            .await
+            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    async fn start_new(
+        self: &Arc<Self>,
+        owner: Owner,
+        number: Option<Number>,
+        command: Command,
+    ) -> Result<Arc<Process>, Error> {
+        let slot = self.admit(owner, number, command.id())?;
+        self.note_start();
+        let registry = Arc::clone(self);
+        // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
+        // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
+        let started = self
+            .runtime
+            .spawn_blocking(move || registry.spawn(slot, &command));
+        started
+            .await
+            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    /// Has the upkeep look after many starts, whose output it may have to free.
+    fn note_start(&self) {
+        if self.started.fetch_add(1, Ordering::Relaxed) + 1 >= STARTS_BEFORE_LOOK {
+            self.started.store(0, Ordering::Relaxed);
+            self.crowded.notify_one();
+        }
+    }
+
+    /// Takes a place for one more process of a chat: of the one that has this number, if one is given.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        owner: Owner,
+        number: Option<Number>,
+        id: Option<&str>,
+    ) -> Result<Slot, Error> {
+        let mut chats = self.open_chats()?;
+        if let Some(id) = id.filter(|id| chats.has(id)) {
+            return Err(Error::KeyReused(id.to_owned()));
+        }
+        let chat = match number {
+            // A repeat that waited for another start can come so late that its chat has ended. The next chat of the name
+            // does not know its key.
+            Some(number) => chats.same(&owner, number).ok_or(Error::Closed)?,
+            None => chats.entry(&owner, &self.keeper),
+        };
+        let live: Vec<_> = chat
+            .processes
+            .iter()
+            .filter(|process| process.state().is_live())
+            .collect();
+        if live.len() + chat.starting >= self.limits.live_per_chat {
+            return Err(Error::Limit(refusal(&live, self.limits.live_per_chat)));
+        }
+        chat.starting += 1;
+        let (outputs, number) = (Arc::clone(&chat.outputs), chat.number);
+        let under_way = [chat.starts.token(), self.lives.token()];
+        Ok(Slot {
+            registry: Arc::clone(self),
+            outputs,
+            number,
+            owner,
+            taken: true,
+            id: id.map(|id| chats.reserve(id)),
+            _under_way: under_way,
+        })
+    }
+
+    fn spawn(self: &Arc<Self>, mut slot: Slot, command: &Command) -> Result<Arc<Process>, Error> {
+        let workdir = workdir::resolve(command.workdir.as_deref(), &self.workspace)?;
+        let path = self.environment.get("PATH").unwrap_or_default();
+        let shell = contain::find_shell(path).ok_or_else(|| {
+            Error::Failed(
+                "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
+            )
+        })?;
+        let owner = slot.owner.as_ref();
+        let env = self
+            .environment
+            .of_command(&command.trace, &command.env, owner);
+        let spawn = Spawn {
+            shell: &shell,
+            command: &command.command,
+            workdir: &workdir,
+            env: &env,
+            stdin: command.stdin.as_deref(),
+            nice: self.limits.nice,
+            oom_score_adj: self.limits.oom_score_adj,
+        };
+        let record = Record::new(slot.owner.as_ref(), command, &workdir);
+        let output = slot.outputs.output();
+        // Known to the journal before it runs: what a crash interrupts is lost, not unknown.
+        self.keeper.starting(&record, &output);
+        if !slot.is_wanted() {
+            // What is above can take so long that nobody waits for this any more, not even the end of the host.
+            self.keeper.forgotten(&record.id);
+            return Err(Error::Closed);
+        }
+        let _runtime = self.runtime.enter();
+        let spawned = contain::spawn(self.spawner.as_ref(), &spawn).and_then(receive);
+        let (contained, watch, receiver) = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                self.keeper.forgotten(&record.id);
+                return Err(Error::Failed(contain::explain(
+                    &error,
+                    &spawn,
+                    self.containment().kind,
+                )));
+            }
+        };
+        let mut process = Process::started(
+            record,
+            contained,
+            output,
+            Arc::clone(&self.counts),
+            self.subscribers.clone(),
+        );
+        process.deadline = command
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
+        process.reserved = slot.id.clone();
+        let process = Arc::new(process);
+        // Only then is it told of, and moved along: who hears of it looks for it.
+        let registered = slot.register(Arc::clone(&process));
+        process.announce();
+        self.spawn_life(Arc::clone(&process), watch, receiver);
+        if registered {
+            Ok(process)
+        } else {
+            // The registry was closed, or the chat ended, while this started.
+            self.keeper.forget(&[Arc::clone(&process)]);
+            let hurry = self.hurry.clone();
+            let end = async move {
+                ending::end(&process, Duration::ZERO, &hurry, Cause::Shutdown).await;
+                // Whoever waits for starts under way waits for this.
+                drop(slot);
+            };
+            self.ending.spawn_on(end, &self.runtime);
+            Err(Error::Interrupted)
+        }
+    }
+
+    /// Moves a process along to its end, in a task of its own.
+    fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: pipe::Receiver) {
+        let (keeper, room, limit) = (
+            Arc::clone(&self.keeper),
+            self.room.clone(),
+            self.limits.output,
+        );
+        let counts = Arc::clone(&self.counts);
+        let life = async move {
+            let life = Life::new(Arc::clone(&process), watch, output, room, limit);
+            let rest = life.finish().await;
+            counts.ended(&process.state());
+            if let Some(rest) = rest {
+                keeper.exited(&process);
+                rest.outlive().await;
+            }
+            process.note_over();
+            keeper.ended(&process).await;
+        };
+        self.lives.spawn_on(life, &self.runtime);
+    }
+}
+
+/// Makes the output of a command readable within the runtime that this is called in.
+fn receive(spawned: Spawned) -> io::Result<(Contained, Watch, pipe::Receiver)> {
+    match pipe::Receiver::from_owned_fd(spawned.output.into()) {
+        Ok(receiver) => Ok((spawned.contained, spawned.watch, receiver)),
+        Err(error) => {
+            spawned.contained.abandon();
+            Err(error)
+        }
+    }
+}

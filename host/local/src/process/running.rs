@@ -1,0 +1,364 @@
+//! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::contain::{Contained, Exit};
+use super::counts::Counts;
+use super::record::Record;
+use super::saved::SavedOutput;
+use super::subscribers::Subscribers;
+use super::{Capture, Cause, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject};
+use toolhost_state::id::ChatId;
+
+/// One command with everything that it started.
+#[derive(Debug)]
+pub struct Process {
+    pub(super) record: Record,
+    pub(super) contained: Contained,
+    pub(super) progress: Mutex<Progress>,
+    pub(super) saved: Arc<SavedOutput>,
+    counts: Arc<Counts>,
+    /// Told after every change of the state.
+    pub(super) changed: watch::Sender<()>,
+    /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
+    /// each of its lines: a waiting guest would pay for that with its time.
+    pub(super) grown: watch::Sender<()>,
+    /// Told of both as well, with what it was.
+    subscribers: Subscribers,
+    /// Until when its caller means to wait for it.
+    pub(super) deadline: Option<Instant>,
+    /// Keeps the id that its caller chose from others.
+    pub(super) reserved: Option<Arc<()>>,
+}
+
+/// What changes while a process runs.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    pub(super) capture: Capture,
+    /// How the shell ended, once it did.
+    pub(super) exit: Option<ExitStatus>,
+    /// Why nobody knows how it ended.
+    pub(super) lost: Option<String>,
+    /// How it ended, if that is known from the journal.
+    pub(super) recorded: Option<State>,
+    /// Whether the output of the ended shell was drained: from then on it has finished for everyone.
+    pub(super) drained: bool,
+    /// Whether something outlives the shell.
+    pub(super) lingering: bool,
+    /// Whether the end of the output was read.
+    pub(super) output_ended: bool,
+    /// When the shell ended.
+    pub(super) ended: Option<SystemTime>,
+    /// When nothing of it was left.
+    pub(super) over: Option<(SystemTime, Instant)>,
+    pub(super) last_output: Option<SystemTime>,
+    /// The signals that were sent through this host, each with the cause for which it was first.
+    pub(super) sent: Vec<(Signal, Cause)>,
+    /// When a process that was asked to end is killed.
+    pub(super) kill_at: Option<Instant>,
+    /// Whether its output is no longer kept.
+    pub(super) expired: bool,
+}
+
+impl Process {
+    /// Makes a process that was just started. [`Process::announce`] tells the subscribers of it.
+    pub(super) fn started(
+        record: Record,
+        contained: Contained,
+        saved: Arc<SavedOutput>,
+        counts: Arc<Counts>,
+        subscribers: Subscribers,
+    ) -> Self {
+        counts.started();
+        Self {
+            record,
+            contained,
+            progress: Mutex::default(),
+            saved,
+            counts,
+            changed: watch::Sender::new(()),
+            grown: watch::Sender::new(()),
+            subscribers,
+            deadline: None,
+            reserved: None,
+        }
+    }
+
+    /// Tells the subscribers that this was started: once it can be found, and before anything of it changes.
+    pub(super) fn announce(&self) {
+        self.tell(ProcessEvent::Started {
+            command: self.command(),
+            workdir: self.workdir(),
+            background: self.background(),
+        });
+    }
+
+    /// Makes a process that ran under an earlier host, and is known from its journal.
+    pub(super) fn recovered(record: Record, saved: Arc<SavedOutput>, progress: Progress) -> Self {
+        Self {
+            record,
+            contained: Contained::Past,
+            progress: Mutex::new(progress),
+            saved,
+            // It has ended: nothing of it is counted any more.
+            counts: Arc::default(),
+            changed: watch::Sender::new(()),
+            grown: watch::Sender::new(()),
+            subscribers: Subscribers::default(),
+            deadline: None,
+            reserved: None,
+        }
+    }
+
+    /// Returns the id, unique in this host.
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Returns the chat that it belongs to; `None` if it was started for no chat.
+    pub fn chat(&self) -> Option<&ChatId> {
+        self.record.chat.as_ref()
+    }
+
+    /// Returns the command as it was started, cut at 2 KiB.
+    pub fn command(&self) -> &str {
+        &self.record.command
+    }
+
+    /// Returns whether it was started as a background process.
+    pub fn background(&self) -> bool {
+        self.record.background
+    }
+
+    /// Returns the absolute directory in which it was started.
+    pub fn workdir(&self) -> &Path {
+        &self.record.workdir
+    }
+
+    /// Returns what named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did. That of a process of
+    /// an earlier host is known as well.
+    pub fn key(&self) -> Option<&str> {
+        self.record.key.as_deref()
+    }
+
+    /// Returns where it stands.
+    pub fn state(&self) -> State {
+        self.progress().state()
+    }
+
+    /// Returns how long its caller still means to wait for it; `None` if it did not say. See [`Command::timeout`](super::Command::timeout).
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns whether it runs for longer than its caller meant to wait for it.
+    pub fn is_overdue(&self) -> bool {
+        self.time_left().is_some_and(|left| left.is_zero()) && self.state() == State::Running
+    }
+
+    /// Returns how long the shell ran, or has run so far.
+    pub fn duration(&self) -> Duration {
+        let ended = self.progress().ended.unwrap_or_else(SystemTime::now);
+        let ran = ended.duration_since(self.record.started);
+        ran.unwrap_or_default()
+    }
+
+    /// Returns whether its output is no longer kept: only its state is known.
+    pub fn is_expired(&self) -> bool {
+        self.progress().expired
+    }
+
+    /// Returns what a list shows of it.
+    pub fn info(&self) -> Info {
+        let progress = self.progress();
+        Info {
+            id: self.record.id.clone(),
+            command: self.record.command.clone(),
+            workdir: self.record.workdir.clone(),
+            background: self.record.background,
+            key: self.record.key.clone(),
+            state: progress.state(),
+            started: self.record.started,
+            exited: progress.ended,
+            last_output: progress.last_output,
+            total: progress.capture.total(),
+        }
+    }
+
+    /// Sends one signal to everything and returns the state in which that met it: whoever sends to what has ended hears so,
+    /// and what it ends at once was not ended before.
+    pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
+        let state = {
+            let mut progress = self.progress();
+            let state = progress.state();
+            if !state.is_live() {
+                return Ok(state);
+            }
+            if progress.sent_for(signal).is_none() {
+                progress.sent.push((signal, cause));
+            }
+            state
+        };
+        // Without the lock: looking for members takes a while. The containment keeps signals and reaping apart.
+        self.contained
+            .signal(nix_signal(signal))
+            .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
+        Ok(state)
+    }
+
+    /// Returns whether everything that a signal can reach was killed through this host.
+    pub(super) fn was_killed(&self) -> bool {
+        self.progress().sent_for(Signal::Kill).is_some()
+    }
+
+    /// Returns whether everything that a signal can reach was told to end, or killed, through this host.
+    pub(super) fn was_told_to_end(&self) -> bool {
+        let progress = self.progress();
+        [Signal::Kill, Signal::Terminate]
+            .iter()
+            .any(|signal| progress.sent_for(*signal).is_some())
+    }
+
+    /// Returns whether the end of its shell is known, or known to be lost.
+    pub(super) fn has_exited(&self) -> bool {
+        let progress = self.progress();
+        progress.exit.is_some() || progress.lost.is_some()
+    }
+
+    pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock()
+    }
+
+    /// Changes the state and tells everyone who waits.
+    pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
+        {
+            let mut progress = self.progress();
+            let before = progress.state();
+            change(&mut progress);
+            let after = progress.state();
+            // Before anyone can see it: what somebody does because of it is then told after it.
+            if before != after {
+                self.tell(ProcessEvent::Changed {
+                    state: &after,
+                    total: progress.capture.total(),
+                });
+            }
+        }
+        self.changed.send_replace(());
+    }
+
+    /// Adds output, tells those who wait for some, and returns how much there was in all.
+    pub(super) fn push(&self, bytes: &[u8]) -> u64 {
+        self.counts.output(bytes.len());
+        let total = {
+            let mut progress = self.progress();
+            progress.capture.push(bytes);
+            progress.last_output = Some(SystemTime::now());
+            progress.capture.total()
+        };
+        self.grown.send_replace(());
+        let length = bytes.len() as u64;
+        self.tell(ProcessEvent::Output {
+            offset: total.saturating_sub(length),
+            length,
+        });
+        total
+    }
+
+    fn tell(&self, event: ProcessEvent<'_>) {
+        let subject = Subject {
+            id: self.id(),
+            chat: self.chat(),
+            key: self.key(),
+        };
+        self.subscribers.tell(subject, event);
+    }
+}
+
+impl Progress {
+    pub(super) fn state(&self) -> State {
+        if let Some(state) = &self.recorded {
+            return state.clone();
+        }
+        match (&self.exit, &self.lost) {
+            _ if !self.drained => State::Running,
+            (Some(exit), _) if self.lingering => State::Lingering(exit.clone()),
+            (Some(exit), _) => State::Exited(exit.clone()),
+            (None, Some(why)) => State::Lost(why.clone()),
+            (None, None) => State::Running,
+        }
+    }
+
+    /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
+    pub(super) fn exited(&mut self, exit: Exit, out_of_memory: bool) {
+        let sent = match exit {
+            Exit::Signal(number) => {
+                let is_it = |(signal, _): &&(Signal, Cause)| nix_signal(*signal) as i32 == number;
+                self.sent.iter().find(is_it).map(|(_, cause)| *cause)
+            }
+            // A handler of SIGTERM that cleans up and exits by itself was still asked to.
+            Exit::Code(_) => self.sent_for(Signal::Terminate),
+        };
+        let starved = out_of_memory && matches!(exit, Exit::Signal(SIGKILL) | Exit::Code(KILLED));
+        let cause = sent.unwrap_or(if starved {
+            Cause::OutOfMemory
+        } else {
+            Cause::Itself
+        });
+        let (code, signal) = match exit {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(number) => (None, Some(signal_name(number))),
+        };
+        self.exit = Some(ExitStatus {
+            code,
+            signal,
+            cause,
+        });
+        self.ended = Some(SystemTime::now());
+    }
+
+    /// Returns for which cause a signal was sent through this host, if it was.
+    fn sent_for(&self, signal: Signal) -> Option<Cause> {
+        let sent = self.sent.iter().find(|(sent, _)| *sent == signal);
+        sent.map(|(_, cause)| *cause)
+    }
+
+    /// Notes that nobody knows how the shell ended.
+    pub(super) fn lose(&mut self, why: &str) {
+        self.lost = Some(why.to_owned());
+        self.ended = Some(SystemTime::now());
+    }
+}
+
+const SIGKILL: i32 = nix::libc::SIGKILL;
+
+/// The exit code by which a shell tells that SIGKILL ended what it ran last.
+const KILLED: i32 = 128 + SIGKILL;
+
+/// Returns the name of a signal.
+fn signal_name(number: i32) -> String {
+    match nix::sys::signal::Signal::try_from(number) {
+        Ok(signal) => signal.as_str().to_owned(),
+        Err(_) => format!("SIGRTMIN+{}", number - nix::libc::SIGRTMIN()),
+    }
+}
+
+fn nix_signal(signal: Signal) -> nix::sys::signal::Signal {
+    use nix::sys::signal::Signal as Raw;
+    match signal {
+        Signal::Interrupt => Raw::SIGINT,
+        Signal::Terminate => Raw::SIGTERM,
+        Signal::Kill => Raw::SIGKILL,
+        Signal::Hangup => Raw::SIGHUP,
+        Signal::Quit => Raw::SIGQUIT,
+        Signal::User1 => Raw::SIGUSR1,
+        Signal::User2 => Raw::SIGUSR2,
+    }
+}

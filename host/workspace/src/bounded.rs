@@ -1,0 +1,189 @@
+//! A workspace that shows only some processes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+
+use toolhost_state::id::ChatId;
+
+use super::{Owner, Workspace};
+use crate::files;
+use crate::process::{Chunk, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
+
+/// Tells whether a caller sees the process of this owner that was started with this key.
+pub type Sees = Arc<dyn Fn(Owner<'_>, Option<&str>) -> bool + Send + Sync>;
+
+/// Another workspace, with fewer processes. Its files are the same.
+pub struct Bounded {
+    inner: Arc<dyn Workspace>,
+    sees: Sees,
+}
+
+impl Bounded {
+    /// Shows of a workspace only the processes for which `sees` returns true.
+    pub fn new(inner: Arc<dyn Workspace>, sees: Sees) -> Self {
+        Self { inner, sees }
+    }
+
+    /// Returns what a list shows of a process that is there.
+    async fn visible(&self, owner: Owner<'_>, id: &str) -> Result<Info, Error> {
+        let info = self.inner.info(owner, id).await?;
+        match (self.sees)(owner, info.key.as_deref()) {
+            true => Ok(info),
+            false => Err(Error::NotFound(id.to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for Bounded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Bounded");
+        shown.field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl Workspace for Bounded {
+    fn root(&self) -> &Path {
+        self.inner.root()
+    }
+
+    fn inner(&self) -> Option<&dyn Workspace> {
+        Some(&*self.inner)
+    }
+
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        Box::pin(async move {
+            let chat = self.inner.open(chat, reach, id).await?;
+            self.visible(Some(&chat), id).await?;
+            Ok(chat)
+        })
+    }
+
+    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
+        Box::pin(async move {
+            let owner = self.inner.find(id).await?;
+            self.visible(owner.as_ref(), id).await?;
+            Ok(owner)
+        })
+    }
+
+    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        Box::pin(self.visible(owner, id))
+    }
+
+    fn wait<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        options: WaitOptions,
+    ) -> BoxFuture<'a, Result<Waited, Error>> {
+        Box::pin(async move {
+            self.visible(owner, id).await?;
+            self.inner.wait(owner, id, options).await
+        })
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+        Box::pin(async move {
+            self.visible(owner, id).await?;
+            self.inner.snapshot(owner, id).await
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        since: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+        Box::pin(async move {
+            self.visible(owner, id).await?;
+            self.inner.read(owner, id, since, max).await
+        })
+    }
+
+    fn signal<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move {
+            self.visible(owner, id).await?;
+            self.inner.signal(owner, id, signal, grace).await
+        })
+    }
+
+    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move {
+            self.visible(owner, id).await?;
+            self.inner.end(owner, id).await
+        })
+    }
+
+    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
+        match (self.sees)(owner, Some(key)) {
+            true => self.inner.cancel(owner, key),
+            false => Box::pin(async { Ok(0) }),
+        }
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
+        Box::pin(async move {
+            let (mut infos, _) = self.inner.list(owner, running_only, usize::MAX).await?;
+            infos.retain(|info| (self.sees)(owner, info.key.as_deref()));
+            let total = infos.len();
+            infos.truncate(max);
+            Ok((infos, total))
+        })
+    }
+
+    /// Lists nothing: `sees` judges processes by their owners, which this list does not name.
+    fn list_all(&self, _: bool, _: usize) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
+        Box::pin(async { Ok((Vec::new(), 0)) })
+    }
+
+    fn restricted<'a>(
+        &'a self,
+        roots: &'a [PathBuf],
+    ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
+        Box::pin(async move {
+            let inner = self.inner.restricted(roots).await?;
+            let bounded = Self::new(inner, Arc::clone(&self.sees));
+            Ok(Arc::new(bounded) as Arc<dyn Workspace>)
+        })
+    }
+
+    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
+        Box::pin(async move {
+            let (live, _) = self.list(Some(chat), true, usize::MAX).await?;
+            let ends = live.iter().map(|info| self.inner.end(Some(chat), &info.id));
+            for ended in join_all(ends).await {
+                match ended {
+                    Ok(_) | Err(Error::NotFound(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(live)
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! Values of files: facts, stretches, what to write, and why an operation failed.
+
+mod account;
+mod content;
+mod error;
+mod metadata;
+
+pub use account::CpuAccount;
+pub use content::{Chunk, Precondition, Skipped, Write};
+pub use error::Error;
+pub use metadata::{Entry, Kind, Metadata};
+
+/// The most bytes of one [`Files::read`], and of a file whose version is a hash of its content; 4 MiB.
+pub const MAX_READ: usize = 4 << 20;
+
+/// The most bytes of all files of one [`Files::write_all`]; 64 MiB.
+pub const MAX_WRITE: usize = 64 << 20;
+
+/// The most files of one [`Files::write_all`].
+pub const MAX_WRITES: usize = 200;
+
+/// The most entries of one [`Files::read_directory`].
+pub const MAX_ENTRIES: usize = 10_000;

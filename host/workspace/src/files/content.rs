@@ -1,0 +1,47 @@
+//! The content of files: a stretch that was read, where lines end, and what to write.
+
+/// A stretch of a file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Chunk {
+    /// The bytes from the offset that was asked for; fewer than were asked for only at the end of the file.
+    pub data: Vec<u8>,
+    /// The size of the whole file in bytes.
+    pub size: u64,
+    /// The version of the file that the bytes are from.
+    pub version: String,
+    /// Its identity: equal for two paths of one file.
+    pub identity: String,
+}
+
+/// Where a number of lines ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Skipped {
+    /// The offset behind the last of them, or the end of the file if it has fewer.
+    pub offset: u64,
+    /// How many line feeds were gone over.
+    pub lines: u64,
+    /// The size of the whole file in bytes.
+    pub size: u64,
+}
+
+/// What must hold for a file to be written.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Precondition {
+    /// Nothing.
+    Any,
+    /// There is no file at the path.
+    Absent,
+    /// The file at the path has this version.
+    Version(String),
+}
+
+/// One file to write.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Write {
+    /// Where to write it. Directories that are missing above it are made, with mode 0755.
+    pub path: String,
+    /// Its whole new content.
+    pub data: Vec<u8>,
+    /// What must hold first.
+    pub when: Precondition,
+}

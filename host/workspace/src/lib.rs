@@ -1,0 +1,332 @@
+//! The seam between tools and the machine on which commands run: the trait [`Workspace`], and its values.
+//!
+//! A plugin, the agent API and the server see processes and files through this trait alone, so that they do not know whether a
+//! workspace is this machine or another one. The values can be sent to another machine.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+mod bounded;
+pub mod files;
+pub mod process;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use toolhost_state::id::ChatId;
+
+use files::{CpuAccount, Entry, Metadata, Skipped, Write};
+use process::{
+    Chunk, Command, Containment, Error, Info, Signal, Snapshot, State, Subscriber, Totals,
+    WaitOptions, Waited,
+};
+
+pub use bounded::{Bounded, Sees};
+
+/// The owner of a process: a chat, or nobody if a client of the agent API started it and named no chat.
+pub type Owner<'a> = Option<&'a ChatId>;
+
+/// How a workspace runs commands, and what it has counted.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Status {
+    /// How commands are held together, and why not better.
+    pub containment: Containment,
+    /// What was counted of all processes.
+    pub totals: Totals,
+}
+
+/// A directory in which commands run and files are. Every operation on processes is in the scope of one [`Owner`], and names
+/// a process by its id.
+///
+/// Where a workspace is another machine, any operation may answer [`Error::Unavailable`] or [`Error::UnknownOutcome`].
+pub trait Workspace: std::fmt::Debug + Send + Sync {
+    /// Returns the absolute path of the workspace directory, as a command sees it.
+    fn root(&self) -> &Path;
+
+    /// Returns the workspace that this one stands in front of: every operation that this one does not define goes there. Without
+    /// one, such an operation answers [`Error::Unavailable`].
+    fn inner(&self) -> Option<&dyn Workspace> {
+        None
+    }
+
+    /// Returns how commands are run, and what was counted.
+    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
+        match self.inner() {
+            Some(inner) => inner.status(),
+            None => no_processes(),
+        }
+    }
+
+    /// Tells this subscriber of all that processes do from now on, until it is dropped.
+    fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
+        if let Some(inner) = self.inner() {
+            inner.subscribe(subscriber);
+        }
+    }
+
+    /// Starts a command and returns the id of its process. The key of the command names this start: a repeat with the same
+    /// key starts nothing and returns the process of the first.
+    fn start<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        command: Command,
+    ) -> BoxFuture<'a, Result<String, Error>> {
+        match self.inner() {
+            Some(inner) => inner.start(owner, command),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns the chat of the process that has this id: this chat, or another one that begins with `reach`.
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        match self.inner() {
+            Some(inner) => inner.open(chat, reach, id),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns the owner of the process that has this id: for callers who may see all processes.
+    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
+        match self.inner() {
+            Some(inner) => inner.find(id),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns what a list shows of a process.
+    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        match self.inner() {
+            Some(inner) => inner.info(owner, id),
+            None => no_processes(),
+        }
+    }
+
+    /// Waits for the end of a process, or for what the options name.
+    fn wait<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        options: WaitOptions,
+    ) -> BoxFuture<'a, Result<Waited, Error>> {
+        match self.inner() {
+            Some(inner) => inner.wait(owner, id, options),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns state and bounded output of this moment.
+    fn snapshot<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+        match self.inner() {
+            Some(inner) => inner.snapshot(owner, id),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns at most `max` bytes of output from the cursor `since` on.
+    fn read<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        since: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+        match self.inner() {
+            Some(inner) => inner.read(owner, id, since, max),
+            None => no_processes(),
+        }
+    }
+
+    /// Sends a signal to everything that a process started; `grace` is for [`Signal::Terminate`].
+    fn signal<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        match self.inner() {
+            Some(inner) => inner.signal(owner, id, signal, grace),
+            None => no_processes(),
+        }
+    }
+
+    /// Ends a process: SIGTERM to everything that it started, and SIGKILL to what is left after the grace of the workspace.
+    /// Returns its state when nothing of it is left, or when the workspace gave it up because even SIGKILL does not end it: it
+    /// is live then. An implementation bounds the wait, and goes on if the returned future is dropped.
+    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        match self.inner() {
+            Some(inner) => inner.end(owner, id),
+            None => no_processes(),
+        }
+    }
+
+    /// Kills all processes of an owner that were started with this key, and waits for their end. Returns how many were live.
+    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
+        match self.inner() {
+            Some(inner) => inner.cancel(owner, key),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns at most `max` processes of an owner and how many it has: running ones first, then those of which only a part
+    /// still runs, then those that ended, each newest first.
+    fn list<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
+        match self.inner() {
+            Some(inner) => inner.list(owner, running_only, max),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns at most `max` processes of all owners, in the order of [`Workspace::list`], and how many there are.
+    fn list_all(
+        &self,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
+        match self.inner() {
+            Some(inner) => inner.list_all(running_only, max),
+            None => no_processes(),
+        }
+    }
+
+    /// Returns facts about what a path names. As for all operations on files, relative paths begin at [`Workspace::root`], and
+    /// its cost is added to the account; a workspace that has no files answers [`files::Error::Unavailable`].
+    fn metadata(
+        &self,
+        path: String,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Metadata, files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.metadata(path, account),
+            None => no_files(),
+        }
+    }
+
+    /// Returns at most `max` bytes of a file from the byte `offset` on.
+    fn read_file(
+        &self,
+        path: String,
+        offset: u64,
+        max: usize,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<files::Chunk, files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.read_file(path, offset, max, account),
+            None => no_files(),
+        }
+    }
+
+    /// Goes over at most `lines` lines of a file from the byte `offset` on.
+    fn skip_lines(
+        &self,
+        path: String,
+        offset: u64,
+        lines: u64,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Skipped, files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.skip_lines(path, offset, lines, account),
+            None => no_files(),
+        }
+    }
+
+    /// Writes all files or none. The error names the index of the one that failed.
+    fn write_files(
+        &self,
+        writes: Vec<Write>,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
+        match self.inner() {
+            Some(inner) => inner.write_files(writes, account),
+            None => Box::pin(async { no_files().await.map_err(|error| (0, error)) }),
+        }
+    }
+
+    /// Returns at most `max` names of a directory after one of them, and whether more follow.
+    fn read_directory(
+        &self,
+        path: String,
+        after: Option<String>,
+        max: usize,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.read_directory(path, after, max, account),
+            None => no_files(),
+        }
+    }
+
+    /// Returns the absolute path that a path stands for, every link resolved. The last names may be missing.
+    fn resolve(
+        &self,
+        path: String,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<PathBuf, files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.resolve(path, account),
+            None => no_files(),
+        }
+    }
+
+    /// Returns this workspace with the files of these directories alone, relative to the workspace or absolute. The error says
+    /// which of them cannot be used.
+    fn restricted<'a>(
+        &'a self,
+        roots: &'a [PathBuf],
+    ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
+        match self.inner() {
+            Some(inner) => inner.restricted(roots),
+            None => no_files(),
+        }
+    }
+
+    /// Ends every process of a chat and returns those that were live.
+    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
+        match self.inner() {
+            Some(inner) => inner.end_chat(chat),
+            None => no_processes(),
+        }
+    }
+
+    /// Ends every process of the workspace and returns those that were live. Nothing can be started afterwards. A host that
+    /// stops ends the processes of a workspace only if nobody else uses it.
+    fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {
+        match self.inner() {
+            Some(inner) => inner.end_all(),
+            None => Box::pin(async { Vec::new() }),
+        }
+    }
+
+    /// Kills what is being ended at once, without the rest of its grace.
+    fn kill_now(&self) {
+        if let Some(inner) = self.inner() {
+            inner.kill_now();
+        }
+    }
+}
+
+fn no_files<'a, T>() -> BoxFuture<'a, Result<T, files::Error>> {
+    let error = files::Error::Unavailable("this workspace offers no files".into());
+    Box::pin(async { Err(error) })
+}
+
+fn no_processes<'a, T>() -> BoxFuture<'a, Result<T, Error>> {
+    let error = Error::Unavailable("this workspace runs no commands".into());
+    Box::pin(async { Err(error) })
+}

@@ -1,0 +1,21 @@
+//! Values of processes: what to start, how a process stands, what it wrote, and why an operation failed.
+
+mod command;
+mod containment;
+mod error;
+mod event;
+mod info;
+mod output;
+mod status;
+mod totals;
+mod wait;
+
+pub use command::{Command, MAX_COMMAND, MAX_KEY};
+pub use containment::{Containment, Kind};
+pub use error::Error;
+pub use event::{ProcessEvent, Subject, Subscriber};
+pub use info::{Info, Survivor};
+pub use output::{Chunk, Saved, Snapshot, WINDOW};
+pub use status::{Cause, ExitStatus, Signal, State};
+pub use totals::Totals;
+pub use wait::{WaitOptions, Waited, Wake};

@@ -1,0 +1,47 @@
+//! Why an operation on processes failed.
+
+use std::path::PathBuf;
+
+/// Why an operation on processes failed. The texts are for whoever asked, which is often a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+pub enum Error {
+    /// The chat has no process of this id.
+    #[error("process {0:?} not found")]
+    NotFound(String),
+    /// The command, a variable, or an expression is not valid.
+    #[error("{0}")]
+    Invalid(String),
+    /// The working directory cannot be used.
+    #[error("workdir {problem}: {path}{hint}", path = path.display())]
+    Workdir {
+        /// The directory that was asked for, absolute.
+        path: PathBuf,
+        /// What is wrong with it, such as `does not exist`.
+        problem: String,
+        /// What to use instead, with a leading separator; empty if there is nothing to say.
+        hint: String,
+    },
+    /// The chat has as many live processes as it may have.
+    #[error("{0}")]
+    Limit(String),
+    /// The key names another command, which was started before.
+    #[error("the key {0:?} was used for another command")]
+    KeyReused(String),
+    /// The registry is shutting down, or the chat has ended. Nothing was done.
+    #[error("the host is shutting down, or the chat has ended")]
+    Closed,
+    /// The registry began to shut down, or the chat ended, while a command was being started. It was ended at once.
+    #[error(
+        "the host began to shut down, or the chat ended, while the command started: it may have run for a moment"
+    )]
+    Interrupted,
+    /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
+    #[error("the workspace cannot be reached: {0}")]
+    Unavailable(String),
+    /// The workspace stopped answering. It may have been done. The local workspace never answers this.
+    #[error("the workspace stopped answering, and it is not known whether this was done: {0}")]
+    UnknownOutcome(String),
+    /// The operating system refused.
+    #[error("{0}")]
+    Failed(String),
+}

@@ -1,0 +1,53 @@
+//! What processes do while they live, as a workspace tells its subscribers.
+
+use std::path::Path;
+
+use toolhost_state::id::ChatId;
+
+use super::State;
+
+/// The process that an event is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The chat that it belongs to; `None` if it was started for no chat.
+    pub chat: Option<&'a ChatId>,
+    /// What named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did.
+    pub key: Option<&'a str>,
+}
+
+/// One thing that a process did.
+#[derive(Clone, Copy, Debug)]
+pub enum ProcessEvent<'a> {
+    /// It was started. No event of it comes before this one.
+    Started {
+        /// The command as it was started, cut at 2 KiB.
+        command: &'a str,
+        /// The absolute directory in which it was started.
+        workdir: &'a Path,
+        /// Whether it was started as a background process.
+        background: bool,
+    },
+    /// It wrote. The bytes can be read.
+    Output {
+        /// The cursor of the first byte.
+        offset: u64,
+        /// How many bytes it wrote.
+        length: u64,
+    },
+    /// Its state changed. Nothing follows a state in which nothing of the process is left.
+    Changed {
+        /// The state from now on.
+        state: &'a State,
+        /// How many bytes it has written so far.
+        total: u64,
+    },
+}
+
+/// A reader of the events of all processes of a workspace.
+pub trait Subscriber: std::fmt::Debug + Send + Sync {
+    /// Takes an event. The events of one process come in order, those of several processes at the same time. What moves a
+    /// process along waits for this call: it must return soon, and must not ask the workspace for anything.
+    fn event(&self, process: Subject<'_>, event: ProcessEvent<'_>);
+}

@@ -1,0 +1,50 @@
+//! Output of a process: what is kept of it, a stretch of it, and how much of it is saved.
+
+use super::{State, Survivor};
+
+/// How many of the first bytes, and how many of the last, are kept in memory by default.
+pub const WINDOW: usize = 32 * 1024;
+
+/// A stretch of output that was read by its cursor.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Chunk {
+    /// The cursor of the first byte. If it is greater than the one asked for, exactly the bytes between are gone.
+    pub offset: u64,
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// How many bytes were written so far.
+    pub total: u64,
+    /// Whether nothing will follow.
+    pub end: bool,
+}
+
+/// State and bounded output of one moment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Snapshot {
+    /// Where the process stands.
+    pub state: State,
+    /// How many bytes were written so far.
+    pub total: u64,
+    /// The first bytes.
+    pub head: Vec<u8>,
+    /// The last bytes that are not in the head.
+    pub tail: Vec<u8>,
+    /// What outlives the shell, at most 64 of them; empty while the shell runs.
+    pub survivors: Vec<Survivor>,
+    /// How far the full copy of the output goes.
+    pub saved: Saved,
+}
+
+/// How much of an output is saved.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Saved {
+    /// Nothing: it was removed, or had to make room for newer outputs.
+    None,
+    /// Every byte so far. Also the state of an output without a byte.
+    Complete,
+    /// This many bytes from the start, where a limit was reached.
+    Partial(u64),
+    /// What the disk took before it failed. The text says why, without paths; the bytes that were written stay
+    /// readable.
+    Failed(String),
+}
