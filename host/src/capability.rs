@@ -27,10 +27,10 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi_http::WasiHttpView;
 
-use crate::audit::{Trail, Use};
-use crate::call::Request;
 use crate::outgoing::Pattern;
 use bindings::toolhost::plugin as wit;
+use toolhost_call::audit::{Trail, Use};
+use toolhost_call::call::Request;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
 

@@ -17,16 +17,16 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::approval::Approval;
-use crate::audit::Audit;
-use crate::call::{
+use crate::capability::FilesGrant;
+use crate::plugin::Context;
+use toolhost_call::approval::Approval;
+use toolhost_call::audit::Audit;
+use toolhost_call::call::{
     self, Actor, Admitted, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
-use crate::capability::FilesGrant;
-use crate::events::{Event, Events};
-use crate::metrics::{self, Metrics};
-use crate::plugin::Context;
-use crate::tool::{Definition, ErrorKind};
+use toolhost_call::events::{Event, Events};
+use toolhost_call::metrics::{self, Metrics};
+use toolhost_call::tool::{Definition, ErrorKind};
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
 use toolhost_state::id::{CallId, ChatId};

@@ -33,21 +33,15 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
-pub mod approval;
-pub mod audit;
-pub mod call;
 mod capability;
 pub mod cli;
 pub mod config;
-pub mod events;
 mod host;
-pub mod metrics;
 pub mod outgoing;
 pub mod plugin;
 pub mod server;
-pub mod tool;
-pub mod trace;
 
+pub use toolhost_call::{approval, audit, call, events, metrics, tool, trace};
 pub use toolhost_local as local;
 pub use toolhost_state::{id, state_dir, trusted};
 pub use toolhost_workspace as workspace;

@@ -54,4 +54,4 @@ pub(crate) use text::hidden_in;
 pub use text::{shown, shown_up_to};
 pub(crate) use thread_time::thread_time;
 
-pub use crate::metrics::LimitKind;
+pub use toolhost_call::metrics::LimitKind;

@@ -29,9 +29,9 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use utoipa::openapi::OpenApi;
 
-use crate::call::MAX_ARGUMENTS;
 use health::Watched;
 use limits::Limits;
+use toolhost_call::call::MAX_ARGUMENTS;
 
 pub use access::{
     Access, InvalidToken, LocalAddress, Principal, Scope, Token, Tokens, UnknownScope, configured,

@@ -1,7 +1,7 @@
 //! What one call may ask of the host in all, whichever capability it uses.
 
-use crate::audit::Trail;
-use crate::metrics::LimitKind;
+use toolhost_call::audit::Trail;
+use toolhost_call::metrics::LimitKind;
 
 /// How many processes a call may start, and how many bytes it may hand over for files and processes.
 #[derive(Debug)]

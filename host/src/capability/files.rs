@@ -8,7 +8,7 @@ use wasmtime::Result;
 
 use super::wit::files as wit;
 use super::{Call, FilesGrant, Scope, View};
-use crate::audit::Use;
+use toolhost_call::audit::Use;
 use toolhost_workspace::files::{Error, Metadata, Write};
 
 type Answer<T> = std::result::Result<T, wit::Error>;

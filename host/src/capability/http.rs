@@ -25,9 +25,9 @@ use wasmtime_wasi_http::{
 };
 
 use super::{LineLog, Scope};
-use crate::audit::{Trail, Use};
 use crate::outgoing::{Destination, Limit, Observer, Quota, SendError, Sender, Session, Timeouts};
 use crate::plugin::thread_time;
+use toolhost_call::audit::{Trail, Use};
 use toolhost_workspace::files::CpuAccount;
 
 /// The interface of which some functions are replaced, in the version that wasmtime-wasi-http links.

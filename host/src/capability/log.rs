@@ -8,8 +8,8 @@ use wasmtime::Result;
 
 use super::wit::log::{Host, Level as WitLevel};
 use super::{Settings, View};
-use crate::audit::Trail;
-use crate::metrics::LimitKind;
+use toolhost_call::audit::Trail;
+use toolhost_call::metrics::LimitKind;
 
 /// The longest single line, in bytes; a longer one is cut.
 const MAX_LINE: usize = 8 * 1024;
@@ -135,8 +135,8 @@ impl Host for View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::Audit;
-    use crate::metrics::Metrics;
+    use toolhost_call::audit::Audit;
+    use toolhost_call::metrics::Metrics;
 
     #[test]
     fn nothing_in_a_line_acts_on_a_terminal() {

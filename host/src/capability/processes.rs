@@ -11,8 +11,8 @@ use wasmtime::component::Resource;
 
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
-use crate::audit::Use;
-use crate::trace::{self, TraceContext};
+use toolhost_call::audit::Use;
+use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Command, Signal};
 

@@ -9,8 +9,8 @@ use wasmtime::Result;
 
 use super::View;
 use super::wit::progress::Host;
-use crate::call::Request;
-use crate::events::{Event, Events};
+use toolhost_call::call::Request;
+use toolhost_call::events::{Event, Events};
 
 /// How often a call is heard of, after a few times that are heard as they come. What it reports more often replaces what it
 /// reported before, and the last of it is heard.

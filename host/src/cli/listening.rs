@@ -13,9 +13,9 @@ use super::list::List;
 use super::oversight::Oversight;
 use super::signals::{self, Hangup};
 use super::{Common, errors, notify, stderr, token};
-use crate::approval::Approval;
 use crate::server::{self, Access, Listen, Listener, Surfaces, Tls};
 use credentials::Credentials;
+use toolhost_call::approval::Approval;
 
 /// Who may use a server, and how they reach it.
 #[derive(Debug, Args)]

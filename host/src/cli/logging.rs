@@ -89,7 +89,7 @@ pub(super) fn failure(text: impl Display) -> String {
 #[derive(Debug)]
 pub(super) struct Spans {
     #[cfg(feature = "otel")]
-    export: Option<crate::trace::otel::Export>,
+    export: Option<toolhost_call::trace::otel::Export>,
 }
 
 /// Starts logging for this process. Starts no thread.
@@ -105,9 +105,13 @@ pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     // The filter is for lines alone: what is exported does not depend on what is logged.
     let subscriber = tracing_subscriber::registry().with(Lines::new(look).with_filter(filter));
     #[cfg(feature = "otel")]
-    let export = crate::trace::otel::Export::configured();
+    let export = toolhost_call::trace::otel::Export::configured();
     #[cfg(feature = "otel")]
-    let subscriber = subscriber.with(export.as_ref().map(crate::trace::otel::Export::layer));
+    let subscriber = subscriber.with(
+        export
+            .as_ref()
+            .map(toolhost_call::trace::otel::Export::layer),
+    );
     let started = subscriber.try_init();
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))?;
     Ok(Spans {

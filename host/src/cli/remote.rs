@@ -11,9 +11,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::token;
-use crate::call::Request;
-use crate::tool::Format;
 use connection::{Answer, Endpoint};
+use toolhost_call::call::Request;
+use toolhost_call::tool::Format;
 
 /// Which server to use, and how to be let in.
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use clap::builder::FalseyValueParser;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files, oversight, plugins, signals};
-use crate::call::Durability;
 use crate::config::{Config, Watcher};
-use crate::events;
 use crate::host::{Host, PluginSet};
 use crate::server::{Listen, McpOptions, Surfaces};
+use toolhost_call::call::Durability;
+use toolhost_call::events;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

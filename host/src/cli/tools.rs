@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::{Common, plugins, print, remote};
-use crate::tool::Format;
+use toolhost_call::tool::Format;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
-use crate::approval::Approval;
-use crate::audit::Audit;
-use crate::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
 use crate::capability::{FilesGrant, Grants};
-use crate::events::{self, Event, Events};
-use crate::metrics::Metrics;
 use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
+use toolhost_call::approval::Approval;
+use toolhost_call::audit::Audit;
+use toolhost_call::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
+use toolhost_call::events::{self, Event, Events};
+use toolhost_call::metrics::Metrics;
 use toolhost_local::files::{self, Temporaries};
 use toolhost_local::process::{self, Records};
 use toolhost_local::{Local, OpenError};

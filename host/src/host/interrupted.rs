@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::call::{Interrupted, Ledger, Outcome};
-use crate::tool::{ErrorKind, ToolError};
+use toolhost_call::call::{Interrupted, Ledger, Outcome};
+use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_local::process::Registry;
 use toolhost_state::id::CallId;
 use toolhost_workspace::process::{Info, State};

@@ -1,8 +1,8 @@
 //! What the operator sees of a host: levels when somebody looks, and why calls were refused.
 
 use super::{CallError, Inner};
-use crate::call::Refused;
-use crate::metrics::Levels;
+use toolhost_call::call::Refused;
+use toolhost_call::metrics::Levels;
 
 /// Adds what there is in a host at this moment.
 pub(super) fn look(inner: &Inner, levels: &mut Levels) {

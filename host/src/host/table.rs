@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::health::Health;
 use super::plugins::{Entry, PluginInfo, PluginState};
 use crate::plugin::Plugin;
-use crate::tool::Definition;
+use toolhost_call::tool::Definition;
 use toolhost_workspace::Workspace;
 
 /// The tools as callers see them, and what is behind each.

@@ -3,27 +3,9 @@
 use std::sync::Arc;
 
 use super::Host;
-use crate::call::{Actor, CallStatus, Ledger, includes};
+use toolhost_call::call::{Actor, CallStatus, Ledger};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::{Bounded, Sees, Workspace};
-
-impl Actor {
-    /// Returns whether a call that stands like this is there for the actor.
-    ///
-    /// A call of which only the id is left is not there, because its tool is no longer known. A fence is there if it stops calls
-    /// that the actor could make.
-    pub(crate) fn may_see(&self, standing: &CallStatus) -> bool {
-        match standing {
-            CallStatus::Live { tool, .. } => self.may_use(tool),
-            CallStatus::Ended(outcome) => self.may_use(&outcome.tool),
-            CallStatus::Gone => self.may_use_all(),
-            CallStatus::Fenced { tools } => match (tools, self.tools()) {
-                (Some(_), Some(own)) => own.iter().any(|tool| includes(tools, tool)),
-                (None, _) | (_, None) => true,
-            },
-        }
-    }
-}
 
 impl Host {
     /// Returns whether what a call did is there for the actor. For one who may use some tools only, it is if the call is known

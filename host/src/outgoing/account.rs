@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::send::Observer;
-use crate::metrics::LimitKind;
+use toolhost_call::metrics::LimitKind;
 
 /// What one call may send and receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

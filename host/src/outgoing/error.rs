@@ -5,7 +5,7 @@ use std::io;
 use super::account::Limit;
 use super::destination::{Destination, Host, HostError};
 use super::pattern::PRIVATE;
-use crate::metrics::LimitKind;
+use toolhost_call::metrics::LimitKind;
 
 /// Why a request got no response, or not the whole of one.
 #[derive(Debug, thiserror::Error)]

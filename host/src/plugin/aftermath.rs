@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::capability::StartedProcess;
-use crate::tool::ToolError;
+use toolhost_call::tool::ToolError;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::State;

@@ -5,10 +5,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::run::Deadline;
-use crate::approval::{Approval, Question, refused};
-use crate::audit::Trail;
-use crate::call::Request;
-use crate::tool::{ErrorKind, Hints, ToolError};
+use toolhost_call::approval::{Approval, Question, refused};
+use toolhost_call::audit::Trail;
+use toolhost_call::call::Request;
+use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 
 /// What is asked about, and who.
 pub(super) struct ApprovalRequest<'a> {

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::meter::Meter;
-use crate::audit::Trail;
-use crate::call::Request;
-use crate::metrics::{LimitKind, Running, Used};
-use crate::tool::{ErrorKind, Reply, ToolError};
-use crate::trace::{self, TraceContext};
+use toolhost_call::audit::Trail;
+use toolhost_call::call::Request;
+use toolhost_call::metrics::{LimitKind, Running, Used};
+use toolhost_call::tool::{ErrorKind, Reply, ToolError};
+use toolhost_call::trace::{self, TraceContext};
 
 /// What a guest uses, for those who do not have its store.
 #[derive(Clone, Debug)]

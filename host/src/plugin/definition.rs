@@ -10,9 +10,9 @@ use super::LoadError;
 use super::schema::{InvalidSchema, Schema};
 use super::text::{hidden_in, shown};
 use super::thread_time::thread_time;
-use crate::call::Arguments;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::tool::{Definition, Hints};
+use toolhost_call::call::Arguments;
+use toolhost_call::tool::{Definition, Hints};
 
 /// The longest name of a tool, in bytes.
 const MAX_TOOL_NAME: usize = 31;

@@ -14,8 +14,8 @@ use super::machine;
 use super::queue::Queue;
 use super::ticker::Ticker;
 use super::{CodeCache, Compiler, Limits};
-use crate::audit::Audit;
-use crate::metrics::Metrics;
+use toolhost_call::audit::Audit;
+use toolhost_call::metrics::Metrics;
 
 /// The most calls of all plugins at the same time. More are refused as busy.
 pub(super) const CONCURRENT_CALLS: usize = 256;

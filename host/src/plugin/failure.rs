@@ -8,8 +8,8 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use super::engine::WASM_STACK;
 use super::limits::{Limiter, Limits};
 use super::meter::GuestTimeExceeded;
-use crate::metrics::LimitKind;
-use crate::tool::{ErrorKind, ToolError};
+use toolhost_call::metrics::LimitKind;
+use toolhost_call::tool::{ErrorKind, ToolError};
 
 /// Why a guest gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

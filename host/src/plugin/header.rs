@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Limits, Options, Plugin};
-use crate::audit::Header;
 use crate::capability::{FilesGrant, Grants};
+use toolhost_call::audit::Header;
 
 impl Plugin {
     /// Returns what the audit trail says of this plugin, which was loaded with these options.

@@ -9,7 +9,7 @@ use wasmtime::ResourceLimiter;
 use super::engine::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL};
 use super::failure::Reached;
 use super::guest_memory::Share;
-use crate::metrics::LimitKind;
+use toolhost_call::metrics::LimitKind;
 
 /// What one plugin may use, per call unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ impl ResourceLimiter for Limiter {
 
 /// Returns a number of bytes for people: `64 MiB`, `100 bytes`.
 pub(super) fn bytes(count: usize) -> String {
-    crate::metrics::bytes(count as u64)
+    toolhost_call::metrics::bytes(count as u64)
 }
 
 #[cfg(test)]

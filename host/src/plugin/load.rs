@@ -18,7 +18,7 @@ use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::FullPluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{self, Grants, Settings};
-use crate::tool::Definition;
+use toolhost_call::tool::Definition;
 
 /// The CPU time that checking what a plugin listed may take. [`check`] looks at its own CPU time between schemas; this limit is
 /// for a single schema that takes longer than was foreseen.

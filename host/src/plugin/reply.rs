@@ -3,10 +3,10 @@
 use serde_json::value::RawValue;
 
 use super::failure::{Failure, Reached};
-use crate::call::MAX_DEPTH;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::metrics::LimitKind;
-use crate::tool::{Blob, Content, ErrorKind, Reply, ToolError};
+use toolhost_call::call::MAX_DEPTH;
+use toolhost_call::metrics::LimitKind;
+use toolhost_call::tool::{Blob, Content, ErrorKind, Reply, ToolError};
 
 /// Takes over a reply of at most `limit` bytes whose JSON parts are JSON. Each part costs something beyond its bytes, so that
 /// a million empty ones do not come for free.

@@ -3,8 +3,8 @@
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::call::{Outcome, Request, State};
-use crate::trace::{self, TraceContext};
+use toolhost_call::call::{Outcome, Request, State};
+use toolhost_call::trace::{self, TraceContext};
 
 /// Begins the span of a call, within that of the request that asked for it.
 ///

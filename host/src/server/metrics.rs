@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use super::access::{Principal, Scope};
 use super::problem::Problem;
 use crate::host::Host;
-use crate::metrics::Format;
+use toolhost_call::metrics::Format;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(text))

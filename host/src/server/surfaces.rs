@@ -6,7 +6,7 @@ use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
 use crate::capability::FilesGrant;
 use crate::host::Host;
-use crate::metrics::Metrics;
+use toolhost_call::metrics::Metrics;
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
 use toolhost_workspace::process::Info;

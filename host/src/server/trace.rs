@@ -13,9 +13,9 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use super::access::Principal;
-use crate::metrics::Metrics;
 use crate::server::time::milliseconds;
-use crate::trace::{self, TRACEPARENT, TRACESTATE, TraceContext};
+use toolhost_call::metrics::Metrics;
+use toolhost_call::trace::{self, TRACEPARENT, TRACESTATE, TraceContext};
 
 /// The header by which a client names its request, and in which each response names it.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -12,7 +12,7 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 
-use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata, Precondition, Write};
+use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata, Write};
 use lock::Locks;
 use prepare::{Directories, Prepared};
 

@@ -11,8 +11,8 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use toml::Value;
 
 use super::super::Arguments;
-use crate::approval::Approval;
 use crate::config::{Config, MOST, Problem, meant};
+use toolhost_call::approval::Approval;
 
 /// The subcommands whose flags are settings. Those of others are about one look or one call.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];

@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::super::{Common, token};
-use crate::audit::Audit;
 use crate::config::{Config, Follower};
 use crate::server::{self, Principal, Tls, Token, Tokens};
+use toolhost_call::audit::Audit;
 
 /// Where the tokens and the certificate come from.
 pub(super) struct Credentials {

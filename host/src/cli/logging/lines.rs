@@ -16,8 +16,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::audit::rfc3339;
 use crate::cli::{errors, stderr};
+use toolhost_call::audit::rfc3339;
 
 /// The most bytes of a value. Plugins write lines of half of that; what is longer came from a client.
 const MAX_VALUE: usize = 16 << 10;

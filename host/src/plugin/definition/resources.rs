@@ -2,7 +2,7 @@
 
 use super::{MAX_DESCRIPTION, MAX_TITLE, check_text};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::tool::Resource;
+use toolhost_call::tool::Resource;
 
 /// The name in `extra`.
 const NAME: &str = "resources";

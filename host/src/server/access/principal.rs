@@ -6,9 +6,9 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 
 use super::Token;
-use crate::call::Actor;
 use crate::config::Scope;
 use crate::server::problem::Problem;
+use toolhost_call::call::Actor;
 use toolhost_state::id::ChatId;
 
 /// Who asks, and what they may. Every request that was let in has one as an extension.

@@ -14,7 +14,7 @@ use super::error::{ApiError, quote};
 use super::oversight::Watched;
 use super::process_id::ProcessId;
 use super::{body, reply};
-use crate::audit::Use;
+use toolhost_call::audit::Use;
 use toolhost_local::process::Registry;
 use toolhost_workspace::process::Signal;
 

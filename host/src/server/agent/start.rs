@@ -15,8 +15,8 @@ use super::error::ApiError;
 use super::oversight::Watched;
 use super::tool_calls::{ToolCall, digest};
 use super::{body, reply};
-use crate::audit::Use;
 use crate::server::trace;
+use toolhost_call::audit::Use;
 use toolhost_local::process::Registry;
 use toolhost_workspace::process::Command;
 

@@ -20,11 +20,11 @@ use super::message::Carried;
 use super::progress::{Progress, Report};
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
-use crate::call::{Actor, Arguments, Outcome, Request};
 use crate::host::{CallError, Host};
 use crate::server::limits::{self, NoRoom, RequestPermit};
 use crate::server::trace;
-use crate::trace::TraceContext;
+use toolhost_call::call::{Actor, Arguments, Outcome, Request};
+use toolhost_call::trace::TraceContext;
 use toolhost_state::id::{CallId, ChatId};
 
 /// After how long a call becomes a task, if its client knows tasks.
@@ -217,7 +217,7 @@ fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
     let said = meta.get_traceparent();
     let said = said.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
     let sent = || trace::of_headers(&context.extensions.get::<Parts>()?.headers);
-    crate::trace::onward(said.or_else(sent))
+    toolhost_call::trace::onward(said.or_else(sent))
 }
 
 /// Returns the span of the request of HTTP that a message came in; none, if it came another way.

@@ -37,7 +37,7 @@ pub(super) struct Caller {
     pub(super) chat: ChatId,
     /// Whether the path, the header or the session names the chat: then the caller has nothing outside of it.
     pub(super) is_confined: bool,
-    /// How the chats begin whose processes the caller may open by id; see [`Request::reach`](crate::call::Request::reach).
+    /// How the chats begin whose processes the caller may open by id; see [`Request::reach`](toolhost_call::call::Request::reach).
     /// `None` for a caller whose chat outlives the request.
     pub(super) reach: Option<String>,
     /// Whether it wants structured content.

@@ -23,7 +23,7 @@ use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
 use super::{McpOptions, call, current_principal, errors, resources, tasks};
 use crate::host::Host;
 use crate::server::unknown::cut;
-use crate::tool::{Definition, Format};
+use toolhost_call::tool::{Definition, Format};
 
 /// What is said about the tools to everybody.
 const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::errors;
 use super::message::{Carried, Message};
-use crate::call::MAX_ARGUMENTS;
 use crate::server::ENVELOPE;
+use toolhost_call::call::MAX_ARGUMENTS;
 
 /// The longest line of a client, in bytes.
 pub(super) const MAX_LINE: usize = MAX_ARGUMENTS + ENVELOPE;

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource, ResourceContents};
 use serde_json::{Value, json};
 
-use crate::call::Outcome;
 use crate::server::time::milliseconds;
-use crate::tool::Content;
+use toolhost_call::call::Outcome;
+use toolhost_call::tool::Content;
 use toolhost_state::id::ChatId;
 
 /// Renders how a call ended. The parts are those of the reply, in their order; the first that is JSON is the structured content
@@ -131,7 +131,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::tool::{Blob, ErrorKind, Reply, ToolError};
+    use toolhost_call::tool::{Blob, ErrorKind, Reply, ToolError};
 
     fn rendered(result: Result<Reply, ToolError>) -> Value {
         let outcome = Outcome {

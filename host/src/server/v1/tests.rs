@@ -177,7 +177,7 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
         &host,
         &chat,
         &id,
-        &crate::call::Actor::default(),
+        &toolhost_call::call::Actor::default(),
     ));
     let request = crate::Request::new(
         chat.clone(),
@@ -191,7 +191,9 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
     }
     assert!(matches!(
         host.call(request).await,
-        Err(crate::CallError::Refused(crate::call::Refused::Cancelled))
+        Err(crate::CallError::Refused(
+            toolhost_call::call::Refused::Cancelled
+        ))
     ));
     host.shutdown().await;
 }

@@ -13,7 +13,7 @@ use super::wire::{ToolFormat, ToolList};
 use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
-use crate::tool::Format;
+use toolhost_call::tool::Format;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(list))
@@ -57,9 +57,11 @@ async fn list(
     principal.require(Scope::Read)?;
     let format = match parameters.format.as_deref() {
         None => Format::default(),
-        Some(name) => name.parse().map_err(|error: crate::tool::UnknownFormat| {
-            Problem::broken_request(error.to_string())
-        })?,
+        Some(name) => name
+            .parse()
+            .map_err(|error: toolhost_call::tool::UnknownFormat| {
+                Problem::broken_request(error.to_string())
+            })?,
     };
     let tools = host.tools();
     let tools: Vec<_> = tools

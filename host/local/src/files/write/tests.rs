@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use super::*;
+use crate::files::Precondition;
 use crate::files::tests::{Tree, write};
 
 /// A file that cannot be replaced after others have been: they come back as they were.

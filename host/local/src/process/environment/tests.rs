@@ -206,7 +206,7 @@ fn a_command_may_set_by_itself_what_it_is_traced_by() {
 /// The documentation has each variable that Toolhost sets, by name and value.
 #[test]
 fn every_variable_of_its_own_is_documented() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let documented = std::fs::read_to_string(path).unwrap();
     for name in Environment::from_host([], &Extras::default()).own_names() {
         assert!(documented.contains(&format!("`{name}`")), "{name}");

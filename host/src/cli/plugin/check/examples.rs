@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
-use crate::approval::Approval;
-use crate::call::{Actor, Arguments, Request};
 use crate::cli::processes::Prepared;
-use crate::events::Events;
 use crate::plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
-use crate::tool::{Content, Definition, ErrorKind, Reply, ToolError};
+use toolhost_call::approval::Approval;
+use toolhost_call::call::{Actor, Arguments, Request};
+use toolhost_call::events::Events;
+use toolhost_call::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_local::process::Config;

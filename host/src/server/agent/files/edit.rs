@@ -16,13 +16,13 @@ use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
 use super::error::{not_run, refused, status, text};
 use super::query::Query;
 use super::written;
-use crate::audit::Trail;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::tool_calls::{ToolCall, digest};
 use crate::server::agent::{body, reply};
 use source::Workspace;
+use toolhost_call::audit::Trail;
 use toolhost_local::files::{Files, Pool};
 use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
 

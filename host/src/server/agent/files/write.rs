@@ -11,12 +11,12 @@ use super::error::{not_run, refused, status, text};
 use super::query::Query;
 use super::upload::{self, Upload};
 use super::{path, written};
-use crate::audit::Trail;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
 use crate::server::agent::tool_calls::{ToolCall, digest};
+use toolhost_call::audit::Trail;
 use toolhost_local::files::{Files, Pool};
 use toolhost_workspace::files::{Error, Kind, Precondition, Write};
 

@@ -1,6 +1,6 @@
 //! Writing files, with a line of the audit trail for each.
 
-use crate::audit::{Trail, Use};
+use toolhost_call::audit::{Trail, Use};
 use toolhost_local::files::Files;
 use toolhost_workspace::files::{Error, Write};
 

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::call::State;
-use crate::events::{Event, Reset, Subject};
 use crate::server::v1::process_status::ProcessStatus;
 use crate::server::v1::stretch::Bytes;
+use toolhost_call::call::State;
+use toolhost_call::events::{Event, Reset, Subject};
 
 /// One event.
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,10 +7,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::call;
 use crate::host::{PluginInfo, PluginState as HostState};
 use crate::server::{metrics, openapi, v1};
-use crate::tool::{self, Blob, Content, Definition, ErrorKind, Format, Reply};
+use toolhost_call::call;
+use toolhost_call::tool::{self, Blob, Content, Definition, ErrorKind, Format, Reply};
 
 /// The description, as `/openapi.json` has it.
 fn description() -> Value {

@@ -80,20 +80,24 @@ pub enum ApprovalError {
 
 /// What the hook is told of a call.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Question<'a> {
-    pub(crate) chat: Option<&'a str>,
-    pub(crate) call: Option<&'a str>,
+pub struct Question<'a> {
+    /// The chat of the call; `None` for a caller of the agent API who names none.
+    pub chat: Option<&'a str>,
+    /// The id of the call, if it has one.
+    pub call: Option<&'a str>,
     /// For the agent API, which needs no plugin, its own name.
-    pub(crate) plugin: &'a str,
-    pub(crate) tool: &'a str,
-    pub(crate) hints: Hints,
+    pub plugin: &'a str,
+    /// The tool that is called.
+    pub tool: &'a str,
+    /// What the tool says about itself.
+    pub hints: Hints,
     /// As the caller wrote them.
-    pub(crate) arguments: &'a RawValue,
+    pub arguments: &'a RawValue,
 }
 
 /// What a hook said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The call may run.
     Granted,
     /// It may not; the reason is the hook's, and may be empty.
@@ -150,12 +154,12 @@ impl Approval {
     }
 
     /// Returns whether the hook is asked before a tool with these promises runs.
-    pub(crate) fn is_needed(&self, hints: Hints) -> bool {
+    pub fn is_needed(&self, hints: Hints) -> bool {
         self.is_configured() && !hints.read_only && !hints.non_destructive
     }
 
     /// Asks the hook, and records question and answer. Dropping the future ends the hook's process.
-    pub(crate) async fn ask(&self, trail: &Trail, question: &Question<'_>) -> Answer {
+    pub async fn ask(&self, trail: &Trail, question: &Question<'_>) -> Answer {
         let tool = question.tool;
         trail.event("approval_asked", json!({ "tool": tool }));
         let answer = self.answer(question).await;
@@ -203,7 +207,7 @@ impl Approval {
 }
 
 /// Records that a call was refused.
-pub(crate) fn refused(trail: &Trail, tool: &str, reason: &str) {
+pub fn refused(trail: &Trail, tool: &str, reason: &str) {
     trail.event(
         "approval_refused",
         json!({ "tool": tool, "reason": reason }),
@@ -220,7 +224,7 @@ impl Answer {
     }
 
     /// Returns what whoever called is told; `None` if the call may run.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Granted => None,
             Self::Refused(reason) if reason.is_empty() => {

@@ -98,7 +98,7 @@ impl LimitKind {
 
     /// Returns the text for whoever reached it: what was limited, and to how much. The value is in bytes, milliseconds or
     /// pieces, whichever the limit is in.
-    pub(crate) fn reached(self, value: u64) -> String {
+    pub fn reached(self, value: u64) -> String {
         let size = bytes(value);
         match self {
             Self::Memory => format!("memory limit of {size} reached"),
@@ -138,7 +138,7 @@ impl LimitKind {
 }
 
 /// Returns a number of bytes for people: `64 MiB`, `100 bytes`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     match count {
         0 => "0 bytes".into(),
         _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),

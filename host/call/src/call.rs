@@ -7,10 +7,10 @@ mod ledger;
 mod outcome;
 
 pub use actor::Actor;
-pub(crate) use actor::{ToolSet, includes, union};
+pub use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use journal::{Durability, UnknownDurability};
-pub(crate) use ledger::Listener;
+pub use ledger::Listener;
 pub use ledger::{Admitted, CallStatus, Cancelled, Interrupted, Ledger, Limits, Refused, Stats};
 pub use outcome::{Outcome, State};
 

@@ -51,7 +51,7 @@ impl Audit {
     }
 
     /// Records that the configuration says something else of a plugin: the keys of `changes` are what differs.
-    pub(crate) fn plugin_changed(&self, name: &str, changes: &Value) {
+    pub fn plugin_changed(&self, name: &str, changes: &Value) {
         let fields = json!({ "plugin": line::text(name), "changes": changes });
         self.record("plugin_changed", fields);
     }
@@ -88,19 +88,19 @@ impl Audit {
     }
 
     /// Records which tokens were added, removed and changed, with what they are good for.
-    pub(crate) fn tokens_changed(&self, changes: &Value) {
+    pub fn tokens_changed(&self, changes: &Value) {
         self.record("tokens_changed", changes.clone());
     }
 
     /// Records that a configuration was changed in keys that take effect at the next start.
-    pub(crate) fn settings_changed(&self, file: &Path, keys: &[String]) {
+    pub fn settings_changed(&self, file: &Path, keys: &[String]) {
         let file = line::text(&file.to_string_lossy());
         let fields = json!({ "file": file, "settings": line::list(keys.iter()) });
         self.record("settings_changed", fields);
     }
 
     /// Records that a changed configuration, or a file that it names, cannot be used, so that nothing was changed.
-    pub(crate) fn configuration_refused(&self, error: &str) {
+    pub fn configuration_refused(&self, error: &str) {
         self.record(
             "configuration_refused",
             json!({ "error": line::text(error) }),

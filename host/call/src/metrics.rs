@@ -26,7 +26,7 @@ use prometheus_client::registry::{Metric, Registry};
 pub use format::Format;
 pub use levels::Levels;
 pub use limit::LimitKind;
-pub(crate) use limit::bytes;
+pub use limit::bytes;
 
 /// Where everything is counted. Clones share everything.
 #[derive(Clone, Debug, Default)]
@@ -255,14 +255,14 @@ impl Metrics {
     }
 
     /// Counts a call from here until what this returns is dropped.
-    pub(crate) fn running(&self, name: &str) -> Running {
+    pub fn running(&self, name: &str) -> Running {
         let gauge = self.inner.running.get_or_create_owned(&plugin(name));
         gauge.inc();
         Running(gauge)
     }
 
     /// Counts a call that ended, with what it used.
-    pub(crate) fn call(&self, name: &str, outcome: &str, duration: Duration, used: &Used) {
+    pub fn call(&self, name: &str, outcome: &str, duration: Duration, used: &Used) {
         let inner = &self.inner;
         let name_only = plugin(name);
         let outcome = plugin_and(name, "outcome", outcome);
@@ -281,13 +281,13 @@ impl Metrics {
     }
 
     /// Counts a limit that was reached.
-    pub(crate) fn limit(&self, name: &str, limit: LimitKind) {
+    pub fn limit(&self, name: &str, limit: LimitKind) {
         let labels = plugin_and(name, "limit", limit.name());
         self.inner.limits.get_or_create(&labels).inc();
     }
 
     /// Counts a guest that trapped.
-    pub(crate) fn trap(&self, name: &str) {
+    pub fn trap(&self, name: &str) {
         self.inner.traps.get_or_create(&plugin(name)).inc();
     }
 
@@ -308,7 +308,7 @@ impl Metrics {
     }
 
     /// Counts bytes of log that were left out.
-    pub(crate) fn log_left_out(&self, name: &str, bytes: u64) {
+    pub fn log_left_out(&self, name: &str, bytes: u64) {
         let family = &self.inner.log_left_out;
         family.get_or_create(&plugin(name)).inc_by(bytes);
     }
@@ -376,7 +376,7 @@ impl Metrics {
 
 /// A call that runs.
 #[derive(Debug)]
-pub(crate) struct Running(Gauge);
+pub struct Running(Gauge);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -386,11 +386,11 @@ impl Drop for Running {
 
 /// What a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub struct Used {
     /// CPU time.
-    pub(crate) guest_time: Duration,
+    pub guest_time: Duration,
     /// The most linear memory, in bytes.
-    pub(crate) memory: u64,
+    pub memory: u64,
 }
 
 #[cfg(test)]

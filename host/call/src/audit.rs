@@ -41,8 +41,8 @@ use shares::Owner;
 use toolhost_state::state_dir::StateDir;
 
 pub use changes::Header;
-pub(crate) use time::rfc3339;
-pub(crate) use trail::{Trail, Use};
+pub use time::rfc3339;
+pub use trail::{Trail, Use};
 
 /// How long [`Audit::finish`] waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);

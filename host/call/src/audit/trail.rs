@@ -13,7 +13,7 @@ use toolhost_state::id::{CallId, ChatId};
 
 /// What a plugin did with a capability.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub enum Use {
     /// It started a process.
     ProcessStart {
         /// The id of the process; `None`: it is not known whether it was started.
@@ -103,11 +103,14 @@ const MAX_CHEAP: u64 = 100;
 /// Records what one call of a plugin does; without a call, what the plugin does while it is asked for its tools. Clones
 /// belong to the same call.
 #[derive(Clone, Debug)]
-pub(crate) struct Trail {
+pub struct Trail {
     pub(crate) audit: Audit,
-    pub(crate) metrics: Metrics,
-    pub(crate) plugin: Arc<str>,
-    pub(crate) call: Option<(ChatId, CallId)>,
+    /// Where the uses are counted as well.
+    pub metrics: Metrics,
+    /// The name of the plugin.
+    pub plugin: Arc<str>,
+    /// The call; `None` while the plugin is asked for its tools.
+    pub call: Option<(ChatId, CallId)>,
     /// The fields that each line begins with: principal, chat, call and plugin.
     whose: Map<String, Value>,
     /// How many events there were that cost next to nothing.
@@ -115,7 +118,8 @@ pub(crate) struct Trail {
 }
 
 impl Trail {
-    pub(crate) fn new(
+    /// Begins the trail of a call, or of a plugin that is asked for its tools.
+    pub fn new(
         audit: Audit,
         metrics: Metrics,
         plugin: Arc<str>,
@@ -140,7 +144,7 @@ impl Trail {
 
     /// Makes a trail of what a client does itself over an interface, whose name stands for a plugin's. `call` is the name that
     /// the client gives to what it does.
-    pub(crate) fn of_client(
+    pub fn of_client(
         audit: Audit,
         metrics: Metrics,
         interface: &str,
@@ -159,12 +163,12 @@ impl Trail {
     }
 
     /// Returns how many uses were counted, and not recorded one by one.
-    pub(crate) fn left_out(&self) -> u64 {
+    pub fn left_out(&self) -> u64 {
         self.cheap.load(Ordering::Relaxed).saturating_sub(MAX_CHEAP)
     }
 
     /// Records and counts the use of a capability. Never blocks and never fails.
-    pub(crate) fn record(&self, used: &Use) {
+    pub fn record(&self, used: &Use) {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
@@ -181,12 +185,12 @@ impl Trail {
     }
 
     /// Counts a limit that was reached.
-    pub(crate) fn limit(&self, limit: LimitKind) {
+    pub fn limit(&self, limit: LimitKind) {
         self.metrics.limit(&self.plugin, limit);
     }
 
     /// Records an event of this call, with whose it is before its own fields.
-    pub(crate) fn event(&self, event: &'static str, fields: Value) {
+    pub fn event(&self, event: &'static str, fields: Value) {
         let mut all = self.whose.clone();
         if let Value::Object(fields) = fields {
             all.extend(fields);

@@ -77,7 +77,7 @@ impl TraceContext {
     }
 
     /// Returns the variables by which a command knows it.
-    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+    pub fn variables(&self) -> Vec<(String, String)> {
         let parent = ("TRACEPARENT".into(), self.parent.clone());
         let state = self.state.clone();
         let state = state.map(|state| ("TRACESTATE".into(), state));
@@ -93,22 +93,22 @@ pub(crate) fn adopt(span: &tracing::Span, caller: &TraceContext) {
 
 /// Does nothing: spans are not exported.
 #[cfg(not(feature = "otel"))]
-pub(crate) fn adopt(_span: &tracing::Span, _caller: &TraceContext) {}
+pub fn adopt(_span: &tracing::Span, _caller: &TraceContext) {}
 
 /// Returns whether a span belongs to the caller's trace already.
-pub(crate) fn is_within(span: &tracing::Span, caller: &TraceContext) -> bool {
+pub fn is_within(span: &tracing::Span, caller: &TraceContext) -> bool {
     exported(span).is_some_and(|own| own.trace_id() == caller.trace_id())
 }
 
 /// Returns the id of the trace that a span belongs to: its own if it is exported, else the caller's.
-pub(crate) fn id(span: &tracing::Span, caller: Option<&TraceContext>) -> Option<String> {
+pub fn id(span: &tracing::Span, caller: Option<&TraceContext>) -> Option<String> {
     let own = exported(span);
     let context = own.as_ref().or(caller)?;
     Some(context.trace_id().to_owned())
 }
 
 /// Returns what is handed on from within the current span: the span itself if it is exported, else what the caller said.
-pub(crate) fn onward(caller: Option<TraceContext>) -> Option<TraceContext> {
+pub fn onward(caller: Option<TraceContext>) -> Option<TraceContext> {
     exported(&tracing::Span::current()).or(caller)
 }
 

@@ -52,7 +52,7 @@ impl Calls {
 
 impl Metrics {
     /// Counts a call that ended in this state.
-    pub(crate) fn call_ended(&self, state: &'static str, duration: Duration, queued: Duration) {
+    pub fn call_ended(&self, state: &'static str, duration: Duration, queued: Duration) {
         let calls = &self.inner.ended;
         calls
             .ended
@@ -63,7 +63,7 @@ impl Metrics {
     }
 
     /// Counts a request for a call that was refused, by one of a few reasons.
-    pub(crate) fn call_refused(&self, reason: &'static str) {
+    pub fn call_refused(&self, reason: &'static str) {
         let family = &self.inner.ended.refused;
         family.get_or_create(&vec![("reason", reason.into())]).inc();
     }

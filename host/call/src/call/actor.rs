@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::CallStatus;
+
 /// A client, by its name in the audit trail, and the tools that bound what it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
@@ -11,7 +13,7 @@ pub struct Actor {
 }
 
 /// Some tools by their names; `None`: all.
-pub(crate) type ToolSet = Option<Arc<BTreeSet<String>>>;
+pub type ToolSet = Option<Arc<BTreeSet<String>>>;
 
 impl Actor {
     /// Makes an actor that may use all tools.
@@ -44,7 +46,24 @@ impl Actor {
         self.tools.is_none()
     }
 
-    pub(crate) fn tools(&self) -> &ToolSet {
+    /// Returns whether a call that stands like this is there for the actor.
+    ///
+    /// A call of which only the id is left is not there, because its tool is no longer known. A fence is there if it stops calls
+    /// that the actor could make.
+    pub fn may_see(&self, standing: &CallStatus) -> bool {
+        match standing {
+            CallStatus::Live { tool, .. } => self.may_use(tool),
+            CallStatus::Ended(outcome) => self.may_use(&outcome.tool),
+            CallStatus::Gone => self.may_use_all(),
+            CallStatus::Fenced { tools } => match (tools, self.tools()) {
+                (Some(_), Some(own)) => own.iter().any(|tool| includes(tools, tool)),
+                (None, _) | (_, None) => true,
+            },
+        }
+    }
+
+    /// Returns the tools that the actor may use.
+    pub fn tools(&self) -> &ToolSet {
         &self.tools
     }
 }
@@ -57,12 +76,12 @@ impl Default for Actor {
 }
 
 /// Returns whether a tool is one of these.
-pub(crate) fn includes(tools: &ToolSet, tool: &str) -> bool {
+pub fn includes(tools: &ToolSet, tool: &str) -> bool {
     tools.as_ref().is_none_or(|tools| tools.contains(tool))
 }
 
 /// Returns the tools that are in one of both sets.
-pub(crate) fn union(one: &ToolSet, other: &ToolSet) -> ToolSet {
+pub fn union(one: &ToolSet, other: &ToolSet) -> ToolSet {
     let (one, other) = (one.as_ref()?, other.as_ref()?);
     Some(Arc::new(one.union(other).cloned().collect()))
 }

@@ -225,7 +225,7 @@ impl Events {
     }
 
     /// Returns a position among the events of a chat in this start.
-    pub(crate) fn position(&self, chat: &ChatId, number: u64, part: Option<u64>) -> Position {
+    pub fn position(&self, chat: &ChatId, number: u64, part: Option<u64>) -> Position {
         Position {
             epoch: self.shared.epoch(chat),
             number,
@@ -234,7 +234,7 @@ impl Events {
     }
 
     /// Counts bytes that a reader was told of and could not get, because they are no longer kept.
-    pub(crate) fn missed(&self, bytes: u64) {
+    pub fn missed(&self, bytes: u64) {
         let counters = &self.shared.counters;
         counters.gaps.fetch_add(1, Ordering::Relaxed);
         counters.gap_bytes.fetch_add(bytes, Ordering::Relaxed);

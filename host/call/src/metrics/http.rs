@@ -51,7 +51,7 @@ impl Http {
 
 /// A request whose answer has not begun. One that is dropped before was left by its client.
 #[derive(Debug)]
-pub(crate) struct InFlight {
+pub struct InFlight {
     metrics: Metrics,
     /// The pattern of the route, as it is in the program: few, and none of a client.
     route: Arc<str>,
@@ -62,7 +62,7 @@ pub(crate) struct InFlight {
 
 impl Metrics {
     /// Counts a request from here until what this returns is dropped.
-    pub(crate) fn http_request_began(&self, route: Option<&str>, method: &str) -> InFlight {
+    pub fn http_request_began(&self, route: Option<&str>, method: &str) -> InFlight {
         self.inner.http.in_flight.inc();
         let mut methods = METHODS.into_iter();
         InFlight {
@@ -77,7 +77,7 @@ impl Metrics {
 
 impl InFlight {
     /// Counts the answer, and returns how long it took.
-    pub(crate) fn answered(mut self, status: u16) -> std::time::Duration {
+    pub fn answered(mut self, status: u16) -> std::time::Duration {
         self.status = match status / 100 {
             1 => "1xx",
             2 => "2xx",

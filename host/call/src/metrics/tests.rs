@@ -12,7 +12,7 @@ fn families(text: &str) -> BTreeMap<&str, &str> {
 
 /// Returns what the documentation says of them.
 fn documented() -> BTreeMap<&'static str, &'static str> {
-    let text = include_str!("../../../docs/observability.md");
+    let text = include_str!("../../../../docs/observability.md");
     let mut documented = BTreeMap::new();
     for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
         let mut cells = row.split(" | ");
@@ -33,7 +33,7 @@ fn documented() -> BTreeMap<&'static str, &'static str> {
 /// Each name in a query of the dashboard is exported, and a rate is taken of counters alone.
 #[test]
 fn the_dashboard_asks_for_what_is_exported() {
-    let dashboard = include_str!("../../../examples/operating/grafana.json");
+    let dashboard = include_str!("../../../../examples/operating/grafana.json");
     let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let queries: Vec<&str> = panels

@@ -11,7 +11,7 @@ use toolhost_workspace::process::{Info, Signal};
 
 impl Audit {
     /// Records that a client sent a signal to a process.
-    pub(crate) fn signalled(&self, actor: &Actor, chat: &ChatId, process: &str, signal: Signal) {
+    pub fn signalled(&self, actor: &Actor, chat: &ChatId, process: &str, signal: Signal) {
         let fields = json!({
             "principal": line::text(actor.name()),
             "chat": line::id(chat.as_str()),
@@ -22,7 +22,7 @@ impl Audit {
     }
 
     /// Records that a client cancelled a call that ran.
-    pub(crate) fn call_cancelled(&self, actor: &Actor, chat: &ChatId, call: &CallId) {
+    pub fn call_cancelled(&self, actor: &Actor, chat: &ChatId, call: &CallId) {
         let fields = json!({
             "principal": line::text(actor.name()), "chat": line::id(chat.as_str()), "call": line::id(call.as_str()),
         });
@@ -31,7 +31,7 @@ impl Audit {
 
     /// Records that a client ended a chat, with the calls and processes that ended. If the client may use some tools only,
     /// the line names these: nothing else was ended.
-    pub(crate) fn chat_ended(
+    pub fn chat_ended(
         &self,
         actor: &Actor,
         chat: &ChatId,

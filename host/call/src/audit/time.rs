@@ -7,7 +7,7 @@ const LAST: Duration = Duration::from_millis(253_402_300_799_999);
 
 /// Returns a time in UTC with milliseconds, such as `2026-11-22T15:50:17.042Z`. Times before 1970 or after 9999 become the nearest
 /// of these years.
-pub(crate) fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     let time = time.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST);
     humantime::format_rfc3339_millis(time).to_string()
 }

@@ -148,7 +148,7 @@ pub enum Cancelled {
 }
 
 /// Hears of every change of a call, in order for each call. Nothing may wait here.
-pub(crate) trait Listener: Send + Sync {
+pub trait Listener: Send + Sync {
     /// A call begins.
     fn begun(&self, request: &Request);
 
@@ -332,7 +332,7 @@ impl Ledger {
     }
 
     /// Lets nothing new begin in a chat for as long as what this returns is there.
-    pub(crate) fn close(&self, chat: &ChatId) -> Closing {
+    pub fn close(&self, chat: &ChatId) -> Closing {
         *self.shared.calls().closing.entry(chat.clone()).or_default() += 1;
         Closing {
             shared: Arc::clone(&self.shared),
@@ -341,7 +341,7 @@ impl Ledger {
     }
 
     /// Writes down what could not be before, as far as that is possible: before the end.
-    pub(crate) fn catch_up(&self) {
+    pub fn catch_up(&self) {
         self.shared.journal.catch_up();
     }
 
@@ -406,7 +406,7 @@ impl Ledger {
 
 /// A chat in which nothing begins.
 #[derive(Debug)]
-pub(crate) struct Closing {
+pub struct Closing {
     shared: Arc<Shared>,
     chat: ChatId,
 }

@@ -39,7 +39,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If the journal cannot be used, or was written by a later version.
-    pub(crate) fn open(
+    pub fn open(
         limits: Limits,
         kept: Option<(&StateDir, Durability)>,
         listener: Box<dyn Listener>,
@@ -102,7 +102,7 @@ impl Ledger {
     }
 
     /// Says what is known of an interrupted call. It will not run again.
-    pub(crate) async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
+    pub async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
         let outcome = Arc::new(outcome);
         let Interrupted {
             chat, call, digest, ..
