@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use toolhost::FilesGrant;
 use toolhost::server::Surfaces;
 use toolhost_local::files::{Config as Roots, Files, Pool};
 use toolhost_local::process::{Config, Registry};
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Signal;
 
 use crate::harness::Server;

@@ -12,8 +12,9 @@ use toolhost::metrics::Metrics;
 use toolhost::plugin::Limits;
 use toolhost::server::{Principal, Surfaces, Token, Tokens};
 use toolhost::state_dir::StateDir;
-use toolhost::{FilesGrant, Grants, Options, Settings};
+use toolhost::{Grants, Options, Settings};
 use toolhost_needs::needs;
+use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{component, guest, options};
 use crate::harness::{self, Mounted, Server, Setup, TOKEN, call, request};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use toolhost::plugin::Limits;
-use toolhost::{FilesGrant, Grants, Options};
+use toolhost::{Grants, Options};
+use toolhost_workspace::files::FilesGrant;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 

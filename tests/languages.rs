@@ -19,7 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use toolhost::call::MAX_DEPTH;
 use toolhost::tool::{ErrorKind, ToolError};
-use toolhost::{Definition, FilesGrant, Options};
+use toolhost::{Definition, Options};
+use toolhost_workspace::files::FilesGrant;
 
 use crate::harness::{Server, Setup, logged};
 

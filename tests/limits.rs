@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolhost::Options;
+use toolhost::metrics::LimitKind;
 use toolhost::metrics::Metrics;
-use toolhost::plugin::{Busy, Engine, LimitKind, Limits, Plugin};
+use toolhost::plugin::{Busy, Engine, Limits, Plugin};
 use toolhost::tool::ErrorKind;
-use toolhost::{FilesGrant, Options};
+use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited, options};
 use crate::harness::{PATIENCE, Server, Setup, call, request, until};

@@ -94,7 +94,9 @@ impl Configured {
     async fn host_with(&self, change: impl FnOnce(Builder) -> Builder) -> Setup {
         let set = self.read().plugins().unwrap();
         Setup::with(|builder| {
-            let builder = builder.without_shell().files(toolhost::FilesGrant::None);
+            let builder = builder
+                .without_shell()
+                .files(toolhost_workspace::files::FilesGrant::None);
             change(builder.configured(set))
         })
         .await

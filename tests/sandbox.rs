@@ -22,8 +22,8 @@ mod stdio;
 mod tables;
 
 use serde_json::json;
-use toolhost::FilesGrant;
 use toolhost::plugin::Limits;
+use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited};
 use crate::harness::Setup;

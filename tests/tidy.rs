@@ -86,6 +86,7 @@ fn dependencies_point_one_way() {
         ("workspace", &["state"]),
         ("local", &["state", "workspace"]),
         ("call", &["state", "workspace"]),
+        ("plugin", &["state", "workspace", "call", "view"]),
     ] {
         let manifest = manifest(&format!("host/{krate}"));
         let known = manifest
@@ -117,7 +118,7 @@ fn the_server_knows_no_wasmtime() {
 #[test]
 fn bindings_are_generated_in_two_places_and_nothing_else_is_there() {
     let bindings = [
-        "host/src/capability/bindings.rs",
+        "host/plugin/src/capability/bindings.rs",
         "guest-tools/sdk/src/bindings.rs",
     ];
     for source in sources()
@@ -149,7 +150,7 @@ fn processes_are_started_and_signalled_in_one_place() {
         // The operator's own program, which is asked about calls: no command of a chat.
         "host/call/src/approval/command.rs",
         // Copies of this program that do one thing, such as compiling a component.
-        "host/src/plugin/self_exec.rs",
+        "host/plugin/src/self_exec.rs",
     ];
     absent(
         "host",
@@ -166,8 +167,8 @@ fn processes_are_started_and_signalled_in_one_place() {
 
 #[test]
 fn one_function_makes_stores() {
-    for user in ["host/src/plugin", "host/src/capability", "host/src/host"] {
-        absent(user, &["host/src/plugin/store.rs"], &["Store::new"]);
+    for user in ["host"] {
+        absent(user, &["host/plugin/src/store.rs"], &["Store::new"]);
     }
 }
 

@@ -34,11 +34,11 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::Config;
 use crate::host::{Builder, Host, PluginSet, StartError};
-use crate::plugin::{COMPILER, Compiler, run_compiler};
 use processes::Prepared;
 use toolhost_local::OpenError;
 use toolhost_local::files::Temporaries;
 use toolhost_local::process::{Records, SPAWNER, own_limits, run_spawner};
+use toolhost_plugin::{COMPILER, Compiler, run_compiler};
 use toolhost_state::state_dir::StateDir;
 
 /// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user
@@ -143,7 +143,7 @@ const SETUP_FAILED: u8 = 2;
 ///
 /// With the one argument `spawner`, it is that instead (see [`process::Spawner`](toolhost_local::process::Spawner)): nothing else is
 /// done before, as that must have one thread. With `compiler` and one more, it compiles a component (see
-/// [`plugin::Compiler`](crate::plugin::Compiler)).
+/// [`plugin::Compiler`](toolhost_plugin::Compiler)).
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     match (arguments.next(), arguments.next(), arguments.next()) {

@@ -17,8 +17,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::capability::FilesGrant;
-use crate::plugin::Context;
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::{
@@ -29,8 +27,10 @@ use toolhost_call::metrics::{self, Metrics};
 use toolhost_call::tool::{Definition, ErrorKind};
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
+use toolhost_plugin::Context;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info};
 
 pub(crate) use builder::EMBEDDED;

@@ -33,25 +33,24 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
-mod capability;
 pub mod cli;
 pub mod config;
 mod host;
-pub mod outgoing;
-pub mod plugin;
 pub mod server;
 
 pub use toolhost_call::{approval, audit, call, events, metrics, tool, trace};
 pub use toolhost_local as local;
+pub use toolhost_plugin as plugin;
+pub use toolhost_plugin::outgoing;
 pub use toolhost_state::{id, state_dir, trusted};
 pub use toolhost_workspace as workspace;
 
 pub use call::{Arguments, Outcome, Request};
-pub use capability::{FilesGrant, Grants, Preopen, Settings};
 pub use host::{
     Builder, CallError, Component, Embedded, Host, PluginError, PluginInfo, PluginSet,
     PluginSource, PluginState, StartError,
 };
 pub use id::{CallId, ChatId};
-pub use plugin::Options;
 pub use tool::{Definition, Format, Reply};
+pub use toolhost_plugin::Options;
+pub use toolhost_plugin::{Grants, Preopen, Settings};

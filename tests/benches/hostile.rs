@@ -30,7 +30,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolhost::{FilesGrant, call};
+use toolhost::call;
+use toolhost_workspace::files::FilesGrant;
 
 use guest::{guest, options};
 use harness::{Server, Setup, logged, request};

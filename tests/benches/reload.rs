@@ -13,7 +13,8 @@
 
 use std::time::{Duration, Instant};
 
-use toolhost::{Arguments, CallId, FilesGrant, Host, Options, PluginSet, PluginSource, Request};
+use toolhost::{Arguments, CallId, Host, Options, PluginSet, PluginSource, Request};
+use toolhost_workspace::files::FilesGrant;
 
 #[path = "../guest.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]

@@ -1,8 +1,9 @@
 //! The plugin with the tools of MCP's conformance suite, and the suite itself.
 
 use serde_json::{Value, json};
+use toolhost::Options;
 use toolhost::events::Event;
-use toolhost::{FilesGrant, Options};
+use toolhost_workspace::files::FilesGrant;
 
 use super::*;
 use crate::harness::{Setup, call, request};

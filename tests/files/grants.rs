@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolhost::FilesGrant;
+use toolhost_workspace::files::FilesGrant;
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use std::os::unix::fs::FileExt;
 
 use toolhost::plugin::Limits;
-use toolhost::{FilesGrant, Grants, Options};
+use toolhost::{Grants, Options};
+use toolhost_workspace::files::FilesGrant;
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! Components of other worlds, of other versions, and with imports that they were not granted or that nobody has.
 
 use toolhost::plugin::Plugin;
-use toolhost::{FilesGrant, Grants, Options};
+use toolhost::{Grants, Options};
+use toolhost_workspace::files::FilesGrant;
 
 use super::{engine, error, made};
 use crate::guest::guest;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost::tool::ErrorKind;
-use toolhost::{FilesGrant, Grants, Options, Preopen};
+use toolhost::{Grants, Options, Preopen};
+use toolhost_workspace::files::FilesGrant;
 
 use super::support::{Script, Seen, Server, response};
 use crate::guest::component_for;

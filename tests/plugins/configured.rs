@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::harness::file;
-use toolhost::{FilesGrant, PluginSet};
+use toolhost::PluginSet;
+use toolhost_workspace::files::FilesGrant;
 
 #[tokio::test]
 async fn what_does_not_load_is_listed_and_the_others_work() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost::tool::ErrorKind;
-use toolhost::{FilesGrant, Options, Outcome};
+use toolhost::{Options, Outcome};
+use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited, options};
 use crate::harness::{Setup, call, logged, request};

@@ -4,7 +4,7 @@ use std::io;
 
 /// Returns an error with all of its causes.
 pub(super) fn told(error: &anyhow::Error) -> String {
-    without_numbers(crate::plugin::chain(error.as_ref()))
+    without_numbers(toolhost_plugin::chain(error.as_ref()))
 }
 
 /// Removes ` (os error 2)`, which says nothing that the words before it do not.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::capability::FilesGrant;
 use crate::host::Builder;
+use toolhost_workspace::files::FilesGrant;
 
 /// What may be done with files, and with which.
 #[derive(Clone, Debug, Args)]

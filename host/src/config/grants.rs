@@ -6,7 +6,8 @@ use serde::Deserialize;
 use toml::de::DeValue;
 
 use super::section::{Section, Value};
-use crate::capability::{FilesGrant, Grants, Preopen};
+use toolhost_plugin::{Grants, Preopen};
+use toolhost_workspace::files::FilesGrant;
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]

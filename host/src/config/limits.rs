@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::section::Section;
 use super::values::{Size, Time};
-use crate::plugin::{Ceiling, Limits};
+use toolhost_plugin::{Ceiling, Limits};
 
 /// Returns the default limits with those of this section in their place.
 pub(super) fn read(mut section: Section<'_, '_>) -> Limits {

@@ -10,9 +10,9 @@ use toml::de::ValueDeserializer;
 use super::section::{Section, Value};
 use super::values::Setting;
 use super::{Config, grants, limits};
-use crate::capability::{Grants, Settings};
 use crate::host::{EMBEDDED, Embedded, PluginSet, PluginSource};
-use crate::plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
+use toolhost_plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
+use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::read_private;
 
 /// All of them, by their names.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::capability::FilesGrant;
+use toolhost_workspace::files::FilesGrant;
 
 struct File {
     directory: tempfile::TempDir,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::problems::{meant, unknown};
 use super::scope::Scope;
 use super::section::Section;
-use crate::plugin::Digest;
+use toolhost_plugin::Digest;
 use toolhost_state::id::ChatId;
 
 /// The longest name of a token, in bytes.

@@ -9,8 +9,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
-use crate::capability::{FilesGrant, Grants};
-use crate::plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
@@ -19,9 +17,12 @@ use toolhost_call::metrics::Metrics;
 use toolhost_local::files::{self, Temporaries};
 use toolhost_local::process::{self, Records};
 use toolhost_local::{Local, OpenError};
+use toolhost_plugin::Grants;
+use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 use toolhost_workspace::Workspace;
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
 
 /// What a host is made of. [`Builder::start`] makes it.
@@ -202,7 +203,7 @@ impl Builder {
     }
 
     /// Bounds the memory of all guests together, in bytes; without it, see
-    /// [`Engine::with_guest_memory`](crate::plugin::Engine::with_guest_memory). Calls beyond it are refused as busy.
+    /// [`Engine::with_guest_memory`](toolhost_plugin::Engine::with_guest_memory). Calls beyond it are refused as busy.
     pub fn guest_memory(mut self, bytes: u64) -> Self {
         self.guest_memory = Some(bytes);
         self

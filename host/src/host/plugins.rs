@@ -14,10 +14,10 @@ use parking_lot::RwLock;
 use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
-use crate::plugin::{Engine, Limits, LoadError, Options, Plugin, changes};
 use toolhost_call::audit::Audit;
 use toolhost_call::call::Actor;
 use toolhost_call::metrics::{self, LimitKind, Metrics};
+use toolhost_plugin::{Engine, Limits, LoadError, Options, Plugin, changes};
 use toolhost_workspace::Workspace;
 
 pub(super) use entry::Entry;

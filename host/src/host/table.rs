@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::health::Health;
 use super::plugins::{Entry, PluginInfo, PluginState};
-use crate::plugin::Plugin;
 use toolhost_call::tool::Definition;
+use toolhost_plugin::Plugin;
 use toolhost_workspace::Workspace;
 
 /// The tools as callers see them, and what is behind each.

@@ -29,9 +29,9 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 
-use crate::capability::FilesGrant;
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
+use toolhost_workspace::files::FilesGrant;
 
 pub(super) use error::{in_its_form, require_token};
 pub use oversight::Oversight;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
-use crate::capability::FilesGrant;
 use crate::host::Host;
 use toolhost_call::metrics::Metrics;
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Info;
 
 /// What a server offers, and what it ends when it stops.

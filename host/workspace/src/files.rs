@@ -3,11 +3,13 @@
 mod account;
 mod content;
 mod error;
+mod grant;
 mod metadata;
 
 pub use account::CpuAccount;
 pub use content::{Chunk, Precondition, Skipped, Write};
 pub use error::Error;
+pub use grant::FilesGrant;
 pub use metadata::{Entry, Kind, Metadata};
 
 /// The most bytes of one [`Files::read`], and of a file whose version is a hash of its content; 4 MiB.

@@ -1,7 +1,7 @@
 //! What is not the reference's: who gets in, what is outside of the workspace, and what is no file.
 
-use toolhost::FilesGrant;
 use toolhost::server::Surfaces;
+use toolhost_workspace::files::FilesGrant;
 
 use super::*;
 use crate::harness::{Server, Setup};

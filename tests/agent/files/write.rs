@@ -6,9 +6,9 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use toolhost::FilesGrant;
 use toolhost::server::{Access, LocalAddress, Surfaces, Token, router};
 use toolhost_local::files::{Config, Files, Pool};
+use toolhost_workspace::files::FilesGrant;
 use tower::ServiceExt;
 
 use super::*;

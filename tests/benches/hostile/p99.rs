@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolhost::{Builder, FilesGrant, Host, StartError};
+use toolhost::{Builder, Host, StartError};
+use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, options};
 use crate::harness::{request, shared_state, spawner};

@@ -14,10 +14,11 @@ use clap::Args;
 use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
 use crate::cli::processes::Prepared;
-use crate::outgoing::Pattern;
-use crate::plugin::{Digest, GrantName, Plugin, Shape};
-use crate::{FilesGrant, Grants, Options as PluginOptions, Settings};
+use crate::{Grants, Options as PluginOptions, Settings};
 use report::Report;
+use toolhost_plugin::outgoing::Pattern;
+use toolhost_plugin::{Digest, GrantName, Plugin, Shape};
+use toolhost_workspace::files::FilesGrant;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {

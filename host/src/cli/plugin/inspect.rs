@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
-use crate::plugin::{Digest, LoadError, Plugin, Shape};
 use crate::{Definition, Options as PluginOptions};
+use toolhost_plugin::{Digest, LoadError, Plugin, Shape};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {

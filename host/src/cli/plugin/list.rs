@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{Common, plugins, print, remote};
 use super::Format;
-use crate::plugin::shown;
+use toolhost_plugin::shown;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::super::health::Health;
 use super::Embedded;
 use super::source::{Component, Content, Mark, PluginSource};
-use crate::plugin::{Options, Plugin};
+use toolhost_plugin::{Options, Plugin};
 use toolhost_workspace::Workspace;
 
 /// A plugin that is there, or should be.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::io::AsyncReadExt;
 
-use crate::plugin::{LoadError, Options};
+use toolhost_plugin::{LoadError, Options};
 use toolhost_state::trusted::{self, UntrustedError};
 
 /// A plugin that should be there.

@@ -20,8 +20,8 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 
 use super::error::ApiError;
-use crate::capability::FilesGrant;
 use toolhost_local::files::Pool;
+use toolhost_workspace::files::FilesGrant;
 
 /// Returns the routes of files, as far as an operator lets anyone use them.
 pub(super) fn router(files: Pool, grant: FilesGrant) -> Router {

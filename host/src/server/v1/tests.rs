@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::*;
+use crate::Arguments;
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::{self, Limits};
-use crate::{Arguments, FilesGrant};
+use toolhost_workspace::files::FilesGrant;
 
 /// A host with the file tools.
 async fn host(workspace: &tempfile::TempDir) -> Host {

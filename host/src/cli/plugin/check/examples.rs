@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
 use crate::cli::processes::Prepared;
-use crate::plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
 use toolhost_call::approval::Approval;
 use toolhost_call::call::{Actor, Arguments, Request};
 use toolhost_call::events::Events;
@@ -17,6 +16,7 @@ use toolhost_call::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_local::process::Config;
+use toolhost_plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
 use toolhost_state::id::CallId;
 use toolhost_workspace::Workspace;
 

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use super::{Common, Options};
 use crate::cli::signals::{self, Hangup};
 use crate::cli::{THIS_PROGRAM, stderr};
-use crate::plugin::self_exec;
+use toolhost_plugin::self_exec;
 use toolhost_state::state_dir::StateDir;
 
 /// What it keeps of the environment, for the commands of examples that it may run.
@@ -29,7 +29,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     }
     // Before anything is started: that the file is not there is bad usage.
     crate::cli::plugin::component(&options.subject.file)?;
-    let mut command = self_exec(Path::new(THIS_PROGRAM), ["plugin", "check"]);
+    let mut command = self_exec::command(Path::new(THIS_PROGRAM), ["plugin", "check"]);
     command
         .arg("--confined")
         .arg(path)

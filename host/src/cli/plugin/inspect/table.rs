@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Inspection, Tool};
-use crate::plugin::{shown, shown_up_to};
+use toolhost_plugin::{shown, shown_up_to};
 
 /// How much of a schema is shown; JSON has all of it.
 const SCHEMA: usize = 2000;

@@ -1,8 +1,8 @@
 //! Who may have sessions, and when they end.
 
 use super::*;
-use crate::capability::FilesGrant;
 use crate::server::Scope;
+use toolhost_workspace::files::FilesGrant;
 
 async fn shared(max: usize, idle: Duration) -> (tempfile::TempDir, Shared) {
     let workspace = tempfile::tempdir().unwrap();

@@ -6,9 +6,9 @@ use axum::http::Request;
 use tower::ServiceExt;
 
 use super::*;
-use crate::capability::FilesGrant;
 use crate::server::limits::{self, Limits};
 use crate::server::v1::processes;
+use toolhost_workspace::files::FilesGrant;
 
 /// Asks as someone with these scopes, for chats that begin with `a`, and returns the status.
 async fn ask(host: &Host, scopes: &[Scope], method: &str, path: &str) -> u16 {

@@ -9,7 +9,7 @@ const MAX_SHOWN: usize = 500;
 /// by what is around it. Line ends and tabs are fine where a text has several lines.
 ///
 /// Models read such characters: so a description could tell a model what its human reader never learns.
-pub(crate) fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
+pub fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
     let fine = |c: char| several_lines && matches!(c, '\n' | '\r' | '\t');
     let control = text.chars().find(|c| c.is_control() && !fine(*c));
     control.or_else(|| invisible_in(text))

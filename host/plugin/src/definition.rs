@@ -222,7 +222,7 @@ fn take_examples(tool: &wit::Tool) -> Result<Vec<Example>, String> {
 }
 
 /// Returns whether a plugin can have this name.
-pub(crate) fn is_plugin_name(text: &str) -> bool {
+pub fn is_plugin_name(text: &str) -> bool {
     is_name(text, MAX_PLUGIN_NAME)
 }
 
@@ -239,7 +239,7 @@ fn is_name(text: &str, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugin::cpu_limit::STACK;
+    use crate::cpu_limit::STACK;
 
     /// Each schema is bounded, and so are all of them together.
     #[test]

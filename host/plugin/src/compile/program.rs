@@ -5,11 +5,11 @@ use std::io::{self, Read, Write};
 
 use nix::sys::resource::{Resource, setrlimit};
 
-use crate::plugin::cache::compatibility;
-use crate::plugin::engine::compiling_engine;
+use crate::cache::compatibility;
+use crate::engine::compiling_engine;
 
 /// The argument that makes the Toolhost program a compiler.
-pub(crate) const ARGUMENT: &str = "compiler";
+pub const ARGUMENT: &str = "compiler";
 
 /// The exit code if the component cannot be compiled; the text on standard error says why.
 pub(super) const BAD_COMPONENT: i32 = 3;
@@ -66,7 +66,7 @@ pub(super) fn header(engine: &wasmtime::Engine) -> [u8; HEADER] {
 }
 
 /// Reads a component from standard input, writes its code to standard output, and ends this process.
-pub(crate) fn run(allocation: &OsStr) -> ! {
+pub fn run(allocation: &OsStr) -> ! {
     let (code, text) = match compile(allocation) {
         Ok(()) => (0, String::new()),
         Err(failure) => failure,

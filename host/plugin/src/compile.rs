@@ -15,7 +15,7 @@ use super::cache::deserialize;
 use super::engine::Engine;
 use super::{CodeCache, LoadError};
 
-pub(crate) use program::{ARGUMENT as COMPILER, run as run_compiler};
+pub use program::{ARGUMENT as COMPILER, run as run_compiler};
 
 /// After this long somebody is told what takes so long, and then again after each [`REMINDER`].
 const NOTICE: Duration = Duration::from_secs(1);

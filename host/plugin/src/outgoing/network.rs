@@ -49,7 +49,7 @@ fn config(roots: RootCertStore) -> Option<Arc<ClientConfig>> {
 }
 
 /// Returns the certificates that the system trusts, or those that Mozilla trusts if it has none.
-pub(crate) fn system_roots() -> RootCertStore {
+pub fn system_roots() -> RootCertStore {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         tracing::warn!(%error, "some certificates of the system cannot be read");

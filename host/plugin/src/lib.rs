@@ -1,9 +1,14 @@
-//! Plugins: compiling, loading, limiting and running components. The only part that names wasmtime, besides `capability`.
+//! Plugins: compiling, loading, limiting and running components, and the capabilities that they may import. The only crate that
+//! knows wasmtime.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
 
 mod aftermath;
 mod approve;
 mod cache;
 mod call_recorder;
+mod capability;
 mod chats;
 mod compile;
 mod cpu_limit;
@@ -19,11 +24,12 @@ mod load;
 mod load_error;
 mod machine;
 mod meter;
+pub mod outgoing;
 mod queue;
 mod reply;
 mod run;
 mod schema;
-mod self_exec;
+pub mod self_exec;
 mod shape;
 mod span;
 mod stdio;
@@ -34,24 +40,22 @@ mod ticker;
 mod wasi;
 
 pub use cache::{CacheError, CodeCache};
+pub use capability::{Grants, Preopen, Settings};
 pub use compile::Compiler;
-pub(crate) use compile::{COMPILER, run_compiler};
+pub use compile::{COMPILER, run_compiler};
 pub use definition::Example;
-pub(crate) use definition::is_plugin_name;
+pub use definition::is_plugin_name;
 pub use digest::{Digest, InvalidDigest};
 pub use engine::{Engine, EngineError};
-pub(crate) use header::changes;
+pub use header::changes;
 pub use imports::{GrantName, World};
 pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
 pub use load_error::LoadError;
-pub(crate) use load_error::chain;
+pub use load_error::chain;
 pub use run::{Admitted, Busy, Context};
 pub use schema::{InvalidSchema, Schema};
-pub(crate) use self_exec::self_exec;
 pub use shape::Shape;
-pub(crate) use text::hidden_in;
+pub use text::hidden_in;
 pub use text::{shown, shown_up_to};
 pub(crate) use thread_time::thread_time;
-
-pub use toolhost_call::metrics::LimitKind;

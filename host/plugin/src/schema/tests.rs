@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::plugin::cpu_limit::STACK;
+use crate::cpu_limit::STACK;
 
 /// Works on a schema as loading does: on a thread with much stack.
 fn parse(text: &str) -> Result<Schema, InvalidSchema> {

@@ -72,7 +72,7 @@ fn cpu_time(thread: Pid) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugin::thread_time;
+    use crate::thread_time;
 
     const LIMIT: Duration = Duration::from_millis(20);
 

@@ -12,7 +12,7 @@
 )]
 mod generated {
     wasmtime::component::bindgen!({
-        path: "../wit",
+        path: "../../wit",
         world: "full-plugin",
         imports: { default: async | trappable },
         exports: { default: async },

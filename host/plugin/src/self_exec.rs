@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Begins a copy of the Toolhost program, for which this is `program`: within it, `/proc/self/exe`. It has an empty
 /// environment and is killed when what was started of it is dropped.
-pub(crate) fn self_exec<S: AsRef<OsStr>>(
+pub fn command<S: AsRef<OsStr>>(
     program: &Path,
     arguments: impl IntoIterator<Item = S>,
 ) -> tokio::process::Command {

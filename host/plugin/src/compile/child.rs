@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::program::{ARGUMENT, Allocation, BAD_COMPONENT, HEADER, header};
 use super::{Compiler, Failure};
-use crate::plugin::cache::MAX_CODE;
-use crate::plugin::engine::Engine;
-use crate::plugin::self_exec;
-use crate::plugin::text::shown;
+use crate::cache::MAX_CODE;
+use crate::engine::Engine;
+use crate::self_exec;
+use crate::text::shown;
 
 /// How much of what it says is read.
 const MAX_WORDS: u64 = 16 << 10;
@@ -32,7 +32,7 @@ impl Compiler {
             Failure::Compiler(format!("{program} cannot be run: {error}"))
         };
         let allocation = Allocation::of(inner.pooling);
-        let mut child = self_exec(&self.program, [ARGUMENT, allocation.as_str()])
+        let mut child = self_exec::command(&self.program, [ARGUMENT, allocation.as_str()])
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

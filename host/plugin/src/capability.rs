@@ -32,7 +32,7 @@ use bindings::toolhost::plugin as wit;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::Request;
 use toolhost_workspace::Workspace;
-use toolhost_workspace::files::CpuAccount;
+use toolhost_workspace::files::{CpuAccount, FilesGrant};
 
 pub(crate) use allowance::Allowance;
 pub(crate) use http::Http;
@@ -73,18 +73,6 @@ pub struct Preopen {
     pub name: String,
     /// Whether the plugin may change what is in it.
     pub write: bool,
-}
-
-/// What a plugin may do with the files of the workspace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FilesGrant {
-    /// Nothing: one that imports them does not load.
-    #[default]
-    None,
-    /// Read them, and list directories.
-    Read,
-    /// Read and write them.
-    Write,
 }
 
 /// Settings and secrets that the operator gave a plugin.

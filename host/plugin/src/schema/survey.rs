@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     InvalidSchema, MAX_CHAIN, MAX_DEPTH, MAX_PATTERN, MAX_PATTERNS, MAX_SUBSCHEMAS, place,
 };
-use crate::plugin::text::{hidden_in, invisible_in, shown};
+use crate::text::{hidden_in, invisible_in, shown};
 
 /// Keywords whose value is data: what is in it are no keywords.
 const DATA: [&str; 5] = ["enum", "const", "default", "examples", "example"];

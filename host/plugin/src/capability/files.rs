@@ -7,8 +7,9 @@ use std::sync::Arc;
 use wasmtime::Result;
 
 use super::wit::files as wit;
-use super::{Call, FilesGrant, Scope, View};
+use super::{Call, Scope, View};
 use toolhost_call::audit::Use;
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::files::{Error, Metadata, Write};
 
 type Answer<T> = std::result::Result<T, wit::Error>;

@@ -174,7 +174,7 @@ pub enum LoadError {
 }
 
 /// Returns an error with all of its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| {
         // An error that is passed on as it is has the text of its cause.

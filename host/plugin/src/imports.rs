@@ -3,7 +3,8 @@
 
 use super::text::shown;
 use super::{LoadError, Shape};
-use crate::capability::{FilesGrant, Grants};
+use crate::capability::Grants;
+use toolhost_workspace::files::FilesGrant;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "toolhost:plugin/";

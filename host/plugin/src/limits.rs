@@ -231,8 +231,8 @@ pub(super) fn bytes(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugin::engine::WASM_STACK;
-    use crate::plugin::guest_memory::GuestMemory;
+    use crate::engine::WASM_STACK;
+    use crate::guest_memory::GuestMemory;
 
     fn limiter(limits: &Limits) -> Limiter {
         Limiter::new(limits, GuestMemory::new(usize::MAX).for_loading())

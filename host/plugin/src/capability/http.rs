@@ -26,7 +26,7 @@ use wasmtime_wasi_http::{
 
 use super::{LineLog, Scope};
 use crate::outgoing::{Destination, Limit, Observer, Quota, SendError, Sender, Session, Timeouts};
-use crate::plugin::thread_time;
+use crate::thread_time;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_workspace::files::CpuAccount;
 

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Limits, Options, Plugin};
-use crate::capability::{FilesGrant, Grants};
+use crate::capability::Grants;
 use toolhost_call::audit::Header;
+use toolhost_workspace::files::FilesGrant;
 
 impl Plugin {
     /// Returns what the audit trail says of this plugin, which was loaded with these options.
-    pub(crate) fn header(&self, options: &Options) -> Header {
+    pub fn header(&self, options: &Options) -> Header {
         let names = |map: &std::collections::BTreeMap<String, String>| {
             map.keys().cloned().collect::<Vec<String>>()
         };
@@ -29,7 +30,7 @@ impl Plugin {
 
 /// Returns what differs between two sets of options of one plugin, for the audit trail and the log. Of settings and secrets, only
 /// the names are told.
-pub(crate) fn changes(before: &Options, after: &Options) -> Value {
+pub fn changes(before: &Options, after: &Options) -> Value {
     let mut changes = Map::new();
     let mut compare = |name: &str, before: Value, after: Value| {
         if before != after {

@@ -1,0 +1,13 @@
+//! What may be done with the files of a workspace.
+
+/// What a plugin, or the agent API, may do with the files of a workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum FilesGrant {
+    /// Nothing: a plugin that imports them does not load.
+    #[default]
+    None,
+    /// Read them, and list directories.
+    Read,
+    /// Read and write them.
+    Write,
+}
