@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use toolhost::audit::{Audit, Config};
-use toolhost::metrics::Metrics;
-use toolhost::plugin::Limits;
 use toolhost::server::{Principal, Surfaces, Token, Tokens};
-use toolhost::state_dir::StateDir;
-use toolhost::{Grants, Options, Settings};
+use toolhost_call::audit::{Audit, Config};
+use toolhost_call::metrics::Metrics;
+use toolhost_core::{Grants, Options, Settings};
 use toolhost_needs::needs;
+use toolhost_plugin::Limits;
+use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{component, guest, options};
@@ -303,7 +303,7 @@ async fn a_plugin_that_does_not_load() {
         grants: Grants::default(),
         ..options("curious")
     };
-    let started = toolhost::Host::builder(workspace.path())
+    let started = toolhost_core::Host::builder(workspace.path())
         .without_shell()
         .files(FilesGrant::None)
         .audit(audit.clone())
@@ -382,7 +382,7 @@ async fn host_to_be_killed() {
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
     let directory = StateDir::open(&place.join("audit")).unwrap();
     let audit = Audit::open(directory, &Config::default(), &Metrics::default()).unwrap();
-    let host = toolhost::Host::builder(place.join("workspace"))
+    let host = toolhost_core::Host::builder(place.join("workspace"))
         .state_dir(place.join("state"))
         .audit(audit)
         .start()

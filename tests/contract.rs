@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolhost::Format;
+use toolhost_core::Format;
 use wit_parser::{Docs, Resolve, Type, TypeDefKind, TypeOwner};
 
 use crate::harness::Setup;

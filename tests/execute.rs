@@ -6,7 +6,7 @@ mod cases;
 
 use serde_json::{Value, json};
 
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use crate::guest::limited;
 use crate::harness::{PATIENCE, Setup, is_alive, request, until, until_dead};

@@ -13,7 +13,7 @@ mod round_trip;
 mod write;
 
 use serde_json::{Value, json};
-use toolhost::tool::Content;
+use toolhost_call::tool::Content;
 
 use crate::harness::Setup;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use toolhost::plugin::Limits;
-use toolhost::{Grants, Options};
+use toolhost_core::{Grants, Options};
+use toolhost_plugin::Limits;
 use toolhost_workspace::files::FilesGrant;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;

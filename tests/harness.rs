@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use toolhost::server::{Access, Surfaces, Token, Tokens, serve};
-use toolhost::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
+use toolhost_core::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 use toolhost_local::process::Spawner;
 
 pub(crate) use compiled::with_code;

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost::call::MAX_DEPTH;
-use toolhost::tool::{ErrorKind, ToolError};
-use toolhost::{Definition, Options};
+use toolhost_call::call::MAX_DEPTH;
+use toolhost_call::tool::{ErrorKind, ToolError};
+use toolhost_core::{Definition, Options};
 use toolhost_workspace::files::FilesGrant;
 
 use crate::harness::{Server, Setup, logged};

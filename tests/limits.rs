@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::Options;
-use toolhost::metrics::LimitKind;
-use toolhost::metrics::Metrics;
-use toolhost::plugin::{Busy, Engine, Limits, Plugin};
-use toolhost::tool::ErrorKind;
+use toolhost_call::metrics::LimitKind;
+use toolhost_call::metrics::Metrics;
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::Options;
+use toolhost_plugin::{Busy, Engine, Limits, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited, options};
@@ -343,7 +343,7 @@ async fn a_call_without_memory_to_begin_with_is_refused() {
     );
     // Nothing of it ran: the same call runs when there is room.
     let chat = "a".parse().unwrap();
-    let actor = toolhost::call::Actor::default();
+    let actor = toolhost_call::call::Actor::default();
     let ended = setup.host.end_chat(&chat, &actor);
     let (ended, ran) = tokio::join!(ended, running);
     assert!(ended.is_ok() && ran.unwrap().is_error());

@@ -10,9 +10,9 @@ mod worlds;
 
 use std::sync::OnceLock;
 
-use toolhost::Options;
-use toolhost::plugin::{CodeCache, Compiler, Engine, LoadError, Plugin};
-use toolhost::state_dir::StateDir;
+use toolhost_core::Options;
+use toolhost_plugin::{CodeCache, Compiler, Engine, LoadError, Plugin};
+use toolhost_state::state_dir::StateDir;
 
 use crate::harness::{program, state_dir};
 

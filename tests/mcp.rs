@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use toolhost::Host;
+use toolhost_core::Host;
 
 use crate::harness::{PATIENCE, Server, Setup, file, shared_state, state_dir};
 

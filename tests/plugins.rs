@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 use toolhost::config::Config;
-use toolhost::{Builder, Host, PluginInfo, PluginState};
+use toolhost_core::{Builder, Host, PluginInfo, PluginState};
 
 use crate::guest::guest;
 use crate::harness::{self, Setup, request};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::ChatId;
+use toolhost_core::ChatId;
 use toolhost_local::process::{Config, Environment, Extras, Limits, Process, Registry, SaveLimits};
 use toolhost_workspace::process::{Cause, Command, Error, Saved, Signal, State, WaitOptions, Wake};
 

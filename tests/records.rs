@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::test_runner::Config as Cases;
-use toolhost::ChatId;
-use toolhost::state_dir::StateDir;
+use toolhost_core::ChatId;
 use toolhost_local::process::{Config, Process, Records, Registry};
+use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::{Command, WaitOptions, Wake};
 
 use crate::harness::{PATIENCE, spawner, until};

@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::CallId;
+use toolhost_core::CallId;
 
 use crate::harness::{PATIENCE, TOKEN, program, state_dir, with_code};
 

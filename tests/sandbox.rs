@@ -22,7 +22,7 @@ mod stdio;
 mod tables;
 
 use serde_json::json;
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited};

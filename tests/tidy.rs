@@ -87,6 +87,10 @@ fn dependencies_point_one_way() {
         ("local", &["state", "workspace"]),
         ("call", &["state", "workspace"]),
         ("plugin", &["state", "workspace", "call", "view"]),
+        (
+            "core",
+            &["state", "workspace", "local", "call", "plugin", "artifacts"],
+        ),
     ] {
         let manifest = manifest(&format!("host/{krate}"));
         let known = manifest

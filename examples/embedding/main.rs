@@ -10,9 +10,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use toolhost::call::{Cancelled, State};
-use toolhost::events::Event;
-use toolhost::{Arguments, CallId, ChatId, Format, Host, Request};
+use toolhost_call::call::{Cancelled, State};
+use toolhost_call::events::Event;
+use toolhost_core::{Arguments, CallId, ChatId, Format, Host, Request};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

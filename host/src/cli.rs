@@ -33,8 +33,8 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Config;
-use crate::host::{Builder, Host, PluginSet, StartError};
 use processes::Prepared;
+use toolhost_core::{Builder, Host, PluginSet, StartError};
 use toolhost_local::OpenError;
 use toolhost_local::files::Temporaries;
 use toolhost_local::process::{Records, SPAWNER, own_limits, run_spawner};

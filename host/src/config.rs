@@ -47,10 +47,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::de::{DeTable, ValueDeserializer};
 
-use crate::host::PluginSet;
 use plugins::Plugins;
 use problems::{Lines, Listed, Positions, below};
 use section::Section;
+use toolhost_core::PluginSet;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use follow::Follower;

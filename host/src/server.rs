@@ -1,4 +1,4 @@
-//! The HTTP server: tools and calls for chat servers, and the agent API. Knows [`Host`](crate::Host), the processes and
+//! The HTTP server: tools and calls for chat servers, and the agent API. Knows [`Host`](toolhost_core::Host), the processes and
 //! the files, and no wasmtime type.
 
 mod accept_errors;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use toolhost::state_dir::StateDir;
+use toolhost_state::state_dir::StateDir;
 
 use super::{ok, refused, started};
 use crate::cli::{Serving, server};

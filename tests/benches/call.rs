@@ -23,11 +23,11 @@ use criterion::Criterion;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::call::Durability;
-use toolhost::plugin::Limits;
-use toolhost::state_dir::StateDir;
-use toolhost::{Arguments, CallId, Host, Request};
+use toolhost_call::call::Durability;
+use toolhost_core::{Arguments, CallId, Host, Request};
 use toolhost_local::process::{Config, Records, Spawner};
+use toolhost_plugin::Limits;
+use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::Kind;
 
 use guest::{guest, limited};

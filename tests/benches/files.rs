@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::{Arguments, CallId, Host, Request};
+use toolhost_core::{Arguments, CallId, Host, Request};
 
 /// A tool, and the program that it is compared with.
 struct Pair {

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolhost::call;
+use toolhost_call::call;
 use toolhost_workspace::files::FilesGrant;
 
 use guest::{guest, options};

@@ -235,7 +235,7 @@ fn main() {
     let (plain, encrypted, _setup) = runtime.block_on(async {
         let component = guest::guest("well_behaved");
         let trivial =
-            |builder: toolhost::Builder| builder.plugin(component, guest::options("trivial"));
+            |builder: toolhost_core::Builder| builder.plugin(component, guest::options("trivial"));
         let setup = Setup::with(trivial).await;
         let any = "127.0.0.1:0".parse().expect("an address");
         let plain = Listener::tcp(any, None).await.expect("a port");

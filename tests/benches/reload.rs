@@ -13,7 +13,7 @@
 
 use std::time::{Duration, Instant};
 
-use toolhost::{Arguments, CallId, Host, Options, PluginSet, PluginSource, Request};
+use toolhost_core::{Arguments, CallId, Host, Options, PluginSet, PluginSource, Request};
 use toolhost_workspace::files::FilesGrant;
 
 #[path = "../guest.rs"]

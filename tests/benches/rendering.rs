@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::{Arguments, CallId, Host, Outcome, Request};
+use toolhost_core::{Arguments, CallId, Host, Outcome, Request};
 use toolhost_local::process::{Config, Spawner};
 use toolhost_view::{CAP, Windows, render};
 

@@ -1,8 +1,8 @@
 //! The plugin with the tools of MCP's conformance suite, and the suite itself.
 
 use serde_json::{Value, json};
-use toolhost::Options;
-use toolhost::events::Event;
+use toolhost_call::events::Event;
+use toolhost_core::Options;
 use toolhost_workspace::files::FilesGrant;
 
 use super::*;

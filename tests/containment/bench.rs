@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::ChatId;
+use toolhost_core::ChatId;
 use toolhost_local::process::{Config, Limits, Process, Registry, Spawner};
 use toolhost_workspace::process::{Command, Kind, Signal, State, WaitOptions, Wake};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
-use toolhost::ChatId;
+use toolhost_core::ChatId;
 use toolhost_workspace::process::{
     Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor,
     WaitOptions, Waited, Wake,

@@ -33,8 +33,8 @@ async fn a_host_without_files() {
 #[tokio::test]
 async fn a_plugin_that_was_not_granted_files_does_not_load() {
     let workspace = tempfile::tempdir().unwrap();
-    let plugin = toolhost::Options::new("stranger");
-    let started = toolhost::Host::builder(workspace.path())
+    let plugin = toolhost_core::Options::new("stranger");
+    let started = toolhost_core::Host::builder(workspace.path())
         .files(FilesGrant::None)
         .plugin(toolhost_artifacts::FILES, plugin)
         .start()
@@ -62,7 +62,7 @@ async fn further_roots() {
 async fn the_state_directory_is_closed() {
     let base = tempfile::tempdir().unwrap();
     let state = crate::harness::with_code(base.path().join("state"), None);
-    let host = toolhost::Host::builder(base.path())
+    let host = toolhost_core::Host::builder(base.path())
         .state_dir(&state)
         .start()
         .await

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::FileExt;
 
-use toolhost::plugin::Limits;
-use toolhost::{Grants, Options};
+use toolhost_core::{Grants, Options};
+use toolhost_plugin::Limits;
 use toolhost_workspace::files::FilesGrant;
 
 use super::*;

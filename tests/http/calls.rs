@@ -113,7 +113,7 @@ async fn errors_of_a_tool_are_replies() {
 #[tokio::test]
 async fn tools_in_every_format() {
     let (setup, server) = server().await;
-    for format in toolhost::Format::ALL {
+    for format in toolhost_core::Format::ALL {
         let response = server
             .request(Method::GET, &format!("/v1/tools?format={format}"))
             .send()
@@ -206,12 +206,12 @@ async fn two_spellings_of_a_number_are_one_call() {
 
 #[tokio::test]
 async fn too_many_calls_are_told_to_come_back() {
-    let limits = toolhost::plugin::Limits {
+    let limits = toolhost_plugin::Limits {
         concurrent_calls: 1,
         ..Default::default()
     };
     let setup = Setup::with(|builder| {
-        let looping = toolhost::Options {
+        let looping = toolhost_core::Options {
             limits,
             ..options("looping")
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use toolhost::call::CallStatus;
+use toolhost_call::call::CallStatus;
 use toolhost_local::process;
 
 use super::events::stream::{Event, Stream};
@@ -268,7 +268,7 @@ async fn a_call_that_only_waits_ends_nothing() {
     assert_eq!(reply["state"], "cancelled", "{reply}");
     assert_eq!(reply["structured"]["running"], true, "{reply}");
     assert!(is_alive(pid));
-    let actor = toolhost::call::Actor::default();
+    let actor = toolhost_call::call::Actor::default();
     setup
         .host
         .end_chat(&"a".parse().unwrap(), &actor)

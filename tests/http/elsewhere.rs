@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, Semaphore};
-use toolhost::ChatId;
+use toolhost_core::ChatId;
 use toolhost_local::Local;
 use toolhost_local::process::Config;
 use toolhost_workspace::process::{Command, Error, Info, State};

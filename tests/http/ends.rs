@@ -1,14 +1,14 @@
 //! How calls and chats end that do not end well: what is said of them, and what is left.
 
-use toolhost::call::Limits;
+use toolhost_call::call::Limits;
 
 use super::*;
 use crate::guest::limited;
 use crate::harness::{until, until_dead};
 
-async fn with_guest(name: &str, limits: toolhost::plugin::Limits) -> (Setup, Server) {
+async fn with_guest(name: &str, limits: toolhost_plugin::Limits) -> (Setup, Server) {
     let component = guest(name);
-    let change = |builder: toolhost::Builder| builder.plugin(component, limited(name, limits));
+    let change = |builder: toolhost_core::Builder| builder.plugin(component, limited(name, limits));
     let setup = Setup::with(change).await;
     let server = Server::start(setup.host.clone()).await;
     (setup, server)
@@ -87,7 +87,7 @@ async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started
     let (setup, server) = with_guest("wait_loop", Default::default()).await;
     let call = server.put("a", "1", call_of(&setup, "wait_loop"));
     let cancelling = async {
-        let chat: toolhost::ChatId = "a".parse().unwrap();
+        let chat: toolhost_core::ChatId = "a".parse().unwrap();
         let started = until("it started a process", || {
             let (infos, _) = setup.host.processes().list(Some(&chat), true, 10);
             infos.into_iter().next()
@@ -110,7 +110,7 @@ async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started
 
 #[tokio::test]
 async fn a_call_that_runs_out_of_time_is_over_when_its_process_is() {
-    let limits = toolhost::plugin::Limits {
+    let limits = toolhost_plugin::Limits {
         deadline: std::time::Duration::from_millis(100),
         ..Default::default()
     };

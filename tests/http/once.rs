@@ -201,11 +201,11 @@ async fn the_end_of_a_chat_cancels_its_calls() {
 #[tokio::test]
 async fn a_repeat_does_not_extend_the_deadline() {
     let sleeper = guest("endless_wait");
-    let limited = toolhost::plugin::Limits {
+    let limited = toolhost_plugin::Limits {
         deadline: std::time::Duration::from_millis(1500),
         ..Default::default()
     };
-    let options = toolhost::Options {
+    let options = toolhost_core::Options {
         limits: limited,
         ..options("endless_wait")
     };

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use toolhost::call::Refused;
-use toolhost::tool::ErrorKind;
-use toolhost::{CallError, Outcome};
+use toolhost_call::call::Refused;
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::{CallError, Outcome};
 use toolhost_needs::needs;
 
 use super::{

@@ -1,10 +1,10 @@
 //! The examples in JavaScript for QuickJS, which have no interfaces of the web; one runs a command.
 
 use serde_json::json;
-use toolhost::plugin::LoadError;
-use toolhost::tool::ErrorKind;
-use toolhost::{Host, Options, StartError};
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::{Host, Options, StartError};
 use toolhost_needs::needs;
+use toolhost_plugin::LoadError;
 
 use super::{
     Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,

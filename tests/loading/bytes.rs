@@ -1,7 +1,7 @@
 //! Files that are no component, or not the one that was meant.
 
-use toolhost::Options;
-use toolhost::plugin::{Digest, Limits, Plugin};
+use toolhost_core::Options;
+use toolhost_plugin::{Digest, Limits, Plugin};
 
 use super::{engine, error, made};
 use crate::harness::program;

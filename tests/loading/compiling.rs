@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolhost::Options;
-use toolhost::plugin::{CodeCache, Compiler, Engine, Limits, LoadError, Plugin};
-use toolhost::state_dir::StateDir;
+use toolhost_core::Options;
+use toolhost_plugin::{CodeCache, Compiler, Engine, Limits, LoadError, Plugin};
+use toolhost_state::state_dir::StateDir;
 
 use super::made;
 use crate::harness::{self, program, until, until_dead};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use toolhost::plugin::Digest;
+use toolhost_plugin::Digest;
 
 use super::made::{self, Reply, Says, Tool};
 use crate::guest::guest;

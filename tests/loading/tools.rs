@@ -1,7 +1,7 @@
 //! Tools that are not sound, and plugins that do not say which they have.
 
-use toolhost::Options;
-use toolhost::plugin::Plugin;
+use toolhost_core::Options;
+use toolhost_plugin::Plugin;
 
 use super::made::{self, Reply, Says, Tool};
 use super::{engine, error};

@@ -1,7 +1,7 @@
 //! Components of other worlds, of other versions, and with imports that they were not granted or that nobody has.
 
-use toolhost::plugin::Plugin;
-use toolhost::{Grants, Options};
+use toolhost_core::{Grants, Options};
+use toolhost_plugin::Plugin;
 use toolhost_workspace::files::FilesGrant;
 
 use super::{engine, error, made};

@@ -42,7 +42,7 @@ async fn a_cancelled_request_of_a_session_is_over_when_its_command_is() {
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let outcome = until("the call has ended", || {
         match http.host().status(&chat, &id) {
-            Some(toolhost::call::CallStatus::Ended(outcome)) => Some(outcome),
+            Some(toolhost_call::call::CallStatus::Ended(outcome)) => Some(outcome),
             _ => None,
         }
     })
@@ -127,7 +127,7 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let standing = http.host().status(&chat, &id);
     assert!(
-        matches!(standing, Some(toolhost::call::CallStatus::Live { .. })),
+        matches!(standing, Some(toolhost_call::call::CallStatus::Live { .. })),
         "{standing:?}"
     );
     std::fs::write(http.setup.root().join("go"), "").unwrap();

@@ -1,7 +1,7 @@
 //! Clients hear when the tools change, and how calls go on.
 
 use toolhost::config::{Config, Watcher};
-use toolhost::events::Event;
+use toolhost_call::events::Event;
 
 use super::*;
 use crate::guest::guest;

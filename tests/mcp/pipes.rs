@@ -1,6 +1,6 @@
 //! The program over pipes: lifecycle, lists and calls, and what clients get wrong.
 
-use toolhost::Format;
+use toolhost_core::Format;
 
 use super::*;
 use crate::guest::guest;

@@ -76,7 +76,7 @@ async fn what_tools_return_by_address_is_listed_and_read() {
 #[tokio::test]
 async fn a_token_reads_what_its_tools_return_and_what_they_started() {
     let setup = Setup::with(|builder| {
-        let options = toolhost::Options::new("conformance");
+        let options = toolhost_core::Options::new("conformance");
         builder.plugin(toolhost_artifacts::CONFORMANCE, options)
     })
     .await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::Request;
-use toolhost::outgoing::{Quota, SendError, Session, Timeouts};
+use toolhost_plugin::outgoing::{Quota, SendError, Session, Timeouts};
 
 use super::support::{Names, QUOTA, Script, Seen, Server, fetch, response, session};
 

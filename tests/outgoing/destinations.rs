@@ -1,7 +1,7 @@
 //! Where requests go: spellings of addresses, names that resolve to private ones, and names that change their mind.
 
 use hyper::Request;
-use toolhost::outgoing::SendError;
+use toolhost_plugin::outgoing::SendError;
 
 use super::support::{Names, QUOTA, Server, fetch, response, session};
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
-use toolhost::tool::ErrorKind;
-use toolhost::{Grants, Options, Preopen};
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::{Grants, Options, Preopen};
+use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 use super::support::{Script, Seen, Server, response};
@@ -499,9 +499,9 @@ async fn requests_and_refusals_are_recorded_without_paths() {
 }
 
 /// A trail in a directory, and its file.
-fn trail(directory: &Path) -> (toolhost::audit::Audit, std::path::PathBuf) {
-    use toolhost::audit::{Audit, Config};
-    let state = toolhost::state_dir::StateDir::open(&directory.join("audit")).unwrap();
+fn trail(directory: &Path) -> (toolhost_call::audit::Audit, std::path::PathBuf) {
+    use toolhost_call::audit::{Audit, Config};
+    let state = toolhost_state::state_dir::StateDir::open(&directory.join("audit")).unwrap();
     let trail = Audit::open(state, &Config::default(), &Default::default()).unwrap();
     (trail, directory.join("audit/audit.jsonl"))
 }

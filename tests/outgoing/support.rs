@@ -10,7 +10,7 @@ use hyper::Request;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use toolhost::outgoing::{
+use toolhost_plugin::outgoing::{
     Destination, Network, Observer, Quota, Resolve, Resolving, SendError, Sender, Session, Timeouts,
 };
 

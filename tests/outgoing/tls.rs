@@ -7,7 +7,7 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_rustls::TlsAcceptor;
-use toolhost::outgoing::{Network, Resolve, SendError};
+use toolhost_plugin::outgoing::{Network, Resolve, SendError};
 
 use super::support::{Names, QUOTA, Script, converse, fetch, response, session_over};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toolhost::audit;
 use toolhost::config::Watcher;
+use toolhost_call::audit;
 
 use super::*;
 use crate::audit::{Trail, documented};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::harness::file;
-use toolhost::PluginSet;
+use toolhost_core::PluginSet;
 use toolhost_workspace::files::FilesGrant;
 
 #[tokio::test]

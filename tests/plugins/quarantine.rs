@@ -1,8 +1,8 @@
 //! A plugin that traps again and again is left alone for a while.
 
 use super::*;
-use toolhost::CallError;
-use toolhost::call::{Actor, Refused};
+use toolhost_call::call::{Actor, Refused};
+use toolhost_core::CallError;
 
 #[tokio::test]
 async fn five_traps_in_a_row() {

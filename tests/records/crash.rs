@@ -6,8 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use toolhost::state_dir::StateDirError;
 use toolhost_local::process::{OpenError, Registry};
+use toolhost_state::state_dir::StateDirError;
 use toolhost_workspace::process::{Saved, State};
 
 use super::{chat, finished, kept, pattern, read_all, saved_in, sh};

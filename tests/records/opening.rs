@@ -1,7 +1,7 @@
 //! Opening a state directory: what another host holds, and what is damaged, orphaned or not ours.
 
-use toolhost::state_dir::StateDirError;
 use toolhost_local::process::{OpenError, Registry};
+use toolhost_state::state_dir::StateDirError;
 use toolhost_workspace::process::Saved;
 
 use super::{Setup, chat, finished, gone, kept, saved_in, sh};

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc;
 
-use toolhost::state_dir::StateDir;
 use toolhost_local::process::{Config, Limits, Records, Registry};
+use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::{Command, Error};
 
 use super::{Setup, chat, config, finished, gone, kept, read_all, sh};

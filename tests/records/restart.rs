@@ -220,7 +220,7 @@ async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
     let anew = setup.run("echo again").await;
     gone(&anew).await;
     let setup = setup.reopened(|config| config).await;
-    let infos = |owner: Option<&toolhost::ChatId>| setup.registry.list(owner, false, 10).0;
+    let infos = |owner: Option<&toolhost_core::ChatId>| setup.registry.list(owner, false, 10).0;
     assert_eq!(
         (
             infos(Some(&a)).len(),

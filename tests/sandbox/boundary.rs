@@ -1,7 +1,7 @@
 //! Attacks on what crosses the boundary: giant and broken strings, lists and replies.
 
-use toolhost::plugin::Limits;
-use toolhost::tool::ErrorKind;
+use toolhost_call::tool::ErrorKind;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End, contained};
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolhost::CallError;
-use toolhost::plugin::{Context, Engine, Limits, Plugin};
-use toolhost::tool::ErrorKind;
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::CallError;
 use toolhost_local::Local;
 use toolhost_local::{files, process};
+use toolhost_plugin::{Context, Engine, Limits, Plugin};
 use toolhost_workspace::Workspace;
 
 use super::contained::End;
@@ -88,15 +88,15 @@ impl Bench {
         plugin: usize,
         arguments: &Value,
         cancelled: CancellationToken,
-    ) -> impl Future<Output = toolhost::Outcome> + use<> {
+    ) -> impl Future<Output = toolhost_core::Outcome> + use<> {
         let plugin = Arc::clone(&self.plugins[plugin]);
         let admitted = plugin.admit(&"chat".parse().unwrap()).unwrap();
         let context = Context {
             workspace: Arc::clone(&self.workspace) as Arc<dyn Workspace>,
             max_wait: None,
-            approval: toolhost::approval::Approval::default(),
+            approval: toolhost_call::approval::Approval::default(),
             cancelled,
-            events: toolhost::events::Events::default(),
+            events: toolhost_call::events::Events::default(),
         };
         let request = Arc::new(request("chat", "t", arguments));
         async move { plugin.call(admitted, "t", request, context).await }

@@ -1,7 +1,7 @@
 //! Looking into other chats: a plugin reaches the processes of the calling chat, and no others.
 
 use serde_json::json;
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End, GUEST_TIME, contained};
 
@@ -15,7 +15,7 @@ async fn chat_spy() {
         background: true,
         ..Default::default()
     };
-    let victim: toolhost::ChatId = "victim".parse().unwrap();
+    let victim: toolhost_core::ChatId = "victim".parse().unwrap();
     let processes = attack.setup.host.processes();
     let id = processes
         .start(&victim, command)

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
-use toolhost::tool::ErrorKind;
-use toolhost::{Options, Outcome};
+use toolhost_call::tool::ErrorKind;
+use toolhost_core::{Options, Outcome};
+use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited, options};

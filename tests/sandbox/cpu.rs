@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::plugin::Limits;
-use toolhost::tool::ErrorKind;
+use toolhost_call::tool::ErrorKind;
+use toolhost_plugin::Limits;
 
 use super::contained::{End, GUEST_TIME, contained, load_error};
 use super::host_of;

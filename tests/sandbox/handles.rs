@@ -1,7 +1,7 @@
 //! Forged, dropped, mistaken and hoarded handles.
 
 use serde_json::json;
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End, contained};
 

@@ -1,6 +1,6 @@
 //! Guests that do not load. More about loading is in `loading` beside this directory.
 
-use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
+use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
 
 use super::contained::load_error;
 use crate::guest::{limited, options};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End, contained};
 use super::host_of;

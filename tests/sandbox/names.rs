@@ -1,8 +1,8 @@
 //! Names and schemas that would mislead people or models, or wear out a parser. More of them are in `loading`.
 
 use serde_json::json;
-use toolhost::plugin::{Engine, Limits, LoadError, Plugin};
-use toolhost::{Host, StartError};
+use toolhost_core::{Host, StartError};
+use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
 
 use super::contained::load_error;
 use super::host_of;

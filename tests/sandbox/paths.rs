@@ -1,6 +1,6 @@
 //! Paths that lead out of the workspace, or are no paths. What the walk does with links that change is in `files`.
 
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End};
 

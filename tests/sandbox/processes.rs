@@ -1,7 +1,7 @@
 //! Guests that leave processes behind, or leave themselves.
 
 use serde_json::json;
-use toolhost::plugin::{Engine, Limits, Plugin};
+use toolhost_plugin::{Engine, Limits, Plugin};
 
 use super::contained::{Attack, End, contained, load_error};
 use super::host_of;
@@ -40,7 +40,7 @@ async fn start_flood() {
 #[tokio::test]
 async fn process_user() {
     let engine = Engine::new(None).unwrap();
-    let without = toolhost::Options::new("curious");
+    let without = toolhost_core::Options::new("curious");
     let error = Plugin::load(&engine, &guest("process_user"), without)
         .await
         .unwrap_err();

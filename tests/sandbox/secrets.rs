@@ -1,6 +1,6 @@
 //! Looking for secrets: WASI is linked with nothing in it, and settings are those of the plugin itself.
 
-use toolhost::{Options, Settings};
+use toolhost_core::{Options, Settings};
 
 use super::contained::{End, contained};
 use crate::guest::{guest, options};

@@ -1,6 +1,6 @@
 //! Attacks through standard input, output and error: a guest has lines in the operator's log, and no stream of the host's.
 
-use toolhost::plugin::Limits;
+use toolhost_plugin::Limits;
 
 use super::contained::{Attack, End, GUEST_TIME, contained, short};
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::processes::{self, Prepared};
 use super::signals::{self, Hangup};
 use super::{Common, files, oversight, plugins, print, remote, stderr};
-use crate::host::{CallError, Host};
 use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Request};
+use toolhost_core::{CallError, Host};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Info;
 

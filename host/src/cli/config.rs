@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 
 use super::{Common, configuration, print};
 use crate::config::{Config, ConfigError, Problem};
-use crate::host::PluginSet;
 use crate::server;
+use toolhost_core::PluginSet;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::host::Builder;
+use toolhost_core::Builder;
 use toolhost_workspace::files::FilesGrant;
 
 /// What may be done with files, and with which.

@@ -9,11 +9,11 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::Common;
-use crate::host::Builder;
 use crate::server::agent;
 use toolhost_call::approval::{Approval, ApprovalError, Url};
 use toolhost_call::audit::{self, Audit};
 use toolhost_call::metrics::Metrics;
+use toolhost_core::Builder;
 use toolhost_state::state_dir::StateDir;
 
 /// The options of the audit trail, the approval hook, and budgets.

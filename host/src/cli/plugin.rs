@@ -12,8 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::processes::Prepared;
 use super::{Common, THIS_PROGRAM};
-use crate::Grants;
 use crate::config::name_of;
+use toolhost_core::Grants;
 use toolhost_plugin::{CodeCache, Compiler, Engine, GrantName, Limits};
 use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::files::FilesGrant;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Common;
 use crate::config::{Config, name_of};
-use crate::host::Host;
+use toolhost_core::Host;
 
 /// Further plugins.
 #[derive(Clone, Debug, Default, Args)]

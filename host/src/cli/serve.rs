@@ -10,10 +10,10 @@ use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files, oversight, plugins, signals};
 use crate::config::{Config, Watcher};
-use crate::host::{Host, PluginSet};
 use crate::server::{Listen, McpOptions, Surfaces};
 use toolhost_call::call::Durability;
 use toolhost_call::events;
+use toolhost_core::{Host, PluginSet};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -10,7 +10,7 @@ use toml::de::ValueDeserializer;
 use super::section::{Section, Value};
 use super::values::Setting;
 use super::{Config, grants, limits};
-use crate::host::{EMBEDDED, Embedded, PluginSet, PluginSource};
+use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource};
 use toolhost_plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::read_private;

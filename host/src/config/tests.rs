@@ -81,7 +81,7 @@ fn everything_that_can_be_said_of_a_plugin() {
     assert!(!source.enabled && source.options.name == "weather");
     assert_eq!(
         source.component,
-        crate::Component::File(base.join("w.wasm"))
+        toolhost_core::Component::File(base.join("w.wasm"))
     );
     let settings = &source.options.settings;
     let all: Vec<_> = settings
@@ -121,7 +121,7 @@ fn nothing_is_granted_that_is_not_said() {
         .plugins()
         .unwrap();
     let options = &set.sources[0].options;
-    assert_eq!(options, &crate::Options::new("a"));
+    assert_eq!(options, &toolhost_core::Options::new("a"));
 }
 
 #[test]
@@ -193,10 +193,13 @@ fn plugins_that_are_added_keep_what_the_file_says_of_them() {
         .unwrap();
     let [a, b] = &set.sources[..] else { panic!() };
     assert!(a.options.grants.processes && !b.options.grants.processes);
-    assert_eq!(a.component, crate::Component::File("/new.wasm".into()));
+    assert_eq!(
+        a.component,
+        toolhost_core::Component::File("/new.wasm".into())
+    );
     assert_eq!(
         b.component,
-        crate::Component::File(file.directory.path().join("b.wasm"))
+        toolhost_core::Component::File(file.directory.path().join("b.wasm"))
     );
 }
 

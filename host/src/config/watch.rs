@@ -9,8 +9,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::{Config, ConfigError};
-use crate::host::Host;
 use directories::{Changes, Directories, Looks, look};
+use toolhost_core::Host;
 
 /// How often what changes while it is read is read again.
 const ATTEMPTS: usize = 10;

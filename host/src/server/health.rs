@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, Scope};
 use super::problem::Problem;
-use crate::host::Host;
 use toolhost_call::call::Refused;
+use toolhost_core::Host;
 use toolhost_local::process::Registry;
 use toolhost_workspace::process::Containment;
 

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 
 use super::access::{Principal, Scope};
 use super::problem::Problem;
-use crate::host::Host;
 use toolhost_call::metrics::Format;
+use toolhost_core::Host;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(text))

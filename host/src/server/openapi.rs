@@ -95,6 +95,6 @@ async fn json(State(Text(document)): State<Text>) -> impl IntoResponse {
 
 /// Returns the description of these routes, for tests of what is in it.
 #[cfg(test)]
-pub(super) fn described(routes: OpenApiRouter<crate::Host>) -> serde_json::Value {
+pub(super) fn described(routes: OpenApiRouter<toolhost_core::Host>) -> serde_json::Value {
     complete::complete(empty().merge_from(routes.into_openapi()))
 }

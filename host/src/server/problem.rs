@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::host::CallError;
 use crate::server::body::BodyError;
 pub(super) use kinds::{KINDS, Kind};
 use toolhost_call::call::{InvalidArguments, Refused};
+use toolhost_core::CallError;
 use toolhost_state::id::InvalidId;
 use toolhost_workspace::process;
 

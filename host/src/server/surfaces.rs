@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
-use crate::host::Host;
 use toolhost_call::metrics::Metrics;
+use toolhost_core::Host;
 use toolhost_local::files::Pool;
 use toolhost_local::process::Registry;
 use toolhost_workspace::files::FilesGrant;

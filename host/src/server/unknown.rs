@@ -1,7 +1,7 @@
 //! What is said of things that do not exist, or not for whoever asks: nothing tells the two apart.
 
-use crate::host::Host;
 use crate::server::Principal;
+use toolhost_core::Host;
 
 /// The most that is repeated of a name that a client made up.
 const SHOWN: usize = 100;

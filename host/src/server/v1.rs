@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
-use crate::host::Host;
+use toolhost_core::Host;
 
 /// Returns the routes, and their description.
 pub(super) fn routes() -> OpenApiRouter<Host> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolhost::{Builder, Host, StartError};
+use toolhost_core::{Builder, Host, StartError};
 use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, options};

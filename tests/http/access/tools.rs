@@ -196,7 +196,7 @@ async fn calls_of_other_tools_are_neither_cancelled_nor_stopped_nor_told_of() {
     // One that runs.
     let running = tokio::spawn({
         let host = setup.host.clone();
-        let request = toolhost::Request {
+        let request = toolhost_core::Request {
             id: "running".parse().unwrap(),
             ..crate::harness::request(
                 "a",

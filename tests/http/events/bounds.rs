@@ -19,7 +19,7 @@ async fn saving(bytes: u64) -> (Setup, Server) {
         },
         ..Config::new(workspace.path())
     };
-    let host = toolhost::Host::builder(workspace.path())
+    let host = toolhost_core::Host::builder(workspace.path())
         .state_dir(shared_state("state"))
         .processes(processes);
     let host = host.start().await.unwrap();
@@ -126,7 +126,7 @@ async fn readers_are_bounded() {
 #[tokio::test]
 async fn the_readers_of_one_token_are_half_of_all() {
     let setup = Setup::with(|builder| {
-        builder.event_limits(toolhost::events::Limits {
+        builder.event_limits(toolhost_call::events::Limits {
             readers: 4,
             ..Default::default()
         })

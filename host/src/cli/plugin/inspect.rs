@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
-use crate::{Definition, Options as PluginOptions};
+use toolhost_core::{Definition, Options as PluginOptions};
 use toolhost_plugin::{Digest, LoadError, Plugin, Shape};
 
 #[derive(Debug, Args)]

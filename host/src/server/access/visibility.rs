@@ -1,8 +1,8 @@
 //! The calls and processes of a chat that a token with a list of tools may see: those of its tools.
 
 use super::Principal;
-use crate::host::Host;
 use toolhost_call::call::CallStatus;
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 impl Principal {

@@ -12,12 +12,12 @@ use serde_json::value::to_raw_value;
 use super::chat::Chat;
 use super::error::ApiError;
 use super::tool_calls::{CALL, id};
-use crate::host::Host;
 use crate::server::access::Principal;
 use toolhost_call::approval::{Approval, Question};
 use toolhost_call::audit::{Audit, Trail, Use};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Hints;
+use toolhost_core::Host;
 
 /// The name of the interface, where a tool has that of its plugin. No plugin can be called that.
 const INTERFACE: &str = "agent-api";

@@ -20,11 +20,11 @@ use super::message::Carried;
 use super::progress::{Progress, Report};
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
-use crate::host::{CallError, Host};
 use crate::server::limits::{self, NoRoom, RequestPermit};
 use crate::server::trace;
 use toolhost_call::call::{Actor, Arguments, Outcome, Request};
 use toolhost_call::trace::TraceContext;
+use toolhost_core::{CallError, Host};
 use toolhost_state::id::{CallId, ChatId};
 
 /// After how long a call becomes a task, if its client knows tasks.

@@ -8,9 +8,9 @@ use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 
 use super::reply;
-use crate::host::Host;
 use crate::server::{Principal, unknown};
 use toolhost_call::call::Refused;
+use toolhost_core::Host;
 use toolhost_state::id::InvalidId;
 use toolhost_workspace::process;
 

@@ -21,9 +21,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::caller::{Caller, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
 use super::{McpOptions, call, current_principal, errors, resources, tasks};
-use crate::host::Host;
 use crate::server::unknown::cut;
 use toolhost_call::tool::{Definition, Format};
+use toolhost_core::Host;
 
 /// What is said about the tools to everybody.
 const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \

@@ -24,11 +24,11 @@ use super::handler::Handler;
 use super::message::{Carried, Message};
 use super::sessions::{NoSession, Sessions, Shared};
 use super::{McpOptions, current_principal, errors, keepalive};
-use crate::host::Host;
 use crate::server::body;
 use crate::server::guarded_body::Holding;
 use crate::server::problem::Problem;
 use crate::server::{Principal, Scope, Tokens};
+use toolhost_core::Host;
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::{errors, reply};
-use crate::host::Host;
+use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{Chunk, Error, Info, State};
 

@@ -12,8 +12,8 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use crate::host::Host;
 use toolhost_call::events::{Event, Listener};
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 /// The longest that a client hears nothing.

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::{errors, outputs, reply};
-use crate::host::{CallError, Host};
 use toolhost_call::call::{Arguments, Outcome, Request};
 use toolhost_call::tool::{self, Content, Definition, ErrorKind};
+use toolhost_core::{CallError, Host};
 use toolhost_state::id::CallId;
 
 /// Lists what has one address.

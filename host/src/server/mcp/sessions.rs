@@ -25,10 +25,10 @@ use tokio::time::Instant;
 
 use super::caller::Session;
 use super::lines::Requests;
-use crate::host::Host;
 use crate::server::{Principal, Tokens};
 use open::{Entry, Open, Prepared, SessionReservation};
 use replay::Replays;
+use toolhost_core::Host;
 use toolhost_state::id::{ChatId, InvalidId};
 
 /// The most sessions at once. One token has at most half of them.

@@ -11,8 +11,8 @@ use super::McpOptions;
 use super::caller::Session;
 use super::handler::Handler;
 use super::lines::{self, Lines};
-use crate::host::Host;
 use crate::server::Principal;
+use toolhost_core::Host;
 use toolhost_state::id::InvalidId;
 use toolhost_workspace::process::Info;
 

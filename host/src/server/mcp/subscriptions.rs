@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::Caller;
 use super::{errors, outputs, resources};
-use crate::host::Host;
+use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Error, WaitOptions, Wake};

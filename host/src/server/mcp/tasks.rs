@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::caller::Caller;
 use super::{errors, reply};
-use crate::host::Host;
 use crate::server::time::milliseconds;
 use toolhost_call::audit::rfc3339;
 use toolhost_call::call::{CallStatus, Limits, Outcome};
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 /// How often a client should ask for a task.

@@ -15,13 +15,13 @@ use utoipa_axum::routes;
 
 use super::paths::{CallPath, ChatPath};
 use super::wire;
-use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use crate::server::time::milliseconds;
 use request::CallRequest;
 use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {

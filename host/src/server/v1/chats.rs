@@ -8,9 +8,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::ChatPath;
-use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
+use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {

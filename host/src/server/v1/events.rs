@@ -24,12 +24,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::ChatPath;
-use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::RequestPermit;
 use crate::server::problem::Problem;
 use reader::{Reader, Wanted};
 use toolhost_call::events::{InvalidPosition, Position};
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 /// The header with which a client resumes: the id of the last event that it got.

@@ -8,9 +8,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::wire;
-use crate::host::{Host, PluginError, PluginInfo};
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
+use toolhost_core::{Host, PluginError, PluginInfo};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()

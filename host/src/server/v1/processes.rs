@@ -19,13 +19,13 @@ use utoipa_axum::routes;
 use super::paths::{ChatPath, ProcessPath};
 use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
 use super::stretch::{Bytes, unfinished};
-use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::body;
 use crate::server::guarded_body::Holding;
 use crate::server::limits::{Held, RequestPermit};
 use crate::server::problem::Problem;
 use crate::server::time;
+use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Chunk, Signal};
 

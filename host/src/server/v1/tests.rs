@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::*;
-use crate::Arguments;
 use crate::server::access::{Principal, Scope};
 use crate::server::limits::{self, Limits};
+use toolhost_core::Arguments;
 use toolhost_workspace::files::FilesGrant;
 
 /// A host with the file tools.
@@ -173,14 +173,15 @@ async fn scopes_and_chats_are_checked_everywhere() {
 async fn an_abandoned_call_without_an_id_is_cancelled() {
     let workspace = tempfile::tempdir().unwrap();
     let host = host(&workspace).await;
-    let (chat, id): (crate::ChatId, crate::CallId) = ("a".parse().unwrap(), "1".parse().unwrap());
+    let (chat, id): (toolhost_core::ChatId, toolhost_core::CallId) =
+        ("a".parse().unwrap(), "1".parse().unwrap());
     drop(calls::CancelOnDrop::new(
         &host,
         &chat,
         &id,
         &toolhost_call::call::Actor::default(),
     ));
-    let request = crate::Request::new(
+    let request = toolhost_core::Request::new(
         chat.clone(),
         id.clone(),
         "read_file",
@@ -192,7 +193,7 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
     }
     assert!(matches!(
         host.call(request).await,
-        Err(crate::CallError::Refused(
+        Err(toolhost_core::CallError::Refused(
             toolhost_call::call::Refused::Cancelled
         ))
     ));

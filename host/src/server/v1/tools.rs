@@ -10,10 +10,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::wire::{ToolFormat, ToolList};
-use crate::host::Host;
 use crate::server::access::{Principal, Scope};
 use crate::server::problem::Problem;
 use toolhost_call::tool::Format;
+use toolhost_core::Host;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(list))

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
-use crate::host::{CallError, Host};
 use crate::server::ENVELOPE;
 use crate::server::access::Principal;
 use crate::server::body;
@@ -22,6 +21,7 @@ use crate::server::problem::Problem;
 use crate::server::trace;
 use crate::server::unknown;
 use toolhost_call::call::{Arguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_core::{CallError, Host};
 use toolhost_state::id::{CallId, ChatId};
 
 /// The most attributes of a call, and the most characters of their names and values.

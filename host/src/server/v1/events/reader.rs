@@ -7,11 +7,11 @@ use std::time::Duration;
 use axum::response::sse::Event as Sent;
 
 use super::wire::Data;
-use crate::host::Host;
 use crate::server::access::Principal;
 use crate::server::v1::stretch::{Bytes, unfinished};
 use toolhost_call::call::CallStatus;
 use toolhost_call::events::{Event, Listener, Numbered, Position, Subject};
+use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 /// How many bytes of output an event has at most.

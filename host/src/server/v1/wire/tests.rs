@@ -7,10 +7,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::host::{PluginInfo, PluginState as HostState};
 use crate::server::{metrics, openapi, v1};
 use toolhost_call::call;
 use toolhost_call::tool::{self, Blob, Content, Definition, ErrorKind, Format, Reply};
+use toolhost_core::{PluginInfo, PluginState as HostState};
 
 /// The description, as `/openapi.json` has it.
 fn description() -> Value {

@@ -33,7 +33,7 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info};
 
-pub(crate) use builder::EMBEDDED;
+pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
 use health::{Change, Ending};
 use plugins::Plugins;
@@ -275,7 +275,7 @@ impl Host {
     }
 
     /// Returns the workspace in which the tools run their commands, which may be another machine.
-    pub(crate) fn tools_workspace(&self) -> &Arc<dyn Workspace> {
+    pub fn tools_workspace(&self) -> &Arc<dyn Workspace> {
         &self.inner.workspace
     }
 

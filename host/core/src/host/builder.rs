@@ -363,7 +363,7 @@ impl Listener for EventPublisher {
 }
 
 /// The names of the plugins that are part of the program.
-pub(crate) const EMBEDDED: [&str; 2] = ["shell", "files"];
+pub const EMBEDDED: [&str; 2] = ["shell", "files"];
 
 /// Returns the plugins that are part of the program, with what they are granted.
 fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Options)> {

@@ -10,12 +10,12 @@ use toolhost_workspace::{Bounded, Sees, Workspace};
 impl Host {
     /// Returns whether what a call did is there for the actor. For one who may use some tools only, it is if the call is known
     /// to be of one of them; what no call did is not.
-    pub(crate) fn may_see_call(&self, actor: &Actor, chat: &ChatId, call: Option<&CallId>) -> bool {
+    pub fn may_see_call(&self, actor: &Actor, chat: &ChatId, call: Option<&CallId>) -> bool {
         may_see_call(&self.inner.ledger, actor, chat, call)
     }
 
     /// Returns whether a process that was started under this key is there for the actor.
-    pub(crate) fn may_see_process(&self, actor: &Actor, chat: &ChatId, key: Option<&str>) -> bool {
+    pub fn may_see_process(&self, actor: &Actor, chat: &ChatId, key: Option<&str>) -> bool {
         may_see_process(&self.inner.ledger, actor, chat, key)
     }
 
