@@ -24,7 +24,8 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use toolhost::server::Surfaces;
-use toolhost_local::files::{Config as Roots, Files, Pool};
+use toolhost_local::Local;
+use toolhost_local::files::Config as Roots;
 use toolhost_local::process::{Config, Registry};
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Signal;
@@ -40,6 +41,7 @@ const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 /// A server of the agent API in a workspace of its own.
 struct Agent {
     registry: Arc<Registry>,
+    local: Arc<Local>,
     server: Server,
     workspace: tempfile::TempDir,
 }
@@ -53,17 +55,13 @@ impl Agent {
     async fn with(change: impl FnOnce(Config) -> Config) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let root = workspace.path().canonicalize().unwrap();
-        let registry = Registry::open(change(Config::new(root))).unwrap();
-        let files = Pool::new(Files::open(&Roots::new(workspace.path())).unwrap());
-        let server = Server::start(Surfaces::agent(
-            Arc::clone(&registry),
-            files,
-            FilesGrant::Write,
-        ))
-        .await;
+        let local = Local::open(change(Config::new(root)), Roots::new(workspace.path()));
+        let local = Arc::new(local.unwrap());
+        let surfaces = Surfaces::agent(local.clone(), FilesGrant::Write);
         Self {
-            registry,
-            server,
+            server: Server::start(surfaces).await,
+            registry: Arc::clone(local.processes()),
+            local,
             workspace,
         }
     }

@@ -60,7 +60,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
     // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
     let watched = Watched {
         access: Arc::clone(&access),
-        processes: Arc::clone(&surfaces.processes),
+        workspace: Arc::clone(&surfaces.workspace),
         host: surfaces.host.clone(),
     };
     let (mut open, described) = health::routes().with_state(watched).split_for_parts();
@@ -77,12 +77,7 @@ pub fn router(surfaces: impl Into<Surfaces>, access: Access) -> Router {
         .merge(api);
     if surfaces.agent {
         let token = from_fn_with_state(Arc::clone(&access), agent::require_token);
-        let agent = agent::router(
-            surfaces.processes,
-            surfaces.files,
-            surfaces.grant,
-            surfaces.oversight,
-        );
+        let agent = agent::router(surfaces.workspace, surfaces.grant, surfaces.oversight);
         routes = routes.merge(agent.layer(limited).layer(token));
     }
     routes

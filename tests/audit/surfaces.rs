@@ -33,7 +33,7 @@ async fn every_surface_says_who_did_what() {
     let signal = format!("/v1/chats/a/processes/{first}/signal");
     post(&signal, json!({ "signal": "kill" })).await;
     harness::until("the first process has ended", || {
-        (setup.host.processes().live() == 0).then_some(())
+        (setup.host.local().unwrap().processes().live() == 0).then_some(())
     })
     .await;
     let (_, reply) = server.put("a", "2", background).await;

@@ -9,8 +9,8 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use toolhost_core::ChatId;
 use toolhost_workspace::process::{
-    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor,
-    WaitOptions, Waited, Wake,
+    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Signal, Snapshot, Started, State,
+    Survivor, WaitOptions, Waited, Wake,
 };
 use toolhost_workspace::{Owner, Workspace};
 
@@ -78,7 +78,11 @@ impl Workspace for Scripted {
         Path::new("/workspace")
     }
 
-    fn start<'a>(&'a self, _: Owner<'a>, command: Command) -> BoxFuture<'a, Result<String, Error>> {
+    fn start<'a>(
+        &'a self,
+        _: Owner<'a>,
+        command: Command,
+    ) -> BoxFuture<'a, Result<Started, Error>> {
         self.started.lock().unwrap().push(json!({
             "command": command.command,
             "workdir": command.workdir,
@@ -86,7 +90,10 @@ impl Workspace for Scripted {
         }));
         let result = match self.case["start_fails"].as_str() {
             Some(error) => Err(Error::Failed(error.to_owned())),
-            None => Ok(self.script()["id"].as_str().unwrap().to_owned()),
+            None => Ok(Started {
+                id: self.script()["id"].as_str().unwrap().to_owned(),
+                is_new: true,
+            }),
         };
         ready(result).boxed()
     }
@@ -181,6 +188,9 @@ impl Workspace for Scripted {
             state: self.state(),
             started: SystemTime::UNIX_EPOCH,
             exited: None,
+            ran: Duration::ZERO,
+            time_left: None,
+            expired: false,
             last_output: None,
             total: self.output().len() as u64,
         };

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 use toolhost_core::ChatId;
 use toolhost_local::Local;
 use toolhost_local::process::Config;
-use toolhost_workspace::process::{Command, Error, Info, State};
+use toolhost_workspace::process::{Command, Error, Info, Started, State};
 use toolhost_workspace::{Owner, Workspace};
 
 use super::*;
@@ -27,8 +27,8 @@ struct Elsewhere {
     silent: bool,
     /// Whether nothing can be ended, as what is stuck in the kernel.
     stuck: bool,
-    /// A shutdown takes one of these.
-    shutdowns: Semaphore,
+    /// The end of a process takes one of these.
+    ends: Semaphore,
 }
 
 impl Elsewhere {
@@ -45,7 +45,7 @@ impl Elsewhere {
             listed: Notify::new(),
             silent,
             stuck: false,
-            shutdowns: Semaphore::new(1),
+            ends: Semaphore::new(100),
         })
     }
 
@@ -75,7 +75,7 @@ impl Workspace for Elsewhere {
         &'a self,
         owner: Owner<'a>,
         command: Command,
-    ) -> BoxFuture<'a, Result<String, Error>> {
+    ) -> BoxFuture<'a, Result<Started, Error>> {
         async move {
             self.asked.notify_one();
             self.starts.acquire().await.unwrap().forget();
@@ -91,7 +91,11 @@ impl Workspace for Elsewhere {
     fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
         match self.stuck {
             true => futures_util::future::ready(Ok(State::Running)).boxed(),
-            false => self.inner.end(owner, id),
+            false => async move {
+                self.ends.acquire().await.unwrap().forget();
+                self.inner.end(owner, id).await
+            }
+            .boxed(),
         }
     }
 
@@ -105,14 +109,6 @@ impl Workspace for Elsewhere {
             let listed = self.inner.list(owner, running_only, max).await;
             self.listed.notify_one();
             listed
-        }
-        .boxed()
-    }
-
-    fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {
-        async move {
-            self.shutdowns.acquire().await.unwrap().forget();
-            self.inner.end_all().await
         }
         .boxed()
     }
@@ -159,21 +155,27 @@ async fn what_is_started_after_its_call_was_cancelled_is_ended() {
 async fn a_server_that_shuts_down_answers_until_all_has_ended() {
     let directory = tempfile::tempdir().unwrap();
     let mut workspace = Elsewhere::new(directory.path(), 100, false);
-    Arc::get_mut(&mut workspace).unwrap().shutdowns = Semaphore::new(0);
+    Arc::get_mut(&mut workspace).unwrap().ends = Semaphore::new(0);
     let (setup, server) = served(&workspace).await;
     let url = server.url.clone();
-    let stopping = tokio::spawn(server.stop());
-    until("it shuts down", || setup.host.is_stopping().then_some(())).await;
     // Each with a connection of its own.
     let client = || reqwest::Client::builder().no_proxy().build().unwrap();
-    let call = client().put(format!("{url}/v1/chats/a/calls/1"));
-    let call = call.bearer_auth(TOKEN).json(&execute("echo x"));
-    for request in [client().get(format!("{url}/readyz")), call] {
+    let put = |call: &str, command: &str| {
+        let request = client().put(format!("{url}/v1/chats/a/calls/{call}"));
+        request.bearer_auth(TOKEN).json(&execute(command))
+    };
+    let call = tokio::spawn(put("0", "echo > begun; exec sleep 98765").send());
+    crate::harness::file(&directory.path().join("begun")).await;
+    let stopping = tokio::spawn(server.stop());
+    until("it shuts down", || setup.host.is_stopping().then_some(())).await;
+    for request in [client().get(format!("{url}/readyz")), put("1", "echo x")] {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 503);
         assert!(response.headers().contains_key("retry-after"));
     }
-    workspace.shutdowns.add_permits(1);
+    workspace.ends.add_permits(100);
+    let reply: Value = call.await.unwrap().unwrap().json().await.unwrap();
+    assert_eq!(reply["state"], "cancelled");
     stopping.await.unwrap();
     let refused = client().get(format!("{url}/readyz")).send().await;
     assert!(refused.unwrap_err().is_connect());

@@ -78,7 +78,7 @@ async fn a_trap_ends_what_it_started_and_names_it() {
         message.contains(&says) && message.contains("to cursor 0"),
         "{message}"
     );
-    assert_eq!(setup.host.processes().live(), 0);
+    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
     assert_eq!(server.put("a", "1", body).await, (200, reply));
 }
 
@@ -89,7 +89,12 @@ async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started
     let cancelling = async {
         let chat: toolhost_core::ChatId = "a".parse().unwrap();
         let started = until("it started a process", || {
-            let (infos, _) = setup.host.processes().list(Some(&chat), true, 10);
+            let (infos, _) = setup
+                .host
+                .local()
+                .unwrap()
+                .processes()
+                .list(Some(&chat), true, 10);
             infos.into_iter().next()
         });
         let started = started.await;
@@ -105,7 +110,7 @@ async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started
         "{message}"
     );
     assert_eq!(reply["processes"], json!([process]));
-    assert_eq!(setup.host.processes().live(), 0);
+    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
 }
 
 #[tokio::test]
@@ -117,7 +122,7 @@ async fn a_call_that_runs_out_of_time_is_over_when_its_process_is() {
     let (setup, server) = with_guest("endless_wait", limits).await;
     let (status, reply) = server.put("a", "1", call_of(&setup, "endless_wait")).await;
     assert_eq!((status, &reply["state"]), (200, &json!("failed")));
-    assert_eq!(setup.host.processes().live(), 0);
+    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
 }
 
 #[tokio::test]

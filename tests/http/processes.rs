@@ -184,7 +184,13 @@ async fn a_signal_reaches_a_process() {
     crate::harness::until_dead(pid).await;
     let ended = crate::harness::until("it has ended", || {
         let chat: toolhost_core::ChatId = "a".parse().unwrap();
-        let process = setup.host.processes().get(&chat, id).unwrap();
+        let process = setup
+            .host
+            .local()
+            .unwrap()
+            .processes()
+            .get(&chat, id)
+            .unwrap();
         (!process.state().is_live()).then_some(())
     });
     ended.await;

@@ -189,7 +189,7 @@ async fn they_show_what_there_is_at_the_moment() {
         setup.file("started").await;
         // A command can be faster than the list of processes.
         until("the process is known", || {
-            (setup.host.processes().live() == 1).then_some(())
+            (setup.host.local().unwrap().processes().live() == 1).then_some(())
         })
         .await;
         let metrics = scrape(&server).await;

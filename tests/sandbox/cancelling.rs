@@ -204,7 +204,7 @@ async fn a_host_ends_at_any_moment() {
             assert!(!outcome.unwrap().is_error());
         }
         setup.host.shutdown().await;
-        assert_eq!(setup.host.processes().live(), 0);
+        assert_eq!(setup.host.local().unwrap().processes().live(), 0);
         let late = request("chat", "well_behaved__t", &json!({}));
         let refused = setup.host.call(late).await.unwrap_err();
         assert!(matches!(refused, CallError::Refused(_)), "{refused}");

@@ -16,7 +16,7 @@ async fn chat_spy() {
         ..Default::default()
     };
     let victim: toolhost_core::ChatId = "victim".parse().unwrap();
-    let processes = attack.setup.host.processes();
+    let processes = attack.setup.host.local().unwrap().processes();
     let id = processes
         .start(&victim, command)
         .await

@@ -11,7 +11,7 @@ use crate::harness::{Setup, until};
 /// Waits until no process of any chat is left. It goes on its own: nothing but the end of its call ends it.
 pub(super) async fn none_is_left(setup: &Setup) {
     until("the processes are gone", || {
-        (setup.host.processes().live() == 0).then_some(())
+        (setup.host.local().unwrap().processes().live() == 0).then_some(())
     })
     .await;
 }

@@ -25,6 +25,7 @@ mod queue;
 mod shares;
 mod time;
 mod trail;
+mod workspace;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ use toolhost_state::state_dir::StateDir;
 pub use changes::Header;
 pub use time::rfc3339;
 pub use trail::{Trail, Use};
+pub use workspace::Audited;
 
 /// How long [`Audit::finish`] waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);

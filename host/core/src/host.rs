@@ -13,25 +13,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use toolhost_call::approval::Approval;
-use toolhost_call::audit::Audit;
+use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::call::{
     self, Actor, Admitted, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
 use toolhost_call::events::{Event, Events};
 use toolhost_call::metrics::{self, Metrics};
 use toolhost_call::tool::{Definition, ErrorKind};
-use toolhost_local::files::Pool;
-use toolhost_local::process::Registry;
+use toolhost_local::Local;
 use toolhost_plugin::Context;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::Lock;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::process::{self, Info};
+use toolhost_workspace::process::{self, Info, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
@@ -51,11 +52,12 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     workspace: Arc<dyn Workspace>,
-    /// Whether that is another one than the workspace on this machine.
-    elsewhere: bool,
-    /// Those of the workspace on this machine.
-    processes: Arc<Registry>,
-    files: Pool,
+    /// The same, if it is the one on this machine that the host opened for itself.
+    local: Option<Arc<Local>>,
+    /// The lock of the state directory, if the workspace does not hold it.
+    _lock: Option<Lock>,
+    /// What the workspace counted when it was last asked.
+    counted: Mutex<Totals>,
     files_grant: FilesGrant,
     ledger: Ledger,
     events: Events,
@@ -162,14 +164,15 @@ impl Host {
         self.inner.plugins.reload(name, actor).await
     }
 
-    /// Returns the directory in which commands run.
-    pub fn workspace(&self) -> &std::path::Path {
-        self.inner.workspace.root()
+    /// Returns the workspace, for those who may see the processes of all chats.
+    pub fn workspace(&self) -> &Arc<dyn Workspace> {
+        &self.inner.workspace
     }
 
-    /// Returns the processes of all chats, for those who may see them.
-    pub fn processes(&self) -> &Arc<Registry> {
-        &self.inner.processes
+    /// Returns the workspace if it is the one on this machine that the host opened for itself; `None` if
+    /// [`Builder::workspace`] named another.
+    pub fn local(&self) -> Option<&Arc<Local>> {
+        self.inner.local.as_ref()
     }
 
     /// Returns where events are recorded.
@@ -182,14 +185,16 @@ impl Host {
         &self.inner.approval
     }
 
-    /// Returns what is counted of the plugins.
-    pub fn metrics(&self) -> &Metrics {
-        &self.inner.metrics
+    /// Asks the workspace what it has counted, which the metrics show from then on. One that cannot be reached changes nothing.
+    pub async fn observe(&self) {
+        if let Ok(status) = self.inner.workspace.status().await {
+            *self.inner.counted.lock() = status.totals;
+        }
     }
 
-    /// Returns the files of the workspace on this machine, for those who may see them.
-    pub fn files(&self) -> &Pool {
-        &self.inner.files
+    /// Returns what is counted of the plugins, and of the workspace as of the last [`Host::observe`].
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
     }
 
     /// Returns what the embedded plugin may do with files, which holds for the agent API as well.
@@ -258,10 +263,11 @@ impl Host {
         grace: Option<Duration>,
         actor: &Actor,
     ) -> Result<process::State, process::Error> {
-        let workspace = self.seen_by(actor, &self.inner.workspace);
-        let state = workspace.signal(Some(chat), process, signal, grace).await?;
-        self.inner.audit.signalled(actor, chat, process, signal);
-        Ok(state)
+        let inner = &self.inner;
+        let (audit, metrics) = (inner.audit.clone(), inner.metrics.clone());
+        let trail = Trail::of_client(audit, metrics, None, actor.name(), Some(chat), None);
+        let workspace = Audited::new(self.seen_by(actor, &inner.workspace), trail);
+        workspace.signal(Some(chat), process, signal, grace).await
     }
 
     /// Returns where a call stands; `None` if there is no such call in this chat.
@@ -272,11 +278,6 @@ impl Host {
     /// Returns what happens in the chats, for those who want to hear of it.
     pub fn events(&self) -> &Events {
         &self.inner.events
-    }
-
-    /// Returns the workspace in which the tools run their commands, which may be another machine.
-    pub fn tools_workspace(&self) -> &Arc<dyn Workspace> {
-        &self.inner.workspace
     }
 
     /// Takes a place for a call, and returns what runs it.
@@ -396,7 +397,8 @@ impl Host {
         ended.unwrap_or_else(|error| Err(process::Error::Failed(error.to_string())))
     }
 
-    /// Cancels every call, waits for their replies, and ends every process. Returns the processes that were live.
+    /// Cancels every call, waits for their replies, and ends every process of the workspace if the host opened it for itself: the
+    /// processes of one that [`Builder::workspace`] named go on. Returns the processes that were live.
     ///
     /// New calls are refused from here on.
     pub async fn shutdown(&self) -> Vec<Info> {
@@ -404,10 +406,10 @@ impl Host {
         self.inner.calls.close();
         self.inner.calls.wait().await;
         self.inner.ledger.catch_up();
-        let mut live = self.inner.workspace.end_all().await;
-        if self.inner.elsewhere {
-            live.extend(self.inner.processes.shutdown().await);
-        }
+        let live = match &self.inner.local {
+            Some(local) => local.end_all().await,
+            None => Vec::new(),
+        };
         self.inner.events.close();
         let audit = self.inner.audit.clone();
         // It waits for a disk.
@@ -423,7 +425,6 @@ impl Host {
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn kill_now(&self) {
         self.inner.workspace.kill_now();
-        self.inner.processes.kill_now();
     }
 }
 

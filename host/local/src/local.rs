@@ -10,7 +10,7 @@ use toolhost_state::id::ChatId;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
 use toolhost_workspace::files::{Metadata, Skipped, Write};
 use toolhost_workspace::process::{
-    Chunk, Command, Error, Info, Signal, Snapshot, State, Subscriber, WaitOptions, Waited,
+    Chunk, Command, Error, Info, Signal, Snapshot, Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -91,8 +91,12 @@ impl Workspace for Local {
         &'a self,
         owner: Owner<'a>,
         command: Command,
-    ) -> BoxFuture<'a, Result<String, Error>> {
-        Box::pin(async move { Ok(self.processes.start(owner, command).await?.id().to_owned()) })
+    ) -> BoxFuture<'a, Result<Started, Error>> {
+        Box::pin(async move {
+            let (process, is_new) = self.processes.start_or_find(owner, command).await?;
+            let id = process.id().to_owned();
+            Ok(Started { id, is_new })
+        })
     }
 
     fn open<'a>(

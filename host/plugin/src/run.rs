@@ -28,7 +28,7 @@ use crate::capability::bindings::FullPlugin;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
 use toolhost_call::approval::Approval;
-use toolhost_call::audit::Trail;
+use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::events::Events;
 use toolhost_call::metrics::LimitKind;
@@ -226,7 +226,10 @@ impl Plugin {
         let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),
-            workspace: Arc::clone(&context.workspace),
+            workspace: Arc::new(Audited::new(
+                Arc::clone(&context.workspace),
+                tally.trail().clone(),
+            )),
             deadline: deadline.at,
             max_wait: context.max_wait,
             unapproved: context.approval.is_configured() && !context.approval.is_needed(hints),

@@ -54,13 +54,8 @@ pub(super) async fn run(
             temporaries: common.temporaries()?,
             ..files::Config::new(&processes.workspace)
         };
-        let workspace = Local::open(processes, files)?;
-        Ok(Surfaces::agent(
-            Arc::clone(workspace.processes()),
-            workspace.files().clone(),
-            options.files.grant(),
-        )
-        .with_oversight(oversight.of_agent()))
+        let workspace = Arc::new(Local::open(processes, files)?);
+        Ok(Surfaces::agent(workspace, options.files.grant()).with_oversight(oversight.of_agent()))
     };
     listening::run(common, &options.listen, &options.clients, &oversight, start).await
 }

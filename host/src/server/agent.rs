@@ -1,8 +1,7 @@
 //! The agent API, `/api/v0`: processes and files for a chat server that keeps its chats elsewhere.
 //!
 //! It is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
-//! those of its API, and what is ours is added beside them. It knows the process registry and the files of the workspace,
-//! and no plugin.
+//! those of its API, and what is ours is added beside them. It knows a workspace, and no plugin.
 
 mod body;
 mod chat;
@@ -29,8 +28,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 
-use toolhost_local::files::Pool;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 
 pub(super) use error::{in_its_form, require_token};
@@ -44,12 +42,7 @@ const BODY_BYTES: usize = 4 << 20;
 /// Returns the routes of the agent API, all below `/api/v0`.
 ///
 /// Nobody is asked for a token here, and the chat is whatever a header says: `server::router` puts the checks around it.
-pub fn router(
-    registry: Arc<Registry>,
-    files: Pool,
-    grant: FilesGrant,
-    oversight: Oversight,
-) -> Router {
+pub fn router(workspace: Arc<dyn Workspace>, grant: FilesGrant, oversight: Oversight) -> Router {
     Router::new()
         .route("/api/v0/processes/start", post(start::start))
         .route("/api/v0/processes/list", get(list::list))
@@ -57,8 +50,8 @@ pub fn router(
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
         .route("/api/v0/tool-calls/{id}/cancel", post(tool_calls::cancel))
-        .with_state(registry)
-        .merge(files::router(files, grant))
+        .with_state(Arc::clone(&workspace))
+        .merge(files::router(workspace, grant))
         .method_not_allowed_fallback(error::no_method)
         .layer(Extension(ToolCalls::default()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))

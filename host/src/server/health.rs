@@ -15,14 +15,14 @@ use super::access::{Access, Scope};
 use super::problem::Problem;
 use toolhost_call::call::Refused;
 use toolhost_core::Host;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Containment;
 
 /// What the answers are made of.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) access: Arc<Access>,
-    pub(super) processes: Arc<Registry>,
+    pub(super) workspace: Arc<dyn Workspace>,
     pub(super) host: Option<Host>,
 }
 
@@ -65,7 +65,7 @@ enum Status {
 #[derive(Debug, Serialize, ToSchema)]
 struct ProcessCounts {
     /// How many are live.
-    live: usize,
+    live: u64,
 }
 
 /// Tells whether the server is up
@@ -83,7 +83,11 @@ async fn healthz(
 ) -> Json<Health> {
     let principal = state.access.principal(&headers, &extensions).ok();
     let known = principal.is_some();
-    let registry = known.then_some(&state.processes);
+    let status = match known {
+        // One that cannot be reached shows nothing of itself.
+        true => state.workspace.status().await.ok(),
+        false => None,
+    };
     // A token that is bounded to chats or tools does not learn of the processes of others.
     let sees_all = principal.is_some_and(|principal| {
         let mut scopes = [Scope::Read, Scope::Agent].into_iter();
@@ -92,11 +96,14 @@ async fn healthz(
     Json(Health {
         status: Status::Ok,
         version: known.then_some(env!("CARGO_PKG_VERSION")),
-        containment: registry.map(|registry| registry.containment()),
-        workspace: registry.map(|registry| registry.workspace().to_string_lossy().into_owned()),
-        processes: registry.filter(|_| sees_all).map(|registry| ProcessCounts {
-            live: registry.live(),
-        }),
+        processes: status
+            .as_ref()
+            .filter(|_| sees_all)
+            .map(|status| ProcessCounts {
+                live: status.totals.live,
+            }),
+        containment: status.map(|status| status.containment),
+        workspace: known.then(|| state.workspace.root().to_string_lossy().into_owned()),
     })
 }
 

@@ -40,6 +40,7 @@ async fn text(
     let accept = headers.get_all(ACCEPT).iter();
     let accept: Vec<_> = accept.filter_map(|value| value.to_str().ok()).collect();
     let format = Format::accepted(&accept.join(","));
+    host.observe().await;
     let headers = [(CONTENT_TYPE, format.media_type()), (VARY, "accept")];
     Ok((headers, host.metrics().text_in(format)))
 }

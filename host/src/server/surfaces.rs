@@ -6,8 +6,7 @@ use super::agent::Oversight;
 use super::mcp::{Mcp, McpOptions};
 use toolhost_call::metrics::Metrics;
 use toolhost_core::Host;
-use toolhost_local::files::Pool;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Info;
 
@@ -15,9 +14,8 @@ use toolhost_workspace::process::Info;
 #[derive(Clone, Debug)]
 pub struct Surfaces {
     pub(super) host: Option<Host>,
-    pub(super) processes: Arc<Registry>,
-    pub(super) files: Pool,
-    /// What the agent API may do with them.
+    pub(super) workspace: Arc<dyn Workspace>,
+    /// What the agent API may do with its files.
     pub(super) grant: FilesGrant,
     /// The audit trail and the approval hook of the agent API.
     pub(super) oversight: Oversight,
@@ -28,12 +26,11 @@ pub struct Surfaces {
 }
 
 impl Surfaces {
-    /// Offers the agent API over these processes and files, and nothing else.
-    pub fn agent(processes: Arc<Registry>, files: Pool, grant: FilesGrant) -> Self {
+    /// Offers the agent API over this workspace, and nothing else.
+    pub fn agent(workspace: Arc<dyn Workspace>, grant: FilesGrant) -> Self {
         Self {
             host: None,
-            processes,
-            files,
+            workspace,
             grant,
             oversight: Oversight::default(),
             agent: true,
@@ -72,7 +69,7 @@ impl Surfaces {
 
     /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
     pub fn kill_now(&self) {
-        self.processes.kill_now();
+        self.workspace.kill_now();
     }
 
     /// Returns where requests are counted. Without a host, nobody sees it.
@@ -84,7 +81,7 @@ impl Surfaces {
     pub(super) async fn shutdown(&self) -> Vec<Info> {
         let live = match &self.host {
             Some(host) => host.shutdown().await,
-            None => self.processes.shutdown().await,
+            None => self.workspace.end_all().await,
         };
         if let Some(mcp) = &self.mcp {
             mcp.end().await;
@@ -97,8 +94,7 @@ impl From<Host> for Surfaces {
     /// Offers the tools of a host.
     fn from(host: Host) -> Self {
         Self {
-            processes: Arc::clone(host.processes()),
-            files: host.files().clone(),
+            workspace: Arc::clone(host.workspace()),
             grant: host.files_grant(),
             oversight: Oversight::from(&host),
             mcp: Some(Mcp::new(host.clone(), McpOptions::default())),

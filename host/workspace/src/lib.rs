@@ -19,7 +19,7 @@ use toolhost_state::id::ChatId;
 
 use files::{CpuAccount, Entry, Metadata, Skipped, Write};
 use process::{
-    Chunk, Command, Containment, Error, Info, Signal, Snapshot, State, Subscriber, Totals,
+    Chunk, Command, Containment, Error, Info, Signal, Snapshot, Started, State, Subscriber, Totals,
     WaitOptions, Waited,
 };
 
@@ -66,13 +66,13 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Starts a command and returns the id of its process. The key of the command names this start: a repeat with the same
+    /// Starts a command and returns its process. The key of the command names this start: a repeat with the same
     /// key starts nothing and returns the process of the first.
     fn start<'a>(
         &'a self,
         owner: Owner<'a>,
         command: Command,
-    ) -> BoxFuture<'a, Result<String, Error>> {
+    ) -> BoxFuture<'a, Result<Started, Error>> {
         match self.inner() {
             Some(inner) => inner.start(owner, command),
             None => no_processes(),

@@ -1,13 +1,11 @@
 //! `POST /write-file`. Rows of `NoPermissions` are in `permissions`.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toolhost::server::{Access, LocalAddress, Surfaces, Token, router};
-use toolhost_local::files::{Config, Files, Pool};
 use toolhost_workspace::files::FilesGrant;
 use tower::ServiceExt;
 
@@ -75,13 +73,12 @@ async fn is_not_dir() {
 
 /// The router alone, for bodies that no client would send.
 async fn send(agent: &Agent, path: &str, body: Body) -> (u16, Value) {
-    let files = Pool::new(Files::open(&Config::new(agent.root())).unwrap());
     let access = Access {
         tokens: Token::new(TOKEN).unwrap().into(),
         hosts: Vec::new(),
         origins: Vec::new(),
     };
-    let surfaces = Surfaces::agent(Arc::clone(&agent.registry), files, FilesGrant::Write);
+    let surfaces = Surfaces::agent(agent.local.clone(), FilesGrant::Write);
     let local = LocalAddress("127.0.0.1:1".parse().unwrap());
     let request = axum::http::Request::post(target("write-file", &[("path", path)]))
         .header("host", "localhost")

@@ -284,5 +284,5 @@ async fn tools_show_no_processes_of_other_tools() {
         "{}",
         signaller.1
     );
-    assert_eq!(setup.host.processes().live(), 1);
+    assert_eq!(setup.host.local().unwrap().processes().live(), 1);
 }

@@ -7,20 +7,9 @@ use serde_json::json;
 use super::{Audit, line};
 use crate::call::{Actor, Outcome};
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_workspace::process::{Info, Signal};
+use toolhost_workspace::process::Info;
 
 impl Audit {
-    /// Records that a client sent a signal to a process.
-    pub fn signalled(&self, actor: &Actor, chat: &ChatId, process: &str, signal: Signal) {
-        let fields = json!({
-            "principal": line::text(actor.name()),
-            "chat": line::id(chat.as_str()),
-            "process": line::text(process),
-            "signal": signal.to_string(),
-        });
-        self.record("process_signal", fields);
-    }
-
     /// Records that a client cancelled a call that ran.
     pub fn call_cancelled(&self, actor: &Actor, chat: &ChatId, call: &CallId) {
         let fields = json!({

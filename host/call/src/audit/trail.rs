@@ -129,8 +129,13 @@ impl Trail {
         let whose = match request {
             Some(Request {
                 actor, chat, id, ..
-            }) => whose(Some(actor.name()), Some(chat), Some(id.as_str()), &plugin),
-            None => whose(None, None, None, &plugin),
+            }) => whose(
+                Some(actor.name()),
+                Some(chat),
+                Some(id.as_str()),
+                Some(&plugin),
+            ),
+            None => whose(None, None, None, Some(&plugin)),
         };
         Self {
             audit,
@@ -142,12 +147,12 @@ impl Trail {
         }
     }
 
-    /// Makes a trail of what a client does itself over an interface, whose name stands for a plugin's. `call` is the name that
-    /// the client gives to what it does.
+    /// Makes a trail of what a client does itself: through an interface, whose name stands for a plugin's, or through the host,
+    /// which has none. `call` is the name that the client gives to what it does.
     pub fn of_client(
         audit: Audit,
         metrics: Metrics,
-        interface: &str,
+        interface: Option<&str>,
         principal: &str,
         chat: Option<&ChatId>,
         call: Option<&str>,
@@ -155,7 +160,7 @@ impl Trail {
         Self {
             audit,
             metrics,
-            plugin: interface.into(),
+            plugin: interface.unwrap_or_default().into(),
             call: None,
             whose: whose(Some(principal), chat, call, interface),
             cheap: Arc::default(),
@@ -203,7 +208,7 @@ fn whose(
     principal: Option<&str>,
     chat: Option<&ChatId>,
     call: Option<&str>,
-    plugin: &str,
+    plugin: Option<&str>,
 ) -> Map<String, Value> {
     let mut whose = Map::new();
     let mut add = |name: &str, value: Option<Value>| {
@@ -214,6 +219,6 @@ fn whose(
     add("principal", principal.map(text));
     add("chat", chat.map(|chat| id(chat.as_str())));
     add("call", call.map(id));
-    add("plugin", Some(text(plugin)));
+    add("plugin", plugin.map(text));
     whose
 }

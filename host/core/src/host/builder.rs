@@ -146,8 +146,8 @@ impl Builder {
         self
     }
 
-    /// Has the tools run their commands in this workspace, which may be another machine. The agent API goes on to serve this
-    /// one.
+    /// Has the tools run their commands in this workspace, which may be another machine. What [`Host::builder`],
+    /// [`Builder::processes`] and [`Builder::file_roots`] say of a workspace on this machine holds for none then.
     pub fn workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
         self.workspace = Some(workspace);
         self
@@ -259,23 +259,28 @@ impl Builder {
             .map(|state| state.path().into())
             .chain(self.audit.directory().map(Into::into))
             .collect();
-        let files = files::Config {
-            roots: self.file_roots,
-            hidden: hidden.clone(),
-            temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
-            ..files::Config::new(self.processes.workspace.clone())
-        };
         let records = self.processes.records.state_dir();
         let records = records.map(StateDir::try_clone).transpose();
         let records = records.map_err(StartError::Ledger)?;
+        let (workspace, local, lock) = match self.workspace {
+            Some(workspace) => {
+                let lock = records.as_ref().map(StateDir::lock).transpose()?;
+                (workspace, None, lock)
+            }
+            None => {
+                let files = files::Config {
+                    roots: self.file_roots,
+                    hidden: hidden.clone(),
+                    temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
+                    ..files::Config::new(self.processes.workspace.clone())
+                };
+                let local = Arc::new(Local::open(self.processes, files)?);
+                (Arc::clone(&local) as Arc<dyn Workspace>, Some(local), None)
+            }
+        };
         let events = Events::new(self.event_limits);
         let subscriber = Arc::new(events.clone());
-        let local = Local::open(self.processes, files)?;
-        local.subscribe(Arc::downgrade(&subscriber) as Weak<dyn Subscriber>);
-        let processes = Arc::clone(local.processes());
-        let files = local.files().clone();
-        let elsewhere = self.workspace.is_some();
-        let workspace = self.workspace.unwrap_or_else(|| Arc::new(local));
+        workspace.subscribe(Arc::downgrade(&subscriber) as Weak<dyn Subscriber>);
         let engine = Engine::with_compiler(cache, self.compiler)?
             .observed(self.audit.clone(), self.metrics.clone())
             .protecting(hidden);
@@ -303,8 +308,12 @@ impl Builder {
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
         let heard = EventPublisher(events.clone());
-        // Whoever holds the lock of the state directory, and nobody else, takes over what another host left.
-        let state = records.as_ref().filter(|_| processes.keeps_records());
+        // Only the holder of the lock of the state directory takes over what another host left.
+        let holds_lock = match &local {
+            Some(local) => local.processes().keeps_records(),
+            None => lock.is_some(),
+        };
+        let state = records.as_ref().filter(|_| holds_lock);
         if state.is_none() && self.durability == Durability::Power {
             return Err(StartError::NotDurable);
         }
@@ -315,12 +324,12 @@ impl Builder {
             stopping.clone(),
         )
         .map_err(StartError::Ledger)?;
-        interrupted::settle(&ledger, interrupted, &processes).await;
+        interrupted::settle(&ledger, interrupted, &*workspace).await;
         let inner = Inner {
             workspace,
-            elsewhere,
-            processes,
-            files,
+            local,
+            _lock: lock,
+            counted: parking_lot::Mutex::default(),
             files_grant: self.files,
             ledger,
             events,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use toolhost_call::call::{Interrupted, Ledger, Outcome};
 use toolhost_call::tool::{ErrorKind, ToolError};
-use toolhost_local::process::Registry;
 use toolhost_state::id::CallId;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Info, State};
 
 /// How much of the saved output of each process is in the reply, in bytes from its end.
@@ -16,9 +16,17 @@ const TAIL: u64 = 4096;
 const PROCESSES: usize = 10_000;
 
 /// Gives every interrupted call its reply: that nobody knows what came of it, with what its processes have left.
-pub(super) async fn settle(ledger: &Ledger, interrupted: Vec<Interrupted>, registry: &Registry) {
+pub(super) async fn settle(
+    ledger: &Ledger,
+    interrupted: Vec<Interrupted>,
+    workspace: &dyn Workspace,
+) {
     for call in interrupted {
-        let (infos, _) = registry.list(&call.chat, false, PROCESSES);
+        let listed = workspace.list(Some(&call.chat), false, PROCESSES).await;
+        let (infos, _) = listed.unwrap_or_else(|error| {
+            tracing::warn!(chat = %call.chat, call = %call.call, %error, "the processes of an interrupted call are not known");
+            (Vec::new(), 0)
+        });
         let mut infos: Vec<_> = infos
             .into_iter()
             .filter(|info| is_of(info, &call.call))
@@ -28,7 +36,7 @@ pub(super) async fn settle(ledger: &Ledger, interrupted: Vec<Interrupted>, regis
             "outcome unknown: the host stopped while this call ran; it was not run again",
         );
         for info in &infos {
-            describe(&mut text, &call, info, registry).await;
+            describe(&mut text, &call, info, workspace).await;
         }
         tracing::warn!(
             chat = %call.chat,
@@ -58,7 +66,7 @@ fn is_of(info: &Info, call: &CallId) -> bool {
 }
 
 /// Adds what is known of a process. Commands and output are for a model to read, and are as long as they are.
-async fn describe(text: &mut String, call: &Interrupted, info: &Info, registry: &Registry) {
+async fn describe(text: &mut String, call: &Interrupted, info: &Info, workspace: &dyn Workspace) {
     let state = match &info.state {
         State::Running => "still runs".to_owned(),
         State::Lingering(_) => "has exited, and something that it started still runs".to_owned(),
@@ -76,10 +84,10 @@ async fn describe(text: &mut String, call: &Interrupted, info: &Info, registry: 
     );
     let since = info.total.saturating_sub(TAIL);
     let most = usize::try_from(TAIL).unwrap_or(usize::MAX);
-    let Ok(process) = registry.get(&call.chat, &info.id) else {
+    let read = workspace.read(Some(&call.chat), &info.id, since, most);
+    let Ok(chunk) = read.await else {
         return;
     };
-    let chunk = process.read(since, most).await;
     if chunk.data.is_empty() {
         text.push('.');
         return;

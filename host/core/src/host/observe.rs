@@ -21,7 +21,7 @@ pub(super) fn look(inner: &Inner, levels: &mut Levels) {
     levels.event_resets += events.resets;
     levels.event_gap_bytes += events.gap_bytes;
     levels.event_readers_refused += events.refused;
-    let processes = inner.processes.totals();
+    let processes = inner.counted.lock().clone();
     levels.processes_live += processes.live;
     levels.processes_started += processes.started;
     levels.output_bytes += processes.output;

@@ -158,21 +158,16 @@ impl Process {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns whether it runs for longer than its caller meant to wait for it.
-    pub fn is_overdue(&self) -> bool {
-        self.time_left().is_some_and(|left| left.is_zero()) && self.state() == State::Running
-    }
-
-    /// Returns how long the shell ran, or has run so far.
-    pub fn duration(&self) -> Duration {
-        let ended = self.progress().ended.unwrap_or_else(SystemTime::now);
-        let ran = ended.duration_since(self.record.started);
-        ran.unwrap_or_default()
-    }
-
     /// Returns whether its output is no longer kept: only its state is known.
     pub fn is_expired(&self) -> bool {
         self.progress().expired
+    }
+
+    /// Returns how long the shell ran that ended then, or has run so far.
+    fn ran(&self, ended: Option<SystemTime>) -> Duration {
+        let ended = ended.unwrap_or_else(SystemTime::now);
+        let ran = ended.duration_since(self.record.started);
+        ran.unwrap_or_default()
     }
 
     /// Returns what a list shows of it.
@@ -187,6 +182,9 @@ impl Process {
             state: progress.state(),
             started: self.record.started,
             exited: progress.ended,
+            ran: self.ran(progress.ended),
+            time_left: self.time_left(),
+            expired: progress.expired,
             last_output: progress.last_output,
             total: progress.capture.total(),
         }

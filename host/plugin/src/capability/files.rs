@@ -8,9 +8,7 @@ use wasmtime::Result;
 
 use super::wit::files as wit;
 use super::{Call, Scope, View};
-use toolhost_call::audit::Use;
-use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::files::{Error, Metadata, Write};
+use toolhost_workspace::files::{Error, FilesGrant, Write};
 
 type Answer<T> = std::result::Result<T, wit::Error>;
 
@@ -41,29 +39,6 @@ fn failed(scope: &Scope, error: Error) -> wit::Error {
         scope.denied("files", format!("a path out of the workspace: {path}"));
     }
     error.into()
-}
-
-/// Returns what is recorded of a write of which nothing is known yet.
-fn asked(write: &Write) -> Use {
-    Use::FileWrite {
-        path: write.path.clone(),
-        size: write.data.len() as u64,
-        content: blake3::hash(&write.data),
-        certain: false,
-    }
-}
-
-/// Returns what is recorded of a write that was done.
-fn certain(used: Use, metadata: &Metadata) -> Use {
-    match used {
-        Use::FileWrite { size, content, .. } => Use::FileWrite {
-            path: metadata.path.to_string_lossy().into_owned(),
-            size,
-            content,
-            certain: true,
-        },
-        other => other,
-    }
 }
 
 impl wit::Host for View<'_> {
@@ -120,25 +95,15 @@ impl wit::Host for View<'_> {
         let answer = async {
             let workspace = &writable(self.scope).map_err(|error| (0, error))?.workspace;
             let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
-            let asked: Vec<Use> = writes.iter().map(asked).collect();
-            match workspace.write_files(writes, work).await {
-                Ok(written) => {
-                    for (used, metadata) in asked.into_iter().zip(&written) {
-                        self.scope.trail.record(&certain(used, metadata));
-                    }
-                    Ok(written.into_iter().map(Into::into).collect())
+            let written = workspace.write_files(writes, work).await;
+            let written = written.map_err(|(index, error)| {
+                if let (Error::UnknownOutcome(_), Ok(call)) = (&error, call(self.scope)) {
+                    call.started.note_uncertain();
                 }
-                Err((index, error)) => {
-                    if matches!(error, Error::UnknownOutcome(_)) {
-                        asked.iter().for_each(|used| self.scope.trail.record(used));
-                        if let Ok(call) = call(self.scope) {
-                            call.started.note_uncertain();
-                        }
-                    }
-                    let index = u32::try_from(index).unwrap_or(u32::MAX);
-                    Err((index, failed(self.scope, error)))
-                }
-            }
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                (index, failed(self.scope, error))
+            })?;
+            Ok(written.into_iter().map(Into::into).collect())
         };
         Ok(answer.await)
     }

@@ -11,10 +11,9 @@ use wasmtime::component::Resource;
 
 use super::wit::processes as wit;
 use super::{Call, Scope, StartedProcess, View};
-use toolhost_call::audit::Use;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{self, Command, Signal};
+use toolhost_workspace::process::{self, Command};
 
 /// The most bytes of one `read`.
 const MAX_READ: u32 = 4 << 20;
@@ -94,26 +93,12 @@ impl wit::Host for View<'_> {
         // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
         let started_by = started.starting().clone();
         let chat = request.chat.clone();
-        let trail = self.scope.trail.clone();
-        let digest = blake3::hash(command.command.as_bytes());
         let start = async move {
             let began = workspace.start(Some(&request.chat), command).await;
-            if let Ok(id) = &began {
-                trail.record(&Use::ProcessStart {
-                    process: Some(id.clone()),
-                    command: digest,
-                });
-            } else if matches!(
-                began,
-                Err(process::Error::UnknownOutcome(_) | process::Error::Interrupted)
-            ) {
+            if let Err(process::Error::UnknownOutcome(_) | process::Error::Interrupted) = began {
                 started.note_uncertain();
-                trail.record(&Use::ProcessStart {
-                    process: None,
-                    command: digest,
-                });
             }
-            let id = began?;
+            let id = began?.id;
             let process = StartedProcess {
                 id: id.clone(),
                 background,
@@ -123,8 +108,7 @@ impl wit::Host for View<'_> {
                     process = id,
                     "the call of a process ended before its start did: it is ended"
                 );
-                let ended = workspace.signal(Some(&request.chat), &id, Signal::Terminate, None);
-                if let Err(error) = ended.await {
+                if let Err(error) = workspace.end(Some(&request.chat), &id).await {
                     tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");
                 }
             }
@@ -288,10 +272,6 @@ impl wit::HostProcess for View<'_> {
             let signal = process::Signal::from(signal);
             let workspace = &call.workspace;
             let state = workspace.signal(Some(chat), id, signal, grace).await?;
-            self.scope.trail.record(&Use::ProcessSignal {
-                process: id.clone(),
-                signal: signal.to_string(),
-            });
             Ok(state.into())
         };
         Ok(state.await)

@@ -79,6 +79,14 @@ impl ApiError {
         )
     }
 
+    /// A process that was looked up and cannot be shown.
+    pub(super) fn of_lookup(error: Error, id: &str) -> Self {
+        match error {
+            Error::NotFound(_) => Self::not_found(id),
+            error => Self::of_process(error, "Failed to look the process up.", "look process up"),
+        }
+    }
+
     /// A process whose output is no longer kept.
     pub(super) fn gone(id: &str, standing: ProcessStatus) -> Self {
         let message = format!("The output of process {} is no longer kept.", quote(id));

@@ -18,12 +18,13 @@ use serde_json::json;
 use super::chat::Chat;
 use super::error::ApiError;
 use super::page::{Gap, Page};
-use super::process_id::ProcessId;
+use super::process_id::{Found, ProcessId};
 use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use toolhost_local::process::{Changes, Process, Registry};
-use toolhost_workspace::process::State as ProcessState;
+use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{State as ProcessState, WaitOptions};
 
 /// The header with which a client resumes: the id of the last event that it got.
 pub(super) const LAST_EVENT: &str = "last-event-id";
@@ -31,28 +32,32 @@ pub(super) const LAST_EVENT: &str = "last-event-id";
 /// How many bytes of output an event has at most.
 const EVENT_BYTES: usize = 32 << 10;
 
+/// The longest single wait for something new.
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+
 /// How often a comment says that the connection is alive. Less than what proxies take for the end of one.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) async fn events(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     id: ProcessId,
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let process = id.find(&registry, &chat)?;
+    let Found { owner, info } = id.find(&*workspace, &chat).await?;
     let since = match last_event(&headers)? {
         Some(cursor) => cursor,
         None => parameters.number("since")?.unwrap_or(0),
     };
-    if process.is_expired() {
-        let standing = ProcessStatus::from(&process.state());
-        return Err(ApiError::gone(process.id(), standing));
+    if info.expired {
+        let standing = ProcessStatus::from(&info.state);
+        return Err(ApiError::gone(&info.id, standing));
     }
     let follower = Follower {
-        changes: process.changes(),
-        process,
+        workspace,
+        owner,
+        id: info.id,
         cursor: since,
         exited_at: None,
         told: Completion::Nothing,
@@ -87,8 +92,9 @@ enum Completion {
 
 /// One reader.
 struct Follower {
-    process: Arc<Process>,
-    changes: Changes,
+    workspace: Arc<dyn Workspace>,
+    owner: Option<ChatId>,
+    id: String,
     /// The cursor past what the reader got.
     cursor: u64,
     /// How much output there was when the shell was first seen to have exited.
@@ -103,9 +109,12 @@ impl Follower {
             return None;
         }
         loop {
-            // Before the output, so that what is read afterwards is all that an ended process wrote.
-            let state = self.process.state();
-            let chunk = self.process.read(self.cursor, EVENT_BYTES).await;
+            let (owner, id) = (self.owner.as_ref(), self.id.as_str());
+            // Before the output, so that what is read afterwards is all that an ended process wrote. An error ends the stream:
+            // the process is no longer known, or the workspace cannot be reached.
+            let state = self.workspace.info(owner, id).await.ok()?.state;
+            let chunk = self.workspace.read(owner, id, self.cursor, EVENT_BYTES);
+            let chunk = chunk.await.ok()?;
             if let Some(gap) = Gap::before(self.cursor, &chunk) {
                 self.cursor = gap.to;
                 return Some(self.event("gap", &gap));
@@ -132,8 +141,33 @@ impl Follower {
                 self.told = Completion::End;
                 return Some(self.event("end", &json!({ "total": chunk.total })));
             }
-            self.changes.next().await;
+            self.changed(&state, chunk.total).await?;
         }
+    }
+
+    /// Waits for output past the `total` that was read, or for the end of a shell that runs; `None` if the process is no longer
+    /// known.
+    async fn changed(&self, state: &ProcessState, total: u64) -> Option<()> {
+        let (owner, id) = (self.owner.as_ref(), self.id.as_str());
+        let end = WaitOptions {
+            timeout: LONGEST_WAIT,
+            since: total,
+            ..WaitOptions::default()
+        };
+        let output = WaitOptions {
+            output: true,
+            ..end.clone()
+        };
+        let output = self.workspace.wait(owner, id, output);
+        let waited = if *state == ProcessState::Running {
+            tokio::select! {
+                waited = output => waited,
+                waited = self.workspace.wait(owner, id, end) => waited,
+            }
+        } else {
+            output.await
+        };
+        waited.is_ok().then_some(())
     }
 
     /// Makes an event from which a reader can resume.

@@ -13,18 +13,19 @@ mod read;
 mod resolve;
 mod upload;
 mod write;
-mod written;
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 
 use super::error::ApiError;
-use toolhost_local::files::Pool;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 
 /// Returns the routes of files, as far as an operator lets anyone use them.
-pub(super) fn router(files: Pool, grant: FilesGrant) -> Router {
+pub(super) fn router(workspace: Arc<dyn Workspace>, grant: FilesGrant) -> Router {
     let reading = Router::new()
         .route("/api/v0/list-directory", post(list::list))
         .route("/api/v0/resolve-path", get(resolve::resolve))
@@ -39,7 +40,7 @@ pub(super) fn router(files: Pool, grant: FilesGrant) -> Router {
             .route("/api/v0/write-file", post(write::write))
             .route("/api/v0/edit-files", post(edit::edit)),
     };
-    routes.with_state(files)
+    routes.with_state(workspace)
 }
 
 async fn read_only() -> ApiError {

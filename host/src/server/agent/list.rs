@@ -15,7 +15,7 @@ use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
 use crate::server::time::unix;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Info;
 
 /// How many processes are listed unless the client says otherwise.
@@ -61,7 +61,7 @@ impl From<Info> for ProcessInfo {
 /// Lists running processes first, then what lingers, then what ended, each newest first. With `?running=true` only what
 /// still lives is listed: what lingers, too.
 pub(super) async fn list(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     parameters: Parameters,
 ) -> Result<Response, ApiError> {
@@ -69,10 +69,13 @@ pub(super) async fn list(
     let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit.unwrap_or(MAX_LIMIT));
     let live_only = parameters.flag("running")?;
     let limit = limit.min(MAX_LIMIT);
-    let (infos, total) = match &chat.id {
-        Some(chat) => registry.list(chat, live_only, limit),
-        None => registry.list_all(live_only, limit),
+    let listed = match &chat.id {
+        Some(chat) => workspace.list(Some(chat), live_only, limit).await,
+        None => workspace.list_all(live_only, limit).await,
     };
+    let (infos, total) = listed.map_err(|error| {
+        ApiError::of_process(error, "Failed to list processes.", "list processes")
+    })?;
     let processes: Vec<_> = infos.into_iter().map(ProcessInfo::from).collect();
     let body = json!({ "processes": processes, "total": total });
     Ok(reply::json(StatusCode::OK, &body))

@@ -13,12 +13,14 @@ use toolhost_view::reference::{Sizes, render};
 use super::chat::Chat;
 use super::error::ApiError;
 use super::page::{Gap, Page};
-use super::process_id::ProcessId;
+use super::process_id::{Found, ProcessId};
 use super::process_status::{ProcessStatus, SavedStatus, Survivor};
 use super::query::Parameters;
 use super::reply;
-use toolhost_local::process::{Process, Registry};
-use toolhost_workspace::process::{Cause, Snapshot, State as ProcessState, WaitOptions, Waited};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{
+    Cause, Chunk, Error, Info, Snapshot, State as ProcessState, WaitOptions,
+};
 
 /// The longest wait of one request.
 const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -81,27 +83,37 @@ struct Truncated {
 }
 
 pub(super) async fn output(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     id: ProcessId,
     parameters: Parameters,
 ) -> Result<Response, ApiError> {
-    let process = id.find(&registry, &chat)?;
+    let Found { owner, info } = id.find(&*workspace, &chat).await?;
+    let (owner, id) = (owner.as_ref(), info.id.as_str());
+    let failed = |error| ApiError::of_lookup(error, id);
     let mut options = Options::of(&parameters)?;
-    options.bound_by_start(&process);
+    options.bound_by_start(&info);
     let waited = match &options.wait {
-        Some(wait) => Some(wait_for(&process, wait).await?),
+        Some(wait) => {
+            let waited = workspace.wait(owner, id, wait.clone()).await;
+            Some(waited.map_err(|error| match error {
+                // The expression is all that can be wrong with a wait.
+                Error::Invalid(text) => ApiError::invalid("until", text),
+                error => failed(error),
+            })?)
+        }
         None => None,
     };
-    let mut snapshot = process.snapshot().await;
+    let mut snapshot = workspace.snapshot(owner, id).await.map_err(failed)?;
+    let info = workspace.info(owner, id).await.map_err(failed)?;
     let mut output = Output {
         output: String::new(),
         truncated: None,
         standing: ProcessStatus::from(&snapshot.state),
-        timed_out: snapshot.state == ProcessState::Running && process.is_overdue(),
+        timed_out: snapshot.state == ProcessState::Running && info.is_overdue(),
         canceled: is_canceled(&snapshot.state),
-        duration_ms: u64::try_from(process.duration().as_millis()).unwrap_or(u64::MAX),
-        command: process.command(),
+        duration_ms: u64::try_from(info.ran.as_millis()).unwrap_or(u64::MAX),
+        command: &info.command,
         total_bytes: snapshot.total,
         cursor: snapshot.total,
         gap: None,
@@ -120,14 +132,14 @@ pub(super) async fn output(
     match options.since {
         None => output.render(&snapshot),
         Some(since) => {
-            output
-                .read(&process, since, options.max_bytes, &snapshot)
-                .await;
+            let chunk = workspace.read(owner, id, since, options.max_bytes).await;
+            output.page(since, &chunk.map_err(failed)?, &snapshot);
         }
     }
     // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
-    if process.is_expired() {
-        return Err(ApiError::gone(process.id(), output.standing));
+    let is_expired = workspace.info(owner, id).await.map_err(failed)?.expired;
+    if is_expired {
+        return Err(ApiError::gone(id, output.standing));
     }
     Ok(reply::json(StatusCode::OK, &output))
 }
@@ -135,12 +147,6 @@ pub(super) async fn output(
 fn is_canceled(state: &ProcessState) -> bool {
     let exit = state.exit_status();
     exit.is_some_and(|exit| exit.cause == Cause::Cancelled)
-}
-
-async fn wait_for(process: &Process, options: &WaitOptions) -> Result<Waited, ApiError> {
-    let waited = process.wait(options).await;
-    // The expression is all that can be wrong with a wait.
-    waited.map_err(|error| ApiError::invalid("until", error.to_string()))
 }
 
 impl Options {
@@ -165,9 +171,9 @@ impl Options {
     }
 
     /// Lets the wait end when the client of the start meant to wait no longer, if this client does not either.
-    fn bound_by_start(&mut self, process: &Process) {
+    fn bound_by_start(&mut self, process: &Info) {
         if self.stop_at_start_timeout
-            && let (Some(wait), Some(left)) = (&mut self.wait, process.time_left())
+            && let (Some(wait), Some(left)) = (&mut self.wait, process.time_left)
         {
             wait.timeout = wait.timeout.min(left);
         }
@@ -199,12 +205,11 @@ impl Output<'_> {
     }
 
     /// Shows what follows a cursor.
-    async fn read(&mut self, process: &Process, since: u64, max: usize, snapshot: &Snapshot) {
-        let chunk = process.read(since, max).await;
-        let page = Page::of(&chunk, snapshot.state.is_live());
+    fn page(&mut self, since: u64, chunk: &Chunk, snapshot: &Snapshot) {
+        let page = Page::of(chunk, snapshot.state.is_live());
         self.output = page.text;
         self.total_bytes = chunk.total;
         self.cursor = page.cursor;
-        self.gap = Gap::before(since, &chunk);
+        self.gap = Gap::before(since, chunk);
     }
 }

@@ -1,6 +1,7 @@
 //! Oversight of the agent API: the audit trail and the approval hook.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -14,10 +15,11 @@ use super::error::ApiError;
 use super::tool_calls::{CALL, id};
 use crate::server::access::Principal;
 use toolhost_call::approval::{Approval, Question};
-use toolhost_call::audit::{Audit, Trail, Use};
+use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Hints;
 use toolhost_core::Host;
+use toolhost_workspace::Workspace;
 
 /// The name of the interface, where a tool has that of its plugin. No plugin can be called that.
 const INTERFACE: &str = "agent-api";
@@ -87,9 +89,9 @@ impl Watched {
         self.trail.event("call_cancelled", json!({ "call": call }));
     }
 
-    /// Records what the request did.
-    pub(super) fn record(&self, used: &Use) {
-        self.trail.record(used);
+    /// Returns a workspace that records what the request changes.
+    pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Audited {
+        Audited::new(inner, self.trail.clone())
     }
 }
 
@@ -111,7 +113,7 @@ impl<S: Sync> FromRequestParts<S> for Watched {
         let trail = Trail::of_client(
             audit,
             metrics,
-            INTERFACE,
+            Some(INTERFACE),
             principal.map_or("host", Principal::name),
             chat.as_ref(),
             call.as_deref(),

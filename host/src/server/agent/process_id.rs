@@ -1,36 +1,59 @@
 //! The process that a path names, as far as a chat may see it.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use toolhost_state::id::ChatId;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::Info;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use toolhost_local::process::{Process, Registry};
 
 /// The id in a path, whatever it is: one that cannot be decoded names no process.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessId(pub(super) String);
 
+/// A process that a chat may see.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Its owner.
+    pub(super) owner: Option<ChatId>,
+    pub(super) info: Info,
+}
+
 impl ProcessId {
-    /// Returns the process, if it is there for this chat: one that it started, or that was started for no chat. Who names
+    /// Returns the process, if the chat may see it: one that it started, or that was started for no chat. A caller who names
     /// no chat sees all of them.
-    pub(super) fn find(&self, registry: &Registry, chat: &Chat) -> Result<Arc<Process>, ApiError> {
-        let found = match &chat.id {
-            None => registry.find(&self.0),
-            Some(chat) => registry
-                .get(chat, &self.0)
-                .or_else(|_| registry.get(None, &self.0)),
+    pub(super) async fn find(
+        &self,
+        workspace: &dyn Workspace,
+        chat: &Chat,
+    ) -> Result<Found, ApiError> {
+        let id = &self.0;
+        let found = async {
+            let owner = match &chat.id {
+                None => workspace.find(id).await?,
+                Some(chat) => match workspace.info(Some(chat), id).await {
+                    Ok(_) => Some(chat.clone()),
+                    Err(_) => None,
+                },
+            };
+            let info = workspace.info(owner.as_ref(), id).await?;
+            Ok(Found { owner, info })
         };
-        found.map_err(|_| ApiError::not_found(&self.0))
+        found.await.map_err(|error| ApiError::of_lookup(error, id))
     }
 
     /// Refuses a process that is there, but not for this chat. One that is not there at all is let through.
-    pub(super) fn refuse_others(&self, registry: &Registry, chat: &Chat) -> Result<(), ApiError> {
-        match self.find(registry, chat) {
-            Err(refused) if registry.find(&self.0).is_ok() => Err(refused),
+    pub(super) async fn refuse_others(
+        &self,
+        workspace: &dyn Workspace,
+        chat: &Chat,
+    ) -> Result<(), ApiError> {
+        match self.find(workspace, chat).await {
+            Err(refused) if workspace.find(&self.0).await.is_ok() => Err(refused),
             _ => Ok(()),
         }
     }

@@ -12,10 +12,9 @@ use serde_json::json;
 use super::chat::Chat;
 use super::error::{ApiError, quote};
 use super::oversight::Watched;
-use super::process_id::ProcessId;
+use super::process_id::{Found, ProcessId};
 use super::{body, reply};
-use toolhost_call::audit::Use;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Signal;
 
 /// The longest grace that a client can give.
@@ -32,14 +31,14 @@ struct Body {
 }
 
 pub(super) async fn signal(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     id: ProcessId,
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
     // The order of checks is the reference's: a process of another chat first, one that nobody knows last.
-    id.refuse_others(&registry, &chat)?;
+    id.refuse_others(&*workspace, &chat).await?;
     let body: Body = body::read(request).await?;
     if body.signal.is_empty() {
         return Err(ApiError::bad_request("Signal is required."));
@@ -50,26 +49,20 @@ pub(super) async fn signal(
             r#"Unsupported signal {name}. Use "kill" or "terminate"."#
         ))
     })?;
-    let process = id.find(&registry, &chat)?;
+    let Found { owner, info } = id.find(&*workspace, &chat).await?;
     let grace = body.grace_ms.map(Duration::from_millis);
-    let state = registry
-        .signal_process(&process, signal, grace.map(|grace| grace.min(MAX_GRACE)))
-        .map_err(|error| {
-            let doing = format!("{signal} process");
-            ApiError::of_process(error, "Failed to signal process.", &doing)
-        })?;
-    watched.record(&Use::ProcessSignal {
-        process: process.id().to_owned(),
-        signal: signal.to_string(),
-    });
+    let grace = grace.map(|grace| grace.min(MAX_GRACE));
+    let workspace = watched.workspace(workspace);
+    let sent = workspace.signal(owner.as_ref(), &info.id, signal, grace);
+    let state = sent.await.map_err(|error| {
+        let doing = format!("{signal} process");
+        ApiError::of_process(error, "Failed to signal process.", &doing)
+    })?;
     // The state that the signal met: what ended until then got none.
     if !state.is_live() {
-        let message = format!("Process {} is not running.", quote(process.id()));
+        let message = format!("Process {} is not running.", quote(&info.id));
         return Err(ApiError::new(StatusCode::CONFLICT, message));
     }
-    let message = format!(
-        r#"Signal "{signal}" sent to process {}."#,
-        quote(process.id())
-    );
+    let message = format!(r#"Signal "{signal}" sent to process {}."#, quote(&info.id));
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }

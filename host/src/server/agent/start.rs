@@ -16,8 +16,7 @@ use super::oversight::Watched;
 use super::tool_calls::{ToolCall, digest};
 use super::{body, reply};
 use crate::server::trace;
-use toolhost_call::audit::Use;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Command;
 
 /// What a client sends.
@@ -38,7 +37,7 @@ struct Body {
 }
 
 pub(super) async fn start(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     call: ToolCall,
     watched: Watched,
@@ -74,34 +73,25 @@ pub(super) async fn start(
         timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
     };
     let asked = call.asks(|| digest("start", &[command.digest().as_bytes()]));
-    call.once(asked, launch(registry, chat, command, watched, arguments))
+    call.once(asked, launch(workspace, chat, command, watched, arguments))
         .await
 }
 
 /// Starts a command, if it is approved. Every start of this API comes through here.
 async fn launch(
-    registry: Arc<Registry>,
+    workspace: Arc<dyn Workspace>,
     chat: Chat,
     command: Command,
     watched: Watched,
     arguments: Value,
 ) -> Result<Response, ApiError> {
     watched.approve("processes/start", &arguments).await?;
-    let digest = blake3::hash(command.command.as_bytes());
-    // A repeat after a restart finds the process that an earlier host started.
-    let id = command.id();
-    let is_repeat = id.is_some_and(|id| registry.get(chat.id.as_ref(), id).is_ok());
-    // The process belongs to the registry, not to the request: it goes on when the client goes away.
-    let started = registry.start(chat.id.as_ref(), command).await;
+    // The process belongs to the workspace, not to the request: it goes on when the client goes away.
+    let workspace = watched.workspace(workspace);
+    let started = workspace.start(chat.id.as_ref(), command).await;
     let process = started.map_err(|error| {
         ApiError::of_process(error, "Failed to start process.", "start process")
     })?;
-    if !is_repeat {
-        watched.record(&Use::ProcessStart {
-            process: Some(process.id().to_owned()),
-            command: digest,
-        });
-    }
-    let started = json!({ "id": process.id(), "started": true });
+    let started = json!({ "id": process.id, "started": true });
     Ok(reply::json(StatusCode::OK, &started))
 }

@@ -29,7 +29,7 @@ const BEHIND: &str = "/output";
 ///
 /// No scope is asked for: whoever may call tools, as everybody here, may read.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
-    let workspace = host.tools_workspace();
+    let workspace = host.workspace();
     let listed = workspace.list(Some(&caller.chat), false, MAX_LISTED).await;
     let (infos, _) = listed.map_err(|error| errors::of_workspace(&error))?;
     let visible = |info: &&Info| {
@@ -68,7 +68,7 @@ pub(super) async fn read(
 ) -> Result<ReadResourceResult, ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
     let (chat, _) = process(host, caller, uri).await?;
-    let workspace = host.tools_workspace();
+    let workspace = host.workspace();
     let read = async {
         let chunk = workspace.read(Some(&chat), part.id, part.since, part.max);
         let chunk = chunk.await?;
@@ -90,7 +90,7 @@ pub(super) async fn process(
     uri: &str,
 ) -> Result<(ChatId, Info), ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    let workspace = host.tools_workspace();
+    let workspace = host.workspace();
     let found = async {
         let reach = caller.reach.as_deref();
         let chat = workspace.open(&caller.chat, reach, part.id).await?;

@@ -88,7 +88,7 @@ impl Watch {
         let (chat, process) = outputs::process(host, caller, uri).await?;
         let over = !process.state.is_live();
         Ok(Self::Output {
-            workspace: Arc::clone(host.tools_workspace()),
+            workspace: Arc::clone(host.workspace()),
             chat,
             process: process.id,
             seen: process.total,

@@ -193,10 +193,7 @@ async fn list(
     } else {
         usize::MAX
     };
-    let listed = host
-        .tools_workspace()
-        .list(Some(&chat), running, most)
-        .await;
+    let listed = host.workspace().list(Some(&chat), running, most).await;
     let (mut infos, mut total) = listed.map_err(problem)?;
     if !principal.may_use_all() {
         infos.retain(|info| principal.may_see_process(&host, &chat, info.key.as_deref()));
@@ -223,7 +220,7 @@ async fn get(
 ) -> Result<Json<ProcessDetails>, Problem> {
     let chat = may_read(&principal, &chat)?;
     check(&host, &principal, &chat, &id).await?;
-    let workspace = host.tools_workspace();
+    let workspace = host.workspace();
     let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
     let snapshot = workspace
         .snapshot(Some(&chat), &id)
@@ -266,10 +263,7 @@ async fn output(
     check(&host, &principal, &chat, &id).await?;
     let mut held = Held::default();
     held.add(&place, max)?;
-    let read = host
-        .tools_workspace()
-        .read(Some(&chat), &id, since, max)
-        .await;
+    let read = host.workspace().read(Some(&chat), &id, since, max).await;
     let chunk = read.map_err(problem)?;
     let reply = if wants_raw(&headers) {
         raw(chunk)
@@ -342,7 +336,7 @@ async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> R
     if principal.may_use_all() {
         return Ok(());
     }
-    let info = host.tools_workspace().info(Some(chat), id).await;
+    let info = host.workspace().info(Some(chat), id).await;
     let info = info.map_err(problem)?;
     if principal.may_see_process(host, chat, info.key.as_deref()) {
         return Ok(());

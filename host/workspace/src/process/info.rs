@@ -1,9 +1,18 @@
-//! One process as a list shows it, and what outlives its shell.
+//! A process that was started, one as a list shows it, and what outlives its shell.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::State;
+
+/// The process of a start.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Started {
+    /// Its id.
+    pub id: String,
+    /// Whether this start started it; `false` if an earlier one with the same key did.
+    pub is_new: bool,
+}
 
 /// One process in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,10 +33,24 @@ pub struct Info {
     pub started: SystemTime,
     /// When the shell exited.
     pub exited: Option<SystemTime>,
+    /// How long the shell ran, or has run so far.
+    pub ran: Duration,
+    /// How long its caller still means to wait for it, as [`Command::timeout`](super::Command::timeout) says; `None` if the
+    /// caller did not say.
+    pub time_left: Option<Duration>,
+    /// Whether its output is no longer kept: only its state is known.
+    pub expired: bool,
     /// When it last wrote.
     pub last_output: Option<SystemTime>,
     /// How many bytes were written so far.
     pub total: u64,
+}
+
+impl Info {
+    /// Returns whether the shell runs for longer than its caller meant to wait for it.
+    pub fn is_overdue(&self) -> bool {
+        self.state == State::Running && self.time_left.is_some_and(|left| left.is_zero())
+    }
 }
 
 /// A process that outlives the shell that started it.

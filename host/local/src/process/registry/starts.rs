@@ -35,24 +35,43 @@ impl Registry {
         chat: impl Into<Option<&'a ChatId>>,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
+        let (process, _) = self.start_or_find(chat, command).await?;
+        Ok(process)
+    }
+
+    /// As [`Registry::start`]. Returns as well whether this started the process; an earlier start with the same key may have.
+    ///
+    /// # Errors
+    ///
+    /// See [`Registry::start`].
+    pub async fn start_or_find<'a>(
+        self: &Arc<Self>,
+        chat: impl Into<Option<&'a ChatId>>,
+        command: Command,
+    ) -> Result<(Arc<Process>, bool), Error> {
         command.check()?;
         let owner = chat.into().cloned();
         let Some(key) = &command.key else {
-            return self.start_new(owner, None, command).await;
+            return Ok((self.start_new(owner, None, command).await?, true));
         };
         let (number, start) = {
             let mut chats = self.open_chats()?;
             let chat = chats.entry(&owner, &self.keeper);
             if let Some(known) = chat.earlier(&command) {
-                return known;
+                return Ok((known?, false));
             }
             (chat.number, chat.keyed(key, command.digest())?)
         };
         let registry = Arc::clone(self);
         // A task of its own: a start whose caller left must still be the one that a repeat finds.
         let started = self.runtime.spawn(async move {
-            let start_new = || registry.start_new(owner, Some(number), command);
-            start.get_or_try_init(start_new).await.cloned()
+            let mut is_new = false;
+            let start_new = || {
+                is_new = true;
+                registry.start_new(owner, Some(number), command)
+            };
+            let process = start.get_or_try_init(start_new).await?;
+            Ok((Arc::clone(process), is_new))
         });
         started
             .await

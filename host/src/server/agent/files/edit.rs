@@ -10,21 +10,23 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use toolhost_edit::matcher::Edit;
 use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
 
-use super::error::{not_run, refused, status, text};
+use super::error::{refused, status, text};
 use super::query::Query;
-use super::written;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::tool_calls::{ToolCall, digest};
 use crate::server::agent::{body, reply};
-use source::Workspace;
-use toolhost_call::audit::Trail;
-use toolhost_local::files::{Files, Pool};
+use source::Source;
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
+
+/// How many requests edit at once: each holds its files in memory.
+static EDITS: Semaphore = Semaphore::const_new(32);
 
 /// What a client sends.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -69,7 +71,7 @@ struct EditedFile {
 }
 
 pub(super) async fn edit(
-    State(files): State<Pool>,
+    State(workspace): State<Arc<dyn Workspace>>,
     parameters: Parameters,
     call: ToolCall,
     watched: Watched,
@@ -78,39 +80,50 @@ pub(super) async fn edit(
     Query::new(&parameters).finish()?;
     let body: Body = body::read(request).await?;
     let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
-    call.once(asked, apply(files, body, watched)).await
+    call.once(asked, apply(workspace, body, watched)).await
 }
 
 /// Makes the edits of a request, if they are approved. Every edit of this API comes through here.
-async fn apply(files: Pool, body: Body, watched: Watched) -> Result<Response, ApiError> {
+async fn apply(
+    workspace: Arc<dyn Workspace>,
+    body: Body,
+    watched: Watched,
+) -> Result<Response, ApiError> {
     watched.approve("edit-files", &body).await?;
-    let edited = files
-        .run(Arc::default(), move |files, _| {
-            body.run(files, &watched.trail)
-        })
-        .await
-        .map_err(|error| not_run(&error))??;
+    let _permit = EDITS.acquire().await;
+    let (planned, edited) = body.run(Arc::clone(&workspace)).await?;
+    write(&watched.workspace(workspace), planned).await?;
+    let edited = Edited { files: edited };
     Ok(reply::json(StatusCode::OK, &edited))
 }
 
 impl Body {
-    fn run(&self, files: &Files, trail: &Trail) -> Result<Edited, ApiError> {
-        let planned = self.plan(files)?;
-        let edited = self.include_diff.then(|| shown(&planned));
-        write(files, planned, trail)?;
-        Ok(Edited { files: edited })
+    /// Makes all edits in memory, and shows them if that is asked for. Finding where they match takes a thread of its own.
+    async fn run(
+        self,
+        workspace: Arc<dyn Workspace>,
+    ) -> Result<(Vec<Planned>, Option<Vec<EditedFile>>), ApiError> {
+        let source = Source::new(workspace);
+        let run = tokio::task::spawn_blocking(move || {
+            let planned = self.plan(source)?;
+            let edited = self.include_diff.then(|| shown(&planned));
+            Ok((planned, edited))
+        });
+        run.await.unwrap_or_else(|error| {
+            let text = format!("the host failed: {error}");
+            Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+        })
     }
 
     /// Makes all edits in memory.
-    fn plan(&self, files: &Files) -> Result<Vec<Planned>, ApiError> {
+    fn plan(&self, mut source: Source) -> Result<Vec<Planned>, ApiError> {
         // More could not be written; they need not be read to know.
         if self.files.len() > MAX_WRITES {
             let message = format!("must specify at most {MAX_WRITES} files");
             return Err(ApiError::bad_request(message));
         }
         let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
-        let mut workspace = Workspace::new(files);
-        plan(&entries, None, MAX_WRITE, &mut workspace).map_err(|problems| together(&problems))
+        plan(&entries, None, MAX_WRITE, &mut source).map_err(|problems| together(&problems))
     }
 }
 
@@ -150,7 +163,7 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
 }
 
 /// Writes what changed, if everything is still as it was read.
-fn write(files: &Files, planned: Vec<Planned>, trail: &Trail) -> Result<(), ApiError> {
+async fn write(workspace: &dyn Workspace, planned: Vec<Planned>) -> Result<(), ApiError> {
     let changed = planned.into_iter().filter(|file| file.new != file.old.data);
     let (paths, writes): (Vec<_>, Vec<_>) = changed
         .map(|file| {
@@ -165,7 +178,8 @@ fn write(files: &Files, planned: Vec<Planned>, trail: &Trail) -> Result<(), ApiE
     if writes.is_empty() {
         return Ok(());
     }
-    written::all(files, writes, trail).map_err(|(index, error)| {
+    let written = workspace.write_files(writes, Arc::default()).await;
+    written.map(drop).map_err(|(index, error)| {
         let path = paths.get(index).map_or("", String::as_str);
         match error {
             Error::Changed(_) | Error::Failed(_) | Error::UnknownOutcome(_) => {

@@ -16,11 +16,6 @@ pub(super) fn refused(path: &str, error: &Error) -> ApiError {
     ApiError::new(status(error), message)
 }
 
-/// Says why an operation did not run at all.
-pub(super) fn not_run(error: &Error) -> ApiError {
-    ApiError::new(status(error), error.to_string())
-}
-
 /// Returns the text of an error, in the words of the reference.
 pub(super) fn text(error: &Error) -> String {
     match error {

@@ -11,14 +11,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::error::not_run;
 use super::path;
 use super::query::Query;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
 use page::{Page, Window};
-use toolhost_local::files::{Files, Pool, Work};
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_READ};
 
 /// How large a file may be unless the client says otherwise.
@@ -42,7 +41,7 @@ struct Asked {
 }
 
 pub(super) async fn read_lines(
-    State(files): State<Pool>,
+    State(workspace): State<Arc<dyn Workspace>>,
     parameters: Parameters,
 ) -> Result<Response, ApiError> {
     let mut query = Query::new(&parameters);
@@ -65,10 +64,9 @@ pub(super) async fn read_lines(
         window,
     };
     query.finish()?;
-    let body = files
-        .run(Arc::default(), move |files, work| asked.answer(files, work))
+    let body = asked
+        .answer(&*workspace)
         .await
-        .map_err(|error| not_run(&error))?
         .unwrap_or_else(|error| json!({ "success": false, "error": error }));
     Ok(reply::json(StatusCode::OK, &body))
 }
@@ -79,14 +77,14 @@ fn bytes(number: u64) -> usize {
 
 impl Asked {
     /// Returns the reply, or what is wrong.
-    fn answer(self, files: &Files, work: &Work) -> Result<Value, String> {
+    async fn answer(self, workspace: &dyn Workspace) -> Result<Value, String> {
         let path = &self.path;
         path::check(path)?;
-        let read = |offset| {
-            let chunk = files.read(path, offset, MAX_READ);
-            chunk.map_err(|error| about(path, &error))
+        let read = async |offset| {
+            let chunk = workspace.read_file(path.clone(), offset, MAX_READ, Arc::default());
+            chunk.await.map_err(|error| about(path, &error))
         };
-        let mut chunk = read(0)?;
+        let mut chunk = read(0).await?;
         let (size, version) = (chunk.size, chunk.version.clone());
         if size > self.max_file {
             return Err(format!(
@@ -103,10 +101,7 @@ impl Asked {
             if offset >= size {
                 break;
             }
-            if work.is_stopped() {
-                return Err("nobody waits for it any more".into());
-            }
-            chunk = read(offset)?;
+            chunk = read(offset).await?;
             if chunk.version != version {
                 return Err("file changed while it was read".into());
             }

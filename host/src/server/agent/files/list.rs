@@ -1,5 +1,6 @@
 //! `POST /list-directory`: what is in a directory, directories first.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -7,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::error::{not_run, refused, status};
+use super::error::{refused, status};
 use super::path::{self, joined, names};
 use super::query::Query;
 use crate::server::agent::error::{ApiError, quote};
 use crate::server::agent::query::Parameters;
 use crate::server::agent::{body, reply};
-use toolhost_local::files::{Files, Pool, Work};
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
 
 /// How many names are listed at most: what a page of a browser can still show, and a host can still hold.
@@ -47,7 +48,7 @@ struct Listed {
 }
 
 pub(super) async fn list(
-    State(files): State<Pool>,
+    State(workspace): State<Arc<dyn Workspace>>,
     parameters: Parameters,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -55,7 +56,7 @@ pub(super) async fn list(
     let path = query.text("path");
     query.finish()?;
     let directory = if path.is_empty() {
-        in_body(&body::read(request).await?, files.files())?
+        in_body(&body::read(request).await?, workspace.root())?
     } else {
         path::check(path).map_err(ApiError::bad_request)?;
         names([path])
@@ -63,20 +64,16 @@ pub(super) async fn list(
     // By name, as in the reference: what is listed is what is shown.
     let absolute = joined(&directory);
     path::check(&absolute).map_err(ApiError::bad_request)?;
-    let asked = absolute.clone();
-    let (entries, truncated) = files
-        .run(Arc::default(), move |files, work| {
-            entries(files, &asked, work)
-        })
-        .await
-        .map_err(|error| not_run(&error))?
-        .map_err(|error| match error {
-            Error::NotADirectory => {
-                let message = format!("open {absolute}: is not a directory");
-                ApiError::new(status(&error), message)
-            }
-            error => refused(&absolute, &error),
-        })?;
+    let (entries, truncated) =
+        entries(&*workspace, &absolute)
+            .await
+            .map_err(|error| match error {
+                Error::NotADirectory => {
+                    let message = format!("open {absolute}: is not a directory");
+                    ApiError::new(status(&error), message)
+                }
+                error => refused(&absolute, &error),
+            })?;
     let contents = entries.into_iter().map(|entry| Listed {
         absolute_path_string: format!("{}/{}", absolute.trim_end_matches('/'), entry.name),
         is_dir: entry.kind == Kind::Directory,
@@ -92,12 +89,12 @@ pub(super) async fn list(
 }
 
 /// Returns the names of the path that a body stands for. What the reference calls home is the workspace here.
-fn in_body(body: &Body, files: &Files) -> Result<Vec<String>, ApiError> {
+fn in_body(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
     let parts = body.path.iter().map(String::as_str);
     match body.relativity.as_str() {
         "root" => Ok(names(parts)),
         "home" => {
-            let home = files.workspace().to_string_lossy();
+            let home = root.to_string_lossy();
             Ok(names([home.as_ref()].into_iter().chain(parts)))
         }
         other => {
@@ -109,12 +106,13 @@ fn in_body(body: &Body, files: &Files) -> Result<Vec<String>, ApiError> {
 }
 
 /// Returns what is in a directory, directories first, and whether there is more.
-fn entries(files: &Files, path: &str, work: &Work) -> Result<(Vec<Entry>, bool), Error> {
+async fn entries(workspace: &dyn Workspace, path: &str) -> Result<(Vec<Entry>, bool), Error> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut more = true;
-    while more && entries.len() < MAX_NAMES && !work.is_stopped() {
-        let after = entries.last().map(|entry| entry.name.as_str());
-        let (page, follows) = files.read_directory(path, after, MAX_ENTRIES, work)?;
+    while more && entries.len() < MAX_NAMES {
+        let after = entries.last().map(|entry| entry.name.clone());
+        let page = workspace.read_directory(path.to_owned(), after, MAX_ENTRIES, Arc::default());
+        let (page, follows) = page.await?;
         // A page without names must not be asked for for ever.
         more = follows && !page.is_empty();
         entries.extend(page);

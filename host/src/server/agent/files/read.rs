@@ -10,18 +10,16 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
-use super::error::{not_run, refused};
+use super::error::refused;
 use super::path;
 use super::query::Query;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::query::Parameters;
-use toolhost_local::files::{Pool, Reader};
-
-/// How much is read at once.
-const PIECE: u64 = 1 << 20;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::MAX_READ;
 
 pub(super) async fn read(
-    State(files): State<Pool>,
+    State(workspace): State<Arc<dyn Workspace>>,
     parameters: Parameters,
 ) -> Result<Response, ApiError> {
     let mut query = Query::new(&parameters);
@@ -32,7 +30,7 @@ pub(super) async fn read(
     query.finish()?;
     path::check(path).map_err(ApiError::bad_request)?;
     let kind = mime_guess::from_path(path).first_raw();
-    let pieces = Pieces::open(files, path, offset, limit.unwrap_or(u64::MAX)).await?;
+    let pieces = Pieces::open(workspace, path, offset, limit.unwrap_or(u64::MAX)).await?;
     let headers = [
         (CONTENT_LENGTH, HeaderValue::from(pieces.left)),
         (
@@ -48,41 +46,49 @@ pub(super) async fn read(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// A stretch of a file that is sent. The file stays open, so that all pieces are of the one that was asked for.
+/// A stretch of a file that is sent. The file may grow meanwhile.
 struct Pieces {
-    files: Pool,
-    reader: Arc<Reader>,
+    workspace: Arc<dyn Workspace>,
+    path: String,
+    /// The identity of the file: another one at the same path is not sent in its place.
+    identity: String,
+    /// The piece that was read last, until it is sent.
+    read: Option<Vec<u8>>,
     offset: u64,
     /// How many bytes are to be sent.
     left: u64,
 }
 
 impl Pieces {
-    async fn open(files: Pool, path: &str, offset: u64, limit: u64) -> Result<Self, ApiError> {
-        let asked = path.to_owned();
-        let opened = files.run(Arc::default(), move |files, _| files.reader(&asked));
-        let reader = opened.await.map_err(|error| not_run(&error))?;
-        let reader = Arc::new(reader.map_err(|error| refused(path, &error))?);
+    async fn open(
+        workspace: Arc<dyn Workspace>,
+        path: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Self, ApiError> {
+        let max = usize::try_from(limit).unwrap_or(usize::MAX).min(MAX_READ);
+        let opened = workspace.read_file(path.to_owned(), offset, max, Arc::default());
+        let chunk = opened.await.map_err(|error| refused(path, &error))?;
         Ok(Self {
-            files,
+            workspace,
+            path: path.to_owned(),
+            identity: chunk.identity,
             offset,
-            left: reader.size().saturating_sub(offset).min(limit),
-            reader,
+            left: chunk.size.saturating_sub(offset).min(limit),
+            read: Some(chunk.data),
         })
     }
 
-    /// Returns the next piece; `None` after the last. Where the file became shorter than was promised, it fails, which breaks
+    /// Returns the next piece; `None` after the last. Where the file was cut, replaced or removed meanwhile, it fails, which breaks
     /// the reply off.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.left == 0 {
             return Ok(None);
         }
-        let (reader, offset) = (Arc::clone(&self.reader), self.offset);
-        let max = usize::try_from(self.left.min(PIECE)).unwrap_or(usize::MAX);
-        let read = self
-            .files
-            .run(Arc::default(), move |_, _| reader.read(offset, max));
-        let data = read.await.flatten().map_err(io::Error::other)?;
+        let data = match self.read.take() {
+            Some(data) => data,
+            None => self.read().await?,
+        };
         if data.is_empty() {
             let text = "the file became shorter while it was read";
             return Err(io::Error::other(text));
@@ -91,5 +97,18 @@ impl Pieces {
         self.offset += length;
         self.left = self.left.saturating_sub(length);
         Ok(Some(data.into()))
+    }
+
+    async fn read(&self) -> io::Result<Vec<u8>> {
+        let max = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let path = self.path.clone();
+        let read = self
+            .workspace
+            .read_file(path, self.offset, max.min(MAX_READ), Arc::default());
+        let chunk = read.await.map_err(io::Error::other)?;
+        if chunk.identity != self.identity {
+            return Err(io::Error::other("the file was replaced while it was read"));
+        }
+        Ok(chunk.data)
     }
 }

@@ -7,21 +7,20 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use super::error::{not_run, refused, status, text};
+use super::error::{refused, status, text};
+use super::path;
 use super::query::Query;
 use super::upload::{self, Upload};
-use super::{path, written};
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::query::Parameters;
 use crate::server::agent::reply;
 use crate::server::agent::tool_calls::{ToolCall, digest};
-use toolhost_call::audit::Trail;
-use toolhost_local::files::{Files, Pool};
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, Kind, Precondition, Write};
 
 pub(super) async fn write(
-    State(files): State<Pool>,
+    State(workspace): State<Arc<dyn Workspace>>,
     parameters: Parameters,
     call: ToolCall,
     watched: Watched,
@@ -33,13 +32,13 @@ pub(super) async fn write(
     path::check(path).map_err(ApiError::bad_request)?;
     let upload = upload::read(request).await?;
     let asked = call.asks(|| digest("write-file", &[path.as_bytes(), &upload.data]));
-    call.once(asked, store(files, path.to_owned(), upload, watched))
+    call.once(asked, store(workspace, path.to_owned(), upload, watched))
         .await
 }
 
 /// Writes a file, if it is approved. Every write of this API comes through here.
 async fn store(
-    files: Pool,
+    workspace: Arc<dyn Workspace>,
     path: String,
     upload: Upload,
     watched: Watched,
@@ -55,12 +54,7 @@ async fn store(
         when: Precondition::Any,
     };
     let _held = upload.held;
-    files
-        .run(Arc::default(), move |files, _| {
-            one(files, write, &watched.trail)
-        })
-        .await
-        .map_err(|error| not_run(&error))??;
+    one(&watched.workspace(workspace), write).await?;
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }
 
@@ -72,11 +66,14 @@ fn shown(data: &[u8]) -> Option<&str> {
         .filter(|text| text.len() <= MOST)
 }
 
-fn one(files: &Files, write: Write, trail: &Trail) -> Result<(), ApiError> {
+async fn one(workspace: &dyn Workspace, write: Write) -> Result<(), ApiError> {
     let path = write.path.clone();
-    let written = written::all(files, vec![write], trail);
-    written.map_err(|(_, error)| match error {
-        Error::NotAFile if is_directory(files, &path) => {
+    let written = workspace.write_files(vec![write], Arc::default()).await;
+    let Err((_, error)) = written else {
+        return Ok(());
+    };
+    Err(match error {
+        Error::NotAFile if is_directory(workspace, &path).await => {
             ApiError::new(status(&error), format!("open {path}: is a directory"))
         }
         Error::Failed(_) => {
@@ -87,7 +84,7 @@ fn one(files: &Files, write: Write, trail: &Trail) -> Result<(), ApiError> {
     })
 }
 
-fn is_directory(files: &Files, path: &str) -> bool {
-    let found = files.metadata(path);
+async fn is_directory(workspace: &dyn Workspace, path: &str) -> bool {
+    let found = workspace.metadata(path.to_owned(), Arc::default()).await;
     found.is_ok_and(|found| found.kind == Kind::Directory)
 }

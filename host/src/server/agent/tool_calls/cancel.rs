@@ -18,7 +18,7 @@ use crate::server::agent::chat::Chat;
 use crate::server::agent::error::ApiError;
 use crate::server::agent::oversight::Watched;
 use crate::server::agent::reply;
-use toolhost_local::process::Registry;
+use toolhost_workspace::Workspace;
 
 /// The answer to a cancellation, in the fields of the reference.
 #[derive(Debug, Default, Serialize)]
@@ -36,7 +36,7 @@ struct Outcome {
 }
 
 pub(in crate::server::agent) async fn cancel(
-    State(registry): State<Arc<Registry>>,
+    State(workspace): State<Arc<dyn Workspace>>,
     sender: Sender,
     watched: Watched,
     call: Result<Path<String>, PathRejection>,
@@ -59,7 +59,7 @@ pub(in crate::server::agent) async fn cancel(
         };
         // After the start, so that a process that was still starting is killed as well; and also if nothing is known of the
         // tool call any more, because its process can outlive the record.
-        let killed = stop(&registry, &sender.chat, &call).await;
+        let killed = stop(&*workspace, &sender.chat, &call).await;
         if killed > 0 || found.is_ok() {
             watched.cancelled(&call);
         }
@@ -79,8 +79,12 @@ pub(in crate::server::agent) async fn cancel(
 }
 
 /// Kills what a tool call started, and waits until it has ended. Returns how many processes that were.
-async fn stop(registry: &Registry, chat: &Chat, call: &str) -> usize {
-    let killed = registry.cancel(chat.id.as_ref(), call).await;
+async fn stop(workspace: &dyn Workspace, chat: &Chat, call: &str) -> usize {
+    let killed = workspace.cancel(chat.id.as_ref(), call).await;
+    let killed = killed.unwrap_or_else(|error| {
+        tracing::error!(call, %error, "failed to kill what a cancelled tool call had started");
+        0
+    });
     if killed > 0 {
         tracing::debug!(
             call,

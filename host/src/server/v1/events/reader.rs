@@ -215,7 +215,7 @@ impl Reader {
         max: u64,
     ) -> Option<toolhost_workspace::process::Chunk> {
         let max = usize::try_from(max).unwrap_or(EVENT_BYTES).min(EVENT_BYTES);
-        let workspace = self.host.tools_workspace();
+        let workspace = self.host.workspace();
         let read = workspace.read(Some(&self.chat), &process.id, since, max);
         read.await.ok()
     }

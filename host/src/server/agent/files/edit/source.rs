@@ -1,28 +1,43 @@
-//! The workspace as where edits read files from.
+//! The files of a workspace as the source of edits, for a thread that may block.
 
-use toolhost_edit::{Content, Kind, Problem, Source};
+use std::sync::Arc;
 
-use crate::server::agent::files::error::text;
-use toolhost_local::files::Files;
+use tokio::runtime::Handle;
+use toolhost_edit::{Content, Kind, Problem, Source as Files};
+use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_READ};
 
-/// Files of the workspace, as far as one request may hold them in memory.
+use crate::server::agent::files::error::text;
+
+/// The files of a workspace.
 #[derive(Debug)]
-pub(super) struct Workspace<'a> {
-    files: &'a Files,
+pub(super) struct Source {
+    workspace: Arc<dyn Workspace>,
+    runtime: Handle,
 }
 
-impl<'a> Workspace<'a> {
-    pub(super) fn new(files: &'a Files) -> Self {
-        Self { files }
+impl Source {
+    /// Reads from this workspace.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime, which the files are read in.
+    pub(super) fn new(workspace: Arc<dyn Workspace>) -> Self {
+        Self {
+            workspace,
+            runtime: Handle::current(),
+        }
     }
 }
 
-impl Source for Workspace<'_> {
+impl Files for Source {
     fn read(&mut self, path: &str) -> Result<Content, Problem> {
+        let read = self
+            .workspace
+            .read_file(path.to_owned(), 0, MAX_READ, Arc::default());
         let chunk = self
-            .files
-            .read(path, 0, MAX_READ)
+            .runtime
+            .block_on(read)
             .map_err(|error| problem(&error))?;
         // What is larger has no version by which a change is told for certain, and is not read as a whole.
         if chunk.size > MAX_READ as u64 {

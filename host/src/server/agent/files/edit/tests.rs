@@ -3,25 +3,21 @@
 use std::fs;
 
 use axum::response::IntoResponse;
+use toolhost_local::{Local, files, process};
 
 use super::*;
-use toolhost_local::files::Config;
 
 fn body(json: serde_json::Value) -> Body {
     serde_json::from_value(json).unwrap()
 }
 
-fn trail() -> Trail {
-    let (audit, metrics) = Default::default();
-    Trail::of_client(audit, metrics, "agent-api", "test", None, None)
-}
-
 /// Who edits what somebody else has changed meanwhile gets nothing written, whatever else was to be edited.
-#[test]
-fn a_file_that_changed_meanwhile_is_not_overwritten() {
-    let workspace = tempfile::tempdir().unwrap();
-    let files = Files::open(&Config::new(workspace.path())).unwrap();
-    let path = |name: &str| files.workspace().join(name);
+#[tokio::test]
+async fn a_file_that_changed_meanwhile_is_not_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let processes = process::Config::new(directory.path());
+    let local = Local::open(processes, files::Config::new(directory.path())).unwrap();
+    let path = |name: &str| local.root().join(name);
     for name in ["a", "b"] {
         fs::write(path(name), "one").unwrap();
     }
@@ -31,16 +27,17 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
     };
     let first = body(serde_json::json!({ "files": [edit("a", "1"), edit("b", "1")] }));
     let second = body(serde_json::json!({ "files": [edit("b", "2")] }));
-    let planned = first.plan(&files).unwrap();
-    second.run(&files, &trail()).unwrap();
-    let refused = write(&files, planned, &trail()).unwrap_err();
+    let changed = path("b");
+    let kept = path("a");
+    let workspace: Arc<dyn Workspace> = Arc::new(local);
+    let (planned, _) = first.run(Arc::clone(&workspace)).await.unwrap();
+    let (others, _) = second.run(Arc::clone(&workspace)).await.unwrap();
+    write(&*workspace, others).await.unwrap();
+    let refused = write(&*workspace, planned).await.unwrap_err();
     let text = serde_json::to_string(&refused).unwrap();
-    let expected = format!(
-        "edit {}: file changed since it was read",
-        path("b").display()
-    );
+    let expected = format!("edit {}: file changed since it was read", changed.display());
     assert!(text.contains(&expected), "{text}");
     assert_eq!(refused.into_response().status(), StatusCode::CONFLICT);
-    assert_eq!(fs::read(path("a")).unwrap(), b"one");
-    assert_eq!(fs::read(path("b")).unwrap(), b"2");
+    assert_eq!(fs::read(kept).unwrap(), b"one");
+    assert_eq!(fs::read(changed).unwrap(), b"2");
 }

@@ -1,0 +1,165 @@
+//! A workspace whose changes are recorded, through whichever surface they come.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use toolhost_workspace::files::{self, CpuAccount, Metadata, Write};
+use toolhost_workspace::process::{Command, Error, Signal, Started, State};
+use toolhost_workspace::{Owner, Workspace};
+
+use super::{Trail, Use};
+
+/// A workspace that records in a trail each process that is started, each signal, and each file that is written. What became of
+/// an operation whose caller is gone before its end is recorded as uncertain.
+#[derive(Debug)]
+pub struct Audited {
+    inner: Arc<dyn Workspace>,
+    trail: Trail,
+}
+
+impl Audited {
+    /// Records in this trail what is changed through the workspace that this returns.
+    pub fn new(inner: Arc<dyn Workspace>, trail: Trail) -> Self {
+        Self { inner, trail }
+    }
+}
+
+impl Workspace for Audited {
+    fn root(&self) -> &Path {
+        self.inner.root()
+    }
+
+    fn inner(&self) -> Option<&dyn Workspace> {
+        Some(&*self.inner)
+    }
+
+    fn start<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        command: Command,
+    ) -> BoxFuture<'a, Result<Started, Error>> {
+        Box::pin(async move {
+            let command_digest = blake3::hash(command.command.as_bytes());
+            let used = |process| Use::ProcessStart {
+                process,
+                command: command_digest,
+            };
+            let pending = Pending::new(&self.trail, vec![used(None)]);
+            let started = self.inner.start(owner, command).await;
+            match &started {
+                Ok(Started { id, is_new: true }) => pending.was(&[used(Some(id.clone()))]),
+                Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
+                Ok(Started { is_new: false, .. }) | Err(_) => pending.was(&[]),
+            }
+            started
+        })
+    }
+
+    fn signal<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move {
+            let used = Use::ProcessSignal {
+                process: id.to_owned(),
+                signal: signal.to_string(),
+            };
+            let pending = Pending::new(&self.trail, vec![used]);
+            let state = self.inner.signal(owner, id, signal, grace).await;
+            match &state {
+                Ok(_) | Err(Error::UnknownOutcome(_)) => drop(pending),
+                Err(_) => pending.was(&[]),
+            }
+            state
+        })
+    }
+
+    fn write_files(
+        &self,
+        writes: Vec<Write>,
+        account: Arc<CpuAccount>,
+    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
+        Box::pin(async move {
+            let asked: Vec<Use> = writes.iter().map(asked).collect();
+            let pending = Pending::new(&self.trail, asked.clone());
+            let written = self.inner.write_files(writes, account).await;
+            match &written {
+                Ok(written) => {
+                    let used = asked.into_iter().zip(written);
+                    pending.was(
+                        &used
+                            .map(|(used, facts)| certain(used, facts))
+                            .collect::<Vec<_>>(),
+                    );
+                }
+                Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
+                Err(_) => pending.was(&[]),
+            }
+            written
+        })
+    }
+
+    fn restricted<'a>(
+        &'a self,
+        roots: &'a [PathBuf],
+    ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
+        Box::pin(async move {
+            let inner = self.inner.restricted(roots).await?;
+            Ok(Arc::new(Self::new(inner, self.trail.clone())) as Arc<dyn Workspace>)
+        })
+    }
+}
+
+/// What is recorded of an operation if its end is not known: it is dropped then.
+struct Pending<'a> {
+    trail: &'a Trail,
+    uncertain: Vec<Use>,
+}
+
+impl<'a> Pending<'a> {
+    fn new(trail: &'a Trail, uncertain: Vec<Use>) -> Self {
+        Self { trail, uncertain }
+    }
+
+    /// Records this instead.
+    fn was(mut self, uses: &[Use]) {
+        self.uncertain.clear();
+        uses.iter().for_each(|used| self.trail.record(used));
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.uncertain
+            .iter()
+            .for_each(|used| self.trail.record(used));
+    }
+}
+
+/// What is recorded of a write of which it is not known whether it was done.
+fn asked(write: &Write) -> Use {
+    Use::FileWrite {
+        path: write.path.clone(),
+        size: write.data.len() as u64,
+        content: blake3::hash(&write.data),
+        certain: false,
+    }
+}
+
+/// The same of a write that was done.
+fn certain(used: Use, metadata: &Metadata) -> Use {
+    match used {
+        Use::FileWrite { size, content, .. } => Use::FileWrite {
+            path: metadata.path.to_string_lossy().into_owned(),
+            size,
+            content,
+            certain: true,
+        },
+        other => other,
+    }
+}
