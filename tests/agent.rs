@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use toolhost::server::Surfaces;
+use toolhost_agent::{Offer, Oversight};
 use toolhost_local::Local;
 use toolhost_local::files::Config as Roots;
 use toolhost_local::process::{Config, Registry};
@@ -46,6 +46,15 @@ struct Agent {
     workspace: tempfile::TempDir,
 }
 
+/// All that a workspace has, for clients of the agent API.
+fn offer(local: &Arc<Local>) -> Offer {
+    Offer {
+        workspace: local.clone(),
+        files: FilesGrant::Write,
+        oversight: Oversight::default(),
+    }
+}
+
 impl Agent {
     async fn new() -> Self {
         Self::with(|config| config).await
@@ -57,9 +66,8 @@ impl Agent {
         let root = workspace.path().canonicalize().unwrap();
         let local = Local::open(change(Config::new(root)), Roots::new(workspace.path()));
         let local = Arc::new(local.unwrap());
-        let surfaces = Surfaces::agent(local.clone(), FilesGrant::Write);
         Self {
-            server: Server::start(surfaces).await,
+            server: Server::agent(offer(&local)).await,
             registry: Arc::clone(local.processes()),
             local,
             workspace,

@@ -11,12 +11,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use toolhost::server::Surfaces;
 use toolhost_call::approval::{Approval, Header, Url};
 use toolhost_call::audit::{Audit, Config};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Limits;
+use toolhost_server::ServerParts;
 use toolhost_state::state_dir::StateDir;
 
 use crate::guest::{guest, limited, options};
@@ -325,7 +325,7 @@ async fn false_promise() {
 /// A server of a host's tools and of the agent API.
 async fn with_agent(script: &Script) -> (Setup, Server) {
     let setup = Setup::with(|builder| builder.approval(script.approval(LONG))).await;
-    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    let server = Server::start(ServerParts::from(setup.host.clone()).with_agent()).await;
     (setup, server)
 }
 

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use toolhost::server::{Principal, Surfaces, Token, Tokens};
 use toolhost_call::audit::{Audit, Config};
 use toolhost_call::metrics::Metrics;
 use toolhost_core::{Grants, Options, Settings};
+use toolhost_http::access::{Principal, Token, Tokens};
 use toolhost_needs::needs;
 use toolhost_plugin::Limits;
+use toolhost_server::ServerParts;
 use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::files::FilesGrant;
 

@@ -10,12 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use toolhost::server::{Access, Surfaces, Token, Tokens, serve};
+use toolhost_agent::Offer;
 use toolhost_core::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
+use toolhost_http::access::{Access, Token, Tokens};
 use toolhost_local::process::Spawner;
+use toolhost_server::{ServerParts, serve};
+use toolhost_workspace::process::Info;
 
 pub(crate) use compiled::with_code;
 #[allow(unused_imports, reason = "benchmarks use the rest")]
@@ -189,18 +195,38 @@ pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) client: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
-    served: tokio::task::JoinHandle<Vec<toolhost_workspace::process::Info>>,
+    served: tokio::task::JoinHandle<Vec<Info>>,
 }
 
 impl Server {
-    pub(crate) async fn start(surfaces: impl Into<Surfaces>) -> Self {
-        Self::with_tokens(surfaces, Token::new(TOKEN).unwrap().into()).await
+    pub(crate) async fn start(parts: impl Into<ServerParts>) -> Self {
+        Self::with_tokens(parts, Token::new(TOKEN).unwrap().into()).await
     }
 
     /// The same, with tokens of which one should be [`TOKEN`].
-    pub(crate) async fn with_tokens(surfaces: impl Into<Surfaces>, tokens: Tokens) -> Self {
-        let surfaces = surfaces.into();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    pub(crate) async fn with_tokens(parts: impl Into<ServerParts>, tokens: Tokens) -> Self {
+        let parts = parts.into();
+        Self::run(tokens, async move |listener, access, stop| {
+            serve(listener, parts, access, stop).await
+        })
+        .await
+    }
+
+    /// A server of the agent API alone.
+    pub(crate) async fn agent(offer: Offer) -> Self {
+        let tokens = Token::new(TOKEN).unwrap().into();
+        Self::run(tokens, async move |listener, access, stop| {
+            toolhost_agent::serve(listener, offer, access, stop).await
+        })
+        .await
+    }
+
+    async fn run<F, R>(tokens: Tokens, serve: F) -> Self
+    where
+        F: FnOnce(TcpListener, Access, BoxFuture<'static, ()>) -> R + Send + 'static,
+        R: Future<Output = std::io::Result<Vec<Info>>> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
         let access = Access {
@@ -208,13 +234,9 @@ impl Server {
             hosts: Vec::new(),
             origins: Vec::new(),
         };
-        let served = tokio::spawn(async move {
-            serve(listener, surfaces, access, async {
-                stopped.await.unwrap_or_default()
-            })
-            .await
-            .unwrap()
-        });
+        let stopped = async { stopped.await.unwrap_or_default() };
+        let serving = serve(listener, access, stopped.boxed());
+        let served = tokio::spawn(async { serving.await.unwrap() });
         let client = reqwest::Client::builder()
             .no_proxy()
             .timeout(PATIENCE)
@@ -248,7 +270,7 @@ impl Server {
     }
 
     /// Ends the server as SIGTERM would, and returns the processes that were still live.
-    pub(crate) async fn stop(mut self) -> Vec<toolhost_workspace::process::Info> {
+    pub(crate) async fn stop(mut self) -> Vec<Info> {
         _ = self.stop.take().unwrap().send(());
         tokio::time::timeout(PATIENCE, &mut self.served)
             .await

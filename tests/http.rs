@@ -17,7 +17,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use toolhost::server::{Access, Token, serve};
+use toolhost_http::access::{Access, Token};
+use toolhost_server::serve;
 
 use crate::guest::{guest, options};
 use crate::harness::{PATIENCE, Server, Setup, TOKEN, is_alive};

@@ -37,8 +37,9 @@ use processes::Prepared;
 use toolhost_core::{Builder, Host, PluginSet, StartError};
 use toolhost_local::OpenError;
 use toolhost_local::files::Temporaries;
-use toolhost_local::process::{Records, SPAWNER, own_limits, run_spawner};
+use toolhost_local::process::{Records, SPAWNER, run_spawner};
 use toolhost_plugin::{COMPILER, Compiler, run_compiler};
+use toolhost_state::own_limits;
 use toolhost_state::state_dir::StateDir;
 
 /// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user

@@ -34,7 +34,6 @@ mod grants;
 mod limits;
 mod plugins;
 mod problems;
-mod scope;
 mod section;
 mod tokens;
 mod values;
@@ -57,7 +56,6 @@ pub use follow::Follower;
 pub use plugins::name_of;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
-pub use scope::{Scope, UnknownScope};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::{WatchError, Watcher};
 

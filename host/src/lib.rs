@@ -1,4 +1,4 @@
-//! The command line of Toolhost, its configuration, and the server that offers a host's tools.
+//! The command line of Toolhost, and its configuration.
 //!
 //! A program that embeds a host needs the crate `toolhost-core` alone. ARCHITECTURE.md has the map.
 
@@ -7,4 +7,3 @@ compile_error!("this version of Toolhost runs on Linux only");
 
 pub mod cli;
 pub mod config;
-pub mod server;

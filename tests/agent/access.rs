@@ -163,13 +163,13 @@ async fn the_page_describes_what_there_is() {
 
 #[tokio::test]
 async fn a_host_offers_it_only_if_it_is_told_to() {
-    use toolhost::server::Surfaces;
+    use toolhost_server::ServerParts;
     let setup = Setup::new().await;
     let server = crate::harness::Server::start(setup.host.clone()).await;
     let path = "/api/v0/processes/list";
     let response = server.request(Method::GET, path).send().await.unwrap();
     assert_eq!(response.status(), 404);
-    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let surfaces = ServerParts::from(setup.host.clone()).with_agent();
     let server = crate::harness::Server::start(surfaces).await;
     setup.execute("echo hello").await;
     let (status, body) = reply(server.request(Method::GET, path)).await;

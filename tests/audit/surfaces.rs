@@ -8,7 +8,7 @@ async fn named(trail: &Trail) -> (Setup, Server) {
     let setup = Setup::with(|builder| builder.audit(audit)).await;
     let ada = Principal::unbounded("ada");
     let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), ada)]);
-    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let surfaces = ServerParts::from(setup.host.clone()).with_agent();
     let server = Server::with_tokens(surfaces, tokens).await;
     (setup, server)
 }

@@ -34,7 +34,9 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use toolhost::server::{Access, Listener, Tls, Token, serve};
+use toolhost_http::access::{Access, Token};
+use toolhost_http::{Listener, Tls};
+use toolhost_server::serve;
 
 use harness::{Setup, TOKEN};
 use measure::{milliseconds, percentile};

@@ -470,14 +470,14 @@ async fn a_host_that_shuts_down_says_when_to_come_back() {
     use axum::http::Request;
     use tower::ServiceExt;
     let setup = Setup::new().await;
-    let router = toolhost::server::router(setup.host.clone(), access());
+    let router = toolhost_server::router(setup.host.clone(), access());
     let ask = async |method: &str, path: &str, body: &str| {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("host", "localhost")
             .header("authorization", format!("Bearer {TOKEN}"))
-            .extension(toolhost::server::LocalAddress(
+            .extension(toolhost_http::access::LocalAddress(
                 "127.0.0.1:1".parse().unwrap(),
             ))
             .body(Body::from(body.to_owned()))

@@ -76,13 +76,13 @@ async fn broken_requests_say_what_is_wrong() {
 async fn headers_are_bounded_together() {
     use tower::ServiceExt;
     let setup = Setup::new().await;
-    let router = toolhost::server::router(setup.host.clone(), access());
+    let router = toolhost_server::router(setup.host.clone(), access());
     let ask = async |size: usize| {
         let mut request = axum::http::Request::get("/healthz").header("host", "localhost");
         for index in 0..64 {
             request = request.header(format!("x-{index:02}"), "y".repeat(size));
         }
-        let local = toolhost::server::LocalAddress("127.0.0.1:1".parse().unwrap());
+        let local = toolhost_http::access::LocalAddress("127.0.0.1:1".parse().unwrap());
         let request = request.extension(local).body(axum::body::Body::empty());
         let answer = router.clone().oneshot(request.unwrap()).await;
         answer.unwrap().status().as_u16()

@@ -1,7 +1,7 @@
 //! The chat of a client over HTTP: named in the path or in a header, or one of its own.
 
 use reqwest::Method;
-use toolhost::server::{Principal, Scope, Token, Tokens};
+use toolhost_http::access::{Principal, Scope, Token, Tokens};
 
 use super::*;
 use crate::harness::{TOKEN, is_alive, until_dead};

@@ -1,6 +1,6 @@
 //! Tokens that may not do everything: what is not theirs does not exist for them.
 
-use toolhost::server::{Principal, Scope, Token, Tokens};
+use toolhost_http::access::{Principal, Scope, Token, Tokens};
 
 use super::*;
 use crate::harness::TOKEN;

@@ -1,6 +1,6 @@
 //! Documents that tools return, as resources; and being told when resources change.
 
-use toolhost::server::{Principal, Scope, Token, Tokens};
+use toolhost_http::access::{Principal, Scope, Token, Tokens};
 
 use super::*;
 use crate::guest::{component, options};

@@ -2,6 +2,7 @@
 
 mod actor;
 mod arguments;
+mod error;
 mod journal;
 mod ledger;
 mod outcome;
@@ -9,6 +10,7 @@ mod outcome;
 pub use actor::Actor;
 pub use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
+pub use error::CallError;
 pub use journal::{Durability, UnknownDurability};
 pub use ledger::Listener;
 pub use ledger::{Admitted, CallStatus, Cancelled, Interrupted, Ledger, Limits, Refused, Stats};

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::call::{
-    self, Actor, Admitted, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
+    self, Actor, Admitted, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
 use toolhost_call::events::{Event, Events};
 use toolhost_call::metrics::{self, Metrics};
@@ -89,22 +89,6 @@ impl Inner {
         self.metrics
             .plugin_state(plugin, metrics::PluginState::Loaded);
     }
-}
-
-/// Why a request gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// There is no such tool.
-    #[error("there is no tool {name:?}; the tools are {}", .known.join(", "))]
-    UnknownTool {
-        /// The name that was asked for.
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// The ledger refuses it.
-    #[error(transparent)]
-    Refused(#[from] Refused),
 }
 
 impl Host {
@@ -415,6 +399,11 @@ impl Host {
         // It waits for a disk.
         _ = tokio::task::spawn_blocking(move || audit.finish()).await;
         live
+    }
+
+    /// Returns a token that is cancelled when the host begins to shut down.
+    pub fn stopping(&self) -> CancellationToken {
+        self.inner.stopping.clone()
     }
 
     /// Returns whether the host is shutting down, and refuses new calls.

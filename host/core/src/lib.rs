@@ -35,11 +35,11 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod host;
 
 pub use host::{
-    Builder, CallError, Component, EMBEDDED, Embedded, Host, PluginError, PluginInfo, PluginSet,
-    PluginSource, PluginState, StartError,
+    Builder, Component, EMBEDDED, Embedded, Host, PluginError, PluginInfo, PluginSet, PluginSource,
+    PluginState, StartError,
 };
 pub use toolhost_call as call;
-pub use toolhost_call::call::{Arguments, Outcome, Request};
+pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};
 pub use toolhost_call::tool::{Definition, Format, Reply};
 pub use toolhost_local as local;
 pub use toolhost_plugin as plugin;

@@ -16,7 +16,6 @@ mod environment;
 mod journal;
 mod keeping;
 mod lifecycle;
-pub mod own_limits;
 mod pipe_reader;
 mod reading;
 mod record;

@@ -8,7 +8,8 @@ use clap::Args;
 use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files as options_of_files, oversight};
-use crate::server::{Listen, Surfaces};
+use toolhost_agent::Offer;
+use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
 
@@ -55,7 +56,11 @@ pub(super) async fn run(
             ..files::Config::new(&processes.workspace)
         };
         let workspace = Arc::new(Local::open(processes, files)?);
-        Ok(Surfaces::agent(workspace, options.files.grant()).with_oversight(oversight.of_agent()))
+        Ok(Offer {
+            workspace,
+            files: options.files.grant(),
+            oversight: oversight.of_agent(),
+        })
     };
     listening::run(common, &options.listen, &options.clients, &oversight, start).await
 }

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 
 use super::{Common, configuration, print};
 use crate::config::{Config, ConfigError, Problem};
-use crate::server;
 use toolhost_core::PluginSet;
 
 #[derive(Debug, Args)]
@@ -50,7 +49,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
 pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
     let mut problems = configuration::missing(config);
     problems.extend(config.missing());
-    match server::configured(config) {
+    match super::listening::configured(config) {
         Err(ConfigError::Invalid { problems: more, .. }) => problems.extend(more),
         other => _ = other?,
     }

@@ -1,6 +1,8 @@
 //! What `serve` and `agent` have in common: an address, who may use it, and an end in order.
 
 mod credentials;
+mod served;
+mod tokens;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,9 +15,12 @@ use super::list::List;
 use super::oversight::Oversight;
 use super::signals::{self, Hangup};
 use super::{Common, errors, notify, stderr, token};
-use crate::server::{self, Access, Listen, Listener, Surfaces, Tls};
 use credentials::Credentials;
+pub(super) use served::Served;
+pub(super) use tokens::configured;
 use toolhost_call::approval::Approval;
+use toolhost_http::access::{Access, Tokens};
+use toolhost_http::{Listen, Listener, Tls};
 
 /// Who may use a server, and how they reach it.
 #[derive(Debug, Args)]
@@ -151,12 +156,12 @@ impl Clients {
 }
 
 /// Serves what `start` makes until a signal ends it, and then ends everything that it runs.
-pub(super) async fn run(
+pub(super) async fn run<S: Served>(
     common: &Common,
     listen: &[Listen],
     clients: &Clients,
     oversight: &Oversight,
-    start: impl AsyncFnOnce() -> anyhow::Result<Surfaces>,
+    start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
     // From here on a signal ends the server in order, also while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
@@ -186,18 +191,18 @@ pub(super) async fn run(
         let new = made.insert(token::made(common.state_dir(), &place)?);
         known = credentials.add(new.token.clone())?;
     }
-    let tokens = server::Tokens::new(known.clone());
+    let tokens = Tokens::new(known.clone());
     let following = credentials.follow(known, tokens.clone());
     if let Some(following) = &following {
         signals::on_reload(following.reload());
     }
-    let surfaces = tokio::select! {
+    let served = tokio::select! {
         biased;
         () = &mut stop => {
             tracing::info!("stopped before it had started");
             return Ok(ExitCode::SUCCESS);
         }
-        surfaces = start() => surfaces?,
+        served = start() => served?,
     };
     let access = Access {
         tokens,
@@ -209,7 +214,7 @@ pub(super) async fn run(
     }
     if let (Some(made), Some(listener)) = (&made, listeners.first()) {
         let url = listener.local_url()?;
-        let hint = if surfaces.offers_tools() {
+        let hint = if S::OFFERS_TOOLS {
             made.hint(&url)
         } else {
             made.agent_hint(&url)
@@ -222,7 +227,7 @@ pub(super) async fn run(
         tracing::info!("SIGHUP: the files of the configuration are read again");
         notify::ready();
     });
-    let hurried = surfaces.clone();
+    let hurried = served.clone();
     let stop = async move {
         stop.await;
         notify::stopping();
@@ -232,7 +237,7 @@ pub(super) async fn run(
             hurried.kill_now();
         });
     };
-    let ended = server::serve(listeners, surfaces, access, stop).await?;
+    let ended = served.serve(listeners, access, stop).await?;
     tracing::info!(
         processes = ended.len(),
         "stopped, and ended what was still running"

@@ -8,8 +8,8 @@ use clap::Args;
 use super::processes::{self, Prepared};
 use super::signals::{self, Hangup};
 use super::{Common, files, oversight, plugins, serve};
-use crate::server::{McpOptions, serve_mcp};
 use toolhost_core::PluginSet;
+use toolhost_server::{McpOptions, serve_mcp};
 use toolhost_state::id::ChatId;
 
 /// Command lines to copy.

@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::Common;
-use crate::server::agent;
+use toolhost_agent as agent;
 use toolhost_call::approval::{Approval, ApprovalError, Url};
 use toolhost_call::audit::{self, Audit};
 use toolhost_call::metrics::Metrics;

@@ -10,10 +10,11 @@ use super::listening::{self, Clients};
 use super::processes::{self, Prepared};
 use super::{Common, files, oversight, plugins, signals};
 use crate::config::{Config, Watcher};
-use crate::server::{Listen, McpOptions, Surfaces};
 use toolhost_call::call::Durability;
 use toolhost_call::events;
 use toolhost_core::{Host, PluginSet};
+use toolhost_http::Listen;
+use toolhost_server::{McpOptions, ServerParts};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -107,14 +108,14 @@ pub(super) async fn run(
         });
         let host = host.await?;
         watcher = follow(&config, &host, plugins).await;
-        let surfaces = Surfaces::from(host).with_mcp(McpOptions {
+        let parts = ServerParts::from(host).with_mcp(McpOptions {
             max_wait: options.mcp_max_wait,
             ..McpOptions::default()
         });
         Ok(if options.agent_api {
-            surfaces.with_agent()
+            parts.with_agent()
         } else {
-            surfaces
+            parts
         })
     };
     listening::run(common, &options.listen, &options.clients, &oversight, start).await

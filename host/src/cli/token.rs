@@ -11,7 +11,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::{print, stderr};
 use crate::config::{InvalidTokenName, check_token_name};
-use crate::server::{Scope, Token};
+use toolhost_http::access::{Scope, Token};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::StateDir;
 use toolhost_state::trusted::read_private;

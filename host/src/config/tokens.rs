@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::problems::{meant, unknown};
-use super::scope::Scope;
 use super::section::Section;
+use toolhost_http::access::Scope;
 use toolhost_plugin::Digest;
 use toolhost_state::id::ChatId;
 

@@ -5,5 +5,6 @@
 compile_error!("this version of Toolhost runs on Linux only");
 
 pub mod id;
+pub mod own_limits;
 pub mod state_dir;
 pub mod trusted;

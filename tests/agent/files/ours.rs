@@ -1,6 +1,6 @@
 //! What is not the reference's: who gets in, what is outside of the workspace, and what is no file.
 
-use toolhost::server::Surfaces;
+use toolhost_server::ServerParts;
 use toolhost_workspace::files::FilesGrant;
 
 use super::*;
@@ -180,7 +180,7 @@ async fn other_methods_are_refused() {
 async fn a_host_offers_its_files() {
     let setup = crate::harness::Setup::new().await;
     std::fs::write(setup.root().join("file"), "content").unwrap();
-    let surfaces = toolhost::server::Surfaces::from(setup.host.clone());
+    let surfaces = toolhost_server::ServerParts::from(setup.host.clone());
     let path = setup.root().join("file").display().to_string();
     let target = target("read-file", &[("path", &path)]);
     for (surfaces, status) in [(surfaces.clone(), 404), (surfaces.with_agent(), 200)] {
@@ -196,7 +196,7 @@ async fn an_operator_says_what_may_be_done() {
     let setup = Setup::with(|builder| builder.files(FilesGrant::Read)).await;
     let path = setup.root().join("file").to_str().unwrap().to_owned();
     std::fs::write(&path, "content").unwrap();
-    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    let server = Server::start(ServerParts::from(setup.host.clone()).with_agent()).await;
     let request = |method, endpoint, body: &str| {
         let target = target(endpoint, &[("path", path.as_str())]);
         server.request(method, &target).body(body.to_owned())
@@ -213,7 +213,7 @@ async fn an_operator_says_what_may_be_done() {
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"content");
     let setup = Setup::with(|builder| builder.files(FilesGrant::None)).await;
-    let server = Server::start(Surfaces::from(setup.host.clone()).with_agent()).await;
+    let server = Server::start(ServerParts::from(setup.host.clone()).with_agent()).await;
     let request = server.request(Method::GET, "/api/v0/read-file?path=/etc/passwd");
     assert_eq!(request.send().await.unwrap().status(), 404);
 }

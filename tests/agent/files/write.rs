@@ -5,8 +5,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use toolhost::server::{Access, LocalAddress, Surfaces, Token, router};
-use toolhost_workspace::files::FilesGrant;
+use toolhost_agent::router;
+
+use crate::agent::offer;
+use toolhost_http::access::{Access, LocalAddress, Token};
 use tower::ServiceExt;
 
 use super::*;
@@ -78,14 +80,15 @@ async fn send(agent: &Agent, path: &str, body: Body) -> (u16, Value) {
         hosts: Vec::new(),
         origins: Vec::new(),
     };
-    let surfaces = Surfaces::agent(agent.local.clone(), FilesGrant::Write);
     let local = LocalAddress("127.0.0.1:1".parse().unwrap());
     let request = axum::http::Request::post(target("write-file", &[("path", path)]))
         .header("host", "localhost")
         .header("authorization", format!("Bearer {TOKEN}"))
         .extension(local)
         .body(body);
-    let response = router(surfaces, access).oneshot(request.unwrap()).await;
+    let response = router(offer(&agent.local), access)
+        .oneshot(request.unwrap())
+        .await;
     let (parts, body) = response.unwrap().into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let body = serde_json::from_slice(&body).unwrap();

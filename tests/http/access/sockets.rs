@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tokio::net::UnixStream;
-use toolhost::server::Listener;
+use toolhost_http::Listener;
 use toolhost_needs::needs;
 
 use super::*;

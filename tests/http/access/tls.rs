@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use toolhost::server::{Listener, Tls};
+use toolhost_http::{Listener, Tls};
 
 use super::*;
 use crate::cli::{Serving, server as program};

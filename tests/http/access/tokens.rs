@@ -1,6 +1,7 @@
 //! Several tokens, and what each is good for.
 
-use toolhost::server::{Principal, Scope, Surfaces, Tokens};
+use toolhost_http::access::{Principal, Scope, Tokens};
+use toolhost_server::ServerParts;
 
 use super::*;
 
@@ -38,7 +39,7 @@ async fn each_token_is_good_for_what_it_says() {
         tokens: tokens.clone(),
         ..access()
     };
-    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let surfaces = ServerParts::from(setup.host.clone()).with_agent();
     tokio::spawn(serve(listener, surfaces, access, std::future::pending()));
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = async |token: &str, method: Method, path: &str| {
@@ -112,7 +113,7 @@ async fn streams_end_when_their_token_is_taken_back() {
     let entry = |text: &str, name| (Token::new(text).unwrap(), Principal::unbounded(name));
     let (stays, goes) = (entry(TOKEN, "stays"), entry("goes", "goes"));
     let tokens = Tokens::new([stays, goes]);
-    let surfaces = Surfaces::from(setup.host.clone()).with_agent();
+    let surfaces = ServerParts::from(setup.host.clone()).with_agent();
     let server = Server::with_tokens(surfaces, tokens.clone()).await;
     let sleep = json!({ "command": "sleep 1000", "run_in_background": true });
     let sleep = json!({ "tool": "execute", "arguments": sleep });

@@ -1,7 +1,7 @@
 //! Tokens that are good for some tools only: what others did is not there for them.
 
 use reqwest::Response;
-use toolhost::server::{Principal, Scope, Tokens};
+use toolhost_http::access::{Principal, Scope, Tokens};
 
 use super::*;
 use crate::harness::until_dead;

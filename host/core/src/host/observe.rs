@@ -1,7 +1,7 @@
 //! What the operator sees of a host: levels when somebody looks, and why calls were refused.
 
-use super::{CallError, Inner};
-use toolhost_call::call::Refused;
+use super::Inner;
+use toolhost_call::call::{CallError, Refused};
 use toolhost_call::metrics::Levels;
 
 /// Adds what there is in a host at this moment.

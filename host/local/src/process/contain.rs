@@ -26,9 +26,10 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::{Containment, Kind, Survivor, own_limits};
+use super::{Containment, Kind, Survivor};
 use group::Group;
 use supervised::Supervised;
+use toolhost_state::own_limits;
 
 pub use ignored::is_ignored;
 pub use program::run as run_spawner;

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::super::{Common, token};
 use crate::config::{Config, Follower};
-use crate::server::{self, Principal, Tls, Token, Tokens};
 use toolhost_call::audit::Audit;
+use toolhost_http::Tls;
+use toolhost_http::access::{Principal, Token, Tokens, token_changes};
 
 /// Where the tokens and the certificate come from.
 pub(super) struct Credentials {
@@ -58,7 +59,7 @@ impl Credentials {
             .map(|token| (token, Principal::unbounded("token")))
             .collect();
         if let Some(config) = &self.config {
-            known.extend(server::configured(config)?);
+            known.extend(super::configured(config)?);
         }
         Ok(known)
     }
@@ -85,7 +86,7 @@ impl Credentials {
 
     /// Notes the tokens that are in use now. Records and returns how they differ from those before, if they do.
     fn take(&mut self, known: Known) -> Option<Value> {
-        let changes = server::token_changes(&self.known, &known);
+        let changes = token_changes(&self.known, &known);
         if let Some(changes) = &changes {
             self.audit.tokens_changed(changes);
         }

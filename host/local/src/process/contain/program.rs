@@ -23,8 +23,8 @@ use super::own_children::OwnChildren;
 use super::sys::{self, Side};
 use super::tree::{self, Tree};
 use super::wire::{FRAME, Frame};
-use crate::process::own_limits::OwnLimits;
 use events::Events;
+use toolhost_state::own_limits::OwnLimits;
 
 /// How long the next round of a kill may wait, in milliseconds, at first and at most.
 const ROUND_MS: (u16, u16) = (2, 500);

@@ -1,0 +1,258 @@
+//! Errors in the form of the reference, which is not that of the rest of the server.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::process_status::ProcessStatus;
+use super::reply;
+use toolhost_http::access::{Access, Principal, Scope};
+use toolhost_http::limits::NoRoom;
+use toolhost_http::problem::{Detail, Problem};
+use toolhost_workspace::process::Error;
+
+/// Where the API of the reference is, of which this is a part.
+const PREFIX: &str = "/api/v0/";
+
+/// The longest text of a client that an error repeats, in bytes.
+const MAX_ECHO: usize = 64;
+
+/// An error response.
+#[derive(Debug, Serialize)]
+pub(super) struct ApiError {
+    #[serde(skip)]
+    status: StatusCode,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    validations: Vec<Validation>,
+    /// How the process stands that has nothing else to show.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    standing: Option<Box<ProcessStatus>>,
+}
+
+/// What is wrong with one field of a request.
+#[derive(Debug, Serialize)]
+struct Validation {
+    field: Cow<'static, str>,
+    detail: String,
+}
+
+impl From<NoRoom> for ApiError {
+    fn from(busy: NoRoom) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "The server is busy.").detail(busy.to_string())
+    }
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            detail: None,
+            validations: Vec::new(),
+            standing: None,
+        }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// A query parameter, or another field of its kind, that cannot be used.
+    pub(super) fn invalid(field: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self::bad_request("Query parameters have invalid values.").validation(field, detail)
+    }
+
+    /// A process that is not there, or that is not there for this chat.
+    pub(super) fn not_found(id: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            format!("Process {} not found.", quote(id)),
+        )
+    }
+
+    /// A process that was looked up and cannot be shown.
+    pub(super) fn of_lookup(error: Error, id: &str) -> Self {
+        match error {
+            Error::NotFound(_) => Self::not_found(id),
+            error => Self::of_process(error, "Failed to look the process up.", "look process up"),
+        }
+    }
+
+    /// A process whose output is no longer kept.
+    pub(super) fn gone(id: &str, standing: ProcessStatus) -> Self {
+        let message = format!("The output of process {} is no longer kept.", quote(id));
+        Self {
+            standing: Some(Box::new(standing)),
+            ..Self::new(StatusCode::GONE, message)
+        }
+    }
+
+    /// A tool call under which another request came before.
+    pub(super) fn other_request(call: &str) -> Self {
+        let message = format!(
+            "The tool call {} was used for another request.",
+            quote(call)
+        );
+        Self::new(StatusCode::CONFLICT, message)
+            .detail("A repeat must be for the same chat, and ask for the same.")
+    }
+
+    /// A tool call under which nothing is to act any more.
+    pub(super) fn canceled() -> Self {
+        Self::new(StatusCode::CONFLICT, "Tool call was canceled.")
+    }
+
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub(super) fn validation(
+        mut self,
+        field: impl Into<Cow<'static, str>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let (field, detail) = (field.into(), detail.into());
+        self.validations.push(Validation { field, detail });
+        self
+    }
+
+    /// Says why something could not be done to processes. `message` is the reference's text for it, and `doing` begins the
+    /// detail, as in `start process: permission denied`.
+    pub(super) fn of_process(error: Error, message: &str, doing: &str) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::NotFound(id) => Self::not_found(&id),
+            Error::Invalid(_) => Self::bad_request(text),
+            Error::Workdir {
+                path,
+                problem,
+                hint,
+            } => {
+                let refused = Self::bad_request(format!("workdir {problem}: {}", path.display()))
+                    .validation("workdir", problem);
+                match hint.trim_start_matches([';', ' ']) {
+                    "" => refused,
+                    hint => refused.detail(hint),
+                }
+            }
+            Error::KeyReused(key) => Self::other_request(&key),
+            // No `Retry-After`: a place is free when a process ends, and nobody knows when that is.
+            Error::Limit(_) => Self::new(StatusCode::TOO_MANY_REQUESTS, message).detail(text),
+            Error::Closed => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail("manager is closed")
+            }
+            Error::Interrupted | Error::Unavailable(_) | Error::UnknownOutcome(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(text)
+            }
+            Error::Failed(_) => {
+                let detail = match text.strip_prefix(doing) {
+                    Some(rest) if rest.starts_with(": ") => text,
+                    _ => format!("{doing}: {text}"),
+                };
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail(detail)
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        reply::json(self.status, &self)
+    }
+}
+
+/// Quotes a text of a client, escaped and cut.
+pub(super) fn quote(text: &str) -> String {
+    match text.get(..text.floor_char_boundary(MAX_ECHO)) {
+        Some(start) if start.len() < text.len() => format!("{start:?}…"),
+        _ => format!("{text:?}"),
+    }
+}
+
+/// Refuses requests without a token for this API, which is about all chats. [`in_its_form`] gives the error its form.
+pub(crate) async fn require_token(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let check = |principal: &Principal| principal.require_everything(Scope::Agent);
+    access.let_in(request, next, check).await
+}
+
+/// Gives the errors of the layers around this API its form, and of what is beside its routes: a client reads `message` of all.
+pub async fn in_its_form(request: Request, next: Next) -> Response {
+    let ours = request.uri().path().starts_with(PREFIX);
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<Detail>() {
+        Some(Detail(detail)) if ours => {
+            let (mut parts, _) = response.into_parts();
+            let (form, body) = ApiError::new(parts.status, detail)
+                .into_response()
+                .into_parts();
+            parts.headers.remove(CONTENT_LENGTH);
+            if let Some(kind) = form.headers.get(CONTENT_TYPE) {
+                parts.headers.insert(CONTENT_TYPE, kind.clone());
+            }
+            Response::from_parts(parts, body)
+        }
+        _ => response,
+    }
+}
+
+pub(super) async fn no_method(request: Request) -> ApiError {
+    let message = format!("{} is not possible here.", request.method());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_clients_are_escaped_and_cut() {
+        assert_eq!(quote("a\u{1b}[31m\"\n"), r#""a\u{1b}[31m\"\n""#);
+        assert_eq!(quote(&"ä".repeat(1000)), format!("\"{}\"…", "ä".repeat(32)));
+    }
+
+    #[test]
+    fn failures_have_the_texts_of_the_reference() {
+        let body = |error| {
+            let error = ApiError::of_process(error, "Failed to start process.", "start process");
+            (error.status.as_u16(), serde_json::to_value(&error).unwrap())
+        };
+        for (error, status, detail) in [
+            (
+                Error::Failed("no memory".into()),
+                500,
+                "start process: no memory",
+            ),
+            (Error::Closed, 500, "manager is closed"),
+            (Error::Limit("too many".into()), 429, "too many"),
+            (
+                Error::Unavailable("refused".into()),
+                503,
+                "the workspace cannot be reached: refused",
+            ),
+        ] {
+            let expected = serde_json::json!({
+                "message": "Failed to start process.", "detail": detail,
+            });
+            assert_eq!(body(error), (status, expected));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `POST /edit-files`: replacements in several files, all made or none.
+
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use toolhost_edit::matcher::Edit;
+use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
+
+use super::error::{refused, status, text};
+use super::query::Query;
+use crate::error::ApiError;
+use crate::oversight::Watched;
+use crate::query::Parameters;
+use crate::tool_calls::{ToolCall, digest};
+use crate::{body, reply};
+use source::Source;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
+
+/// How many requests edit at once: each holds its files in memory.
+static EDITS: Semaphore = Semaphore::const_new(32);
+
+/// What a client sends.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Body {
+    #[serde(default, deserialize_with = "body::nullable")]
+    files: Vec<File>,
+    #[serde(default, deserialize_with = "body::nullable")]
+    include_diff: bool,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct File {
+    #[serde(default, deserialize_with = "body::nullable")]
+    path: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    edits: Vec<Replacement>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Replacement {
+    #[serde(default, deserialize_with = "body::nullable")]
+    search: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    replace: String,
+    #[serde(default, deserialize_with = "body::nullable")]
+    replace_all: bool,
+}
+
+/// What it gets.
+#[derive(Debug, Serialize)]
+struct Edited {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<EditedFile>>,
+}
+
+#[derive(Debug, Serialize)]
+struct EditedFile {
+    /// The path, as the client wrote it.
+    path: String,
+    /// What changed, as a unified diff; empty if nothing did.
+    diff: String,
+}
+
+pub(super) async fn edit(
+    State(workspace): State<Arc<dyn Workspace>>,
+    parameters: Parameters,
+    call: ToolCall,
+    watched: Watched,
+    request: Request,
+) -> Result<Response, ApiError> {
+    Query::new(&parameters).finish()?;
+    let body: Body = body::read(request).await?;
+    let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
+    call.once(asked, apply(workspace, body, watched)).await
+}
+
+/// Makes the edits of a request, if they are approved. Every edit of this API comes through here.
+async fn apply(
+    workspace: Arc<dyn Workspace>,
+    body: Body,
+    watched: Watched,
+) -> Result<Response, ApiError> {
+    watched.approve("edit-files", &body).await?;
+    let _permit = EDITS.acquire().await;
+    let (planned, edited) = body.run(Arc::clone(&workspace)).await?;
+    write(&watched.workspace(workspace), planned).await?;
+    let edited = Edited { files: edited };
+    Ok(reply::json(StatusCode::OK, &edited))
+}
+
+impl Body {
+    /// Makes all edits in memory, and shows them if that is asked for. Finding where they match takes a thread of its own.
+    async fn run(
+        self,
+        workspace: Arc<dyn Workspace>,
+    ) -> Result<(Vec<Planned>, Option<Vec<EditedFile>>), ApiError> {
+        let source = Source::new(workspace);
+        let run = tokio::task::spawn_blocking(move || {
+            let planned = self.plan(source)?;
+            let edited = self.include_diff.then(|| shown(&planned));
+            Ok((planned, edited))
+        });
+        run.await.unwrap_or_else(|error| {
+            let text = format!("the host failed: {error}");
+            Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+        })
+    }
+
+    /// Makes all edits in memory.
+    fn plan(&self, mut source: Source) -> Result<Vec<Planned>, ApiError> {
+        // More could not be written; they need not be read to know.
+        if self.files.len() > MAX_WRITES {
+            let message = format!("must specify at most {MAX_WRITES} files");
+            return Err(ApiError::bad_request(message));
+        }
+        let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
+        plan(&entries, None, MAX_WRITE, &mut source).map_err(|problems| together(&problems))
+    }
+}
+
+impl File {
+    fn edits(&self) -> FileEdits<'_> {
+        let edits = self.edits.iter().map(|edit| Edit {
+            search: &edit.search,
+            replace: &edit.replace,
+            replace_all: edit.replace_all,
+        });
+        FileEdits {
+            path: &self.path,
+            edits: edits.collect(),
+        }
+    }
+}
+
+/// Says everything that is wrong, with the status of what is worst.
+fn together(problems: &[Problem]) -> ApiError {
+    let worst = problems.iter().map(|problem| problem.kind).max();
+    let status = match worst {
+        Some(Kind::Failed) => StatusCode::INTERNAL_SERVER_ERROR,
+        Some(Kind::NotFound) => StatusCode::NOT_FOUND,
+        Some(Kind::Denied) => StatusCode::FORBIDDEN,
+        Some(Kind::Invalid) | None => StatusCode::BAD_REQUEST,
+    };
+    let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    ApiError::new(status, texts.join("\n"))
+}
+
+fn shown(planned: &[Planned]) -> Vec<EditedFile> {
+    let files = planned.iter().map(|file| EditedFile {
+        path: file.path.clone(),
+        diff: diff(&file.path, &file.old.data, &file.new, Bounds::NONE),
+    });
+    files.collect()
+}
+
+/// Writes what changed, if everything is still as it was read.
+async fn write(workspace: &dyn Workspace, planned: Vec<Planned>) -> Result<(), ApiError> {
+    let changed = planned.into_iter().filter(|file| file.new != file.old.data);
+    let (paths, writes): (Vec<_>, Vec<_>) = changed
+        .map(|file| {
+            let write = Write {
+                path: file.path.clone(),
+                data: file.new,
+                when: Precondition::Version(file.old.version),
+            };
+            (file.path, write)
+        })
+        .unzip();
+    if writes.is_empty() {
+        return Ok(());
+    }
+    let written = workspace.write_files(writes, Arc::default()).await;
+    written.map(drop).map_err(|(index, error)| {
+        let path = paths.get(index).map_or("", String::as_str);
+        match error {
+            Error::Changed(_) | Error::Failed(_) | Error::UnknownOutcome(_) => {
+                ApiError::new(status(&error), format!("edit {path}: {}", text(&error)))
+            }
+            error => refused(path, &error),
+        }
+    })
+}

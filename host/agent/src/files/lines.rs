@@ -1,0 +1,128 @@
+//! `GET /read-file-lines`: numbered lines of a file, as a model reads them.
+//!
+//! Whatever is wrong with the file is said within a reply that succeeds, as in the reference.
+
+mod page;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::path;
+use super::query::Query;
+use crate::error::ApiError;
+use crate::query::Parameters;
+use crate::reply;
+use page::{Page, Window};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::{Error, MAX_READ};
+
+/// How large a file may be unless the client says otherwise.
+const MAX_FILE: u64 = 1 << 20;
+
+/// How many lines are read unless the client says otherwise.
+const LINES: u64 = 2_000;
+
+/// How many bytes a line, and all of a page, may have unless the client says otherwise.
+const LINE_BYTES: u64 = 1 << 10;
+const PAGE_BYTES: u64 = 32 << 10;
+
+/// How many bytes they may have whatever the client says: a page is held in memory.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// What a client wants.
+struct Asked {
+    path: String,
+    max_file: u64,
+    window: Window,
+}
+
+pub(super) async fn read_lines(
+    State(workspace): State<Arc<dyn Workspace>>,
+    parameters: Parameters,
+) -> Result<Response, ApiError> {
+    let mut query = Query::new(&parameters);
+    let path = query.required("path");
+    // A number that is not given, or 0, stands for the default.
+    let mut number = |name, default| {
+        let given = query.number(name).filter(|number| *number > 0);
+        given.unwrap_or(default)
+    };
+    let window = Window {
+        first: number("offset", 1),
+        lines: number("limit", LINES),
+        max_line_bytes: bytes(number("max_line_bytes", LINE_BYTES)),
+        max_lines: number("max_response_lines", LINES),
+        max_bytes: bytes(number("max_response_bytes", PAGE_BYTES)),
+    };
+    let asked = Asked {
+        path: path.to_owned(),
+        max_file: number("max_file_size", MAX_FILE),
+        window,
+    };
+    query.finish()?;
+    let body = asked
+        .answer(&*workspace)
+        .await
+        .unwrap_or_else(|error| json!({ "success": false, "error": error }));
+    Ok(reply::json(StatusCode::OK, &body))
+}
+
+fn bytes(number: u64) -> usize {
+    usize::try_from(number.min(MAX_BYTES)).unwrap_or(usize::MAX)
+}
+
+impl Asked {
+    /// Returns the reply, or what is wrong.
+    async fn answer(self, workspace: &dyn Workspace) -> Result<Value, String> {
+        let path = &self.path;
+        path::check(path)?;
+        let read = async |offset| {
+            let chunk = workspace.read_file(path.clone(), offset, MAX_READ, Arc::default());
+            chunk.await.map_err(|error| about(path, &error))
+        };
+        let mut chunk = read(0).await?;
+        let (size, version) = (chunk.size, chunk.version.clone());
+        if size > self.max_file {
+            return Err(format!(
+                "file is {size} bytes which exceeds the maximum of {} bytes. Use grep, sed, or awk to extract the content you need, or use offset and limit to read a portion.",
+                self.max_file
+            ));
+        }
+        let mut page = Page::new(self.window);
+        let mut offset = 0;
+        // All of it is gone over, whatever the page is: how many lines there are is part of the reply.
+        while !chunk.data.is_empty() {
+            page.feed(&chunk.data)?;
+            offset += chunk.data.len() as u64;
+            if offset >= size {
+                break;
+            }
+            chunk = read(offset).await?;
+            if chunk.version != version {
+                return Err("file changed while it was read".into());
+            }
+        }
+        let page = page.finish()?;
+        Ok(json!({
+            "success": true,
+            "file_size": size,
+            "total_lines": page.total_lines,
+            "lines_read": page.lines_read,
+            "content": page.content,
+        }))
+    }
+}
+
+/// Says what is wrong with a path, in the words of the reference where it has some.
+fn about(path: &str, error: &Error) -> String {
+    match error {
+        Error::NotFound => format!("file does not exist: {path}"),
+        Error::NotAFile => format!("not a file: {path}"),
+        Error::OutsideWorkspace { .. } => error.to_string(),
+        error => format!("{error}: {path}"),
+    }
+}

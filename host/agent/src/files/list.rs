@@ -1,0 +1,122 @@
+//! `POST /list-directory`: what is in a directory, directories first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::error::{refused, status};
+use super::path::{self, joined, names};
+use super::query::Query;
+use crate::error::{ApiError, quote};
+use crate::query::Parameters;
+use crate::{body, reply};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
+
+/// How many names are listed at most: what a page of a browser can still show, and a host can still hold.
+const MAX_NAMES: usize = 100_000;
+
+/// What a client sends that names the directory by its parts.
+#[derive(Debug, Default, Deserialize)]
+struct Body {
+    #[serde(default, deserialize_with = "body::nullable")]
+    path: Vec<String>,
+    #[serde(default, deserialize_with = "body::nullable")]
+    relativity: String,
+}
+
+/// What it gets.
+#[derive(Debug, Serialize)]
+struct Listing {
+    absolute_path: Vec<String>,
+    absolute_path_string: String,
+    contents: Vec<Listed>,
+    /// Set if there are more names than are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    absolute_path_string: String,
+    is_dir: bool,
+}
+
+pub(super) async fn list(
+    State(workspace): State<Arc<dyn Workspace>>,
+    parameters: Parameters,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let mut query = Query::new(&parameters);
+    let path = query.text("path");
+    query.finish()?;
+    let directory = if path.is_empty() {
+        in_body(&body::read(request).await?, workspace.root())?
+    } else {
+        path::check(path).map_err(ApiError::bad_request)?;
+        names([path])
+    };
+    // By name, as in the reference: what is listed is what is shown.
+    let absolute = joined(&directory);
+    path::check(&absolute).map_err(ApiError::bad_request)?;
+    let (entries, truncated) =
+        entries(&*workspace, &absolute)
+            .await
+            .map_err(|error| match error {
+                Error::NotADirectory => {
+                    let message = format!("open {absolute}: is not a directory");
+                    ApiError::new(status(&error), message)
+                }
+                error => refused(&absolute, &error),
+            })?;
+    let contents = entries.into_iter().map(|entry| Listed {
+        absolute_path_string: format!("{}/{}", absolute.trim_end_matches('/'), entry.name),
+        is_dir: entry.kind == Kind::Directory,
+        name: entry.name,
+    });
+    let listing = Listing {
+        contents: contents.collect(),
+        absolute_path: directory,
+        absolute_path_string: absolute,
+        truncated,
+    };
+    Ok(reply::json(StatusCode::OK, &listing))
+}
+
+/// Returns the names of the path that a body stands for. What the reference calls home is the workspace here.
+fn in_body(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
+    let parts = body.path.iter().map(String::as_str);
+    match body.relativity.as_str() {
+        "root" => Ok(names(parts)),
+        "home" => {
+            let home = root.to_string_lossy();
+            Ok(names([home.as_ref()].into_iter().chain(parts)))
+        }
+        other => {
+            let other = quote(other);
+            let message = format!(r#"Unsupported relativity {other}. Use "root" or "home"."#);
+            Err(ApiError::bad_request(message))
+        }
+    }
+}
+
+/// Returns what is in a directory, directories first, and whether there is more.
+async fn entries(workspace: &dyn Workspace, path: &str) -> Result<(Vec<Entry>, bool), Error> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut more = true;
+    while more && entries.len() < MAX_NAMES {
+        let after = entries.last().map(|entry| entry.name.clone());
+        let page = workspace.read_directory(path.to_owned(), after, MAX_ENTRIES, Arc::default());
+        let (page, follows) = page.await?;
+        // A page without names must not be asked for for ever.
+        more = follows && !page.is_empty();
+        entries.extend(page);
+    }
+    entries.sort_by_key(|entry| entry.kind != Kind::Directory);
+    Ok((entries, more))
+}

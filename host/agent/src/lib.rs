@@ -1,0 +1,133 @@
+//! The agent API, `/api/v0`: processes and files for a chat server that keeps its chats elsewhere.
+//!
+//! It is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
+//! those of its API, and what is ours is added beside them. It knows a workspace, and no plugin.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+mod body;
+mod chat;
+mod error;
+mod events;
+mod files;
+mod list;
+mod log;
+mod output;
+mod oversight;
+mod page;
+mod process_id;
+mod process_status;
+mod query;
+mod reply;
+mod signal;
+mod start;
+mod tool_calls;
+
+use std::io;
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+
+use tokio_util::sync::CancellationToken;
+use toolhost_http::access::Access;
+use toolhost_http::health::{self, Watched};
+use toolhost_http::limits::{self, Limits};
+use toolhost_http::{Listeners, guarded, problem, trace};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::FilesGrant;
+use toolhost_workspace::process::Info;
+
+pub use error::in_its_form;
+pub use oversight::Oversight;
+use tool_calls::ToolCalls;
+pub use tool_calls::is_cancellation;
+
+/// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
+const BODY_BYTES: usize = 4 << 20;
+
+/// A workspace as the agent API offers it, and where the operator sees what is done with it.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The workspace.
+    pub workspace: Arc<dyn Workspace>,
+    /// What may be done with its files.
+    pub files: FilesGrant,
+    /// The audit trail, the metrics and the approval hook.
+    pub oversight: Oversight,
+}
+
+/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`, within these limits. The
+/// chat is whatever a header says.
+pub fn routes(offer: Offer, access: Arc<Access>, limits: Limits) -> Router {
+    let Offer {
+        workspace,
+        files,
+        oversight,
+    } = offer;
+    Router::new()
+        .route("/api/v0/processes/start", post(start::start))
+        .route("/api/v0/processes/list", get(list::list))
+        .route("/api/v0/processes/{id}/output", get(output::output))
+        .route("/api/v0/processes/{id}/signal", post(signal::signal))
+        .route("/api/v0/processes/{id}/events", get(events::events))
+        .route("/api/v0/tool-calls/{id}/cancel", post(tool_calls::cancel))
+        .with_state(Arc::clone(&workspace))
+        .merge(files::router(workspace, files))
+        .method_not_allowed_fallback(error::no_method)
+        .layer(Extension(ToolCalls::default()))
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(Extension(oversight))
+        .layer(from_fn(log::requests))
+        .layer(from_fn_with_state(limits, limits::admit))
+        // Who asks is known before a place is taken.
+        .layer(from_fn_with_state(access, error::require_token))
+}
+
+/// Returns the routes of a server that offers nothing but a workspace.
+///
+/// Each request must carry the address that its connection came in on, as [`toolhost_http::serve`] adds it.
+pub fn router(offer: Offer, access: Access) -> Router {
+    let access = Arc::new(access);
+    let metrics = offer.oversight.metrics.clone();
+    let watched = Watched {
+        access: Arc::clone(&access),
+        workspace: Arc::clone(&offer.workspace),
+        stopping: CancellationToken::new(),
+    };
+    let (open, _) = health::routes().with_state(watched).split_for_parts();
+    let limits = Limits::new(0, |request| is_cancellation(request.uri().path()));
+    let routes = open
+        .method_not_allowed_fallback(problem::no_method)
+        .merge(routes(offer, Arc::clone(&access), limits))
+        .fallback(problem::no_route);
+    guarded(routes, access, &[])
+        .layer(from_fn(in_its_form))
+        .layer(from_fn_with_state(metrics, trace::request))
+}
+
+/// Serves a workspace until `shutdown` is ready, then ends its processes and returns those that were live.
+///
+/// # Errors
+///
+/// If a listener has no address.
+pub async fn serve(
+    listeners: impl Into<Listeners>,
+    offer: Offer,
+    access: Access,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<Vec<Info>> {
+    let (workspace, metrics) = (
+        Arc::clone(&offer.workspace),
+        offer.oversight.metrics.clone(),
+    );
+    let ending = async {
+        shutdown.await;
+        workspace.end_all().await
+    };
+    let live = toolhost_http::serve(listeners, router(offer, access), &metrics, ending).await?;
+    Ok(live.unwrap_or_default())
+}

@@ -1,0 +1,181 @@
+//! Who may ask: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
+
+mod changes;
+mod names;
+mod pages;
+mod principal;
+mod scope;
+mod streams;
+mod token;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::problem::Problem;
+use super::slots::Client;
+use super::trace;
+use names::Way;
+
+pub use changes::token_changes;
+pub(super) use pages::for_pages;
+pub use principal::Principal;
+pub use scope::{Scope, UnknownScope};
+pub use token::{InvalidToken, Token, Tokens};
+
+/// Who may use a server, and by which names.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The tokens of which every request must carry one, but for those that ask how the server is.
+    pub tokens: Tokens,
+    /// Names besides `localhost` and the address itself by which the server is reached, without ports.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may use the server, such as `https://chat.example.com`.
+    pub origins: Vec<String>,
+}
+
+/// The address at which a connection came in.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalAddress(pub SocketAddr);
+
+/// What a connection is, if it is no plain one.
+#[derive(Clone, Debug)]
+pub(super) enum Channel {
+    /// It is encrypted.
+    Tls,
+    /// It came in at a Unix socket, from somebody who needs no token or, with `None`, from somebody who does.
+    Unix(Option<Principal>),
+}
+
+/// Refuses requests without a token that is known, and says beside the others who asks.
+pub async fn require_token(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    access.let_in(request, next, |_| Ok(())).await
+}
+
+/// Refuses requests under a foreign name: a page whose name was made to point here (DNS rebinding), or a page elsewhere.
+pub(super) async fn require_known_host(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let way = Way::of(request.extensions());
+    access.check(request.uri(), request.headers(), way)?;
+    Ok(next.run(request).await)
+}
+
+impl Access {
+    /// Runs a request if it is somebody's who may ask, and says beside it, and in its span, who that is. A reply that streams
+    /// ends when they are no longer known.
+    pub async fn let_in(
+        &self,
+        mut request: Request,
+        next: Next,
+        check: impl FnOnce(&Principal) -> Result<(), Problem>,
+    ) -> Result<Response, Problem> {
+        let principal = self.principal(request.headers(), request.extensions());
+        let principal = principal.inspect_err(|problem| {
+            tracing::debug!(problem = problem.detail(), "a request was refused");
+        })?;
+        trace::sent_by(principal.name());
+        check(&principal)?;
+        request.extensions_mut().insert(principal.clone());
+        let response = next.run(request).await;
+        Ok(streams::while_known(response, &self.tokens, principal))
+    }
+
+    /// Returns who asks, by the token of a request, or by the socket that it came in on.
+    pub(super) fn principal(
+        &self,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+    ) -> Result<Principal, Problem> {
+        let principal = match extensions.get() {
+            // Whoever sends a token wants to be who has it, and no more.
+            Some(Channel::Unix(Some(local))) if !headers.contains_key(AUTHORIZATION) => {
+                local.clone()
+            }
+            _ => self.check_token(headers)?,
+        };
+        if let Some(client) = extensions.get::<Arc<Client>>() {
+            client.mark_authenticated();
+        }
+        Ok(principal)
+    }
+
+    /// Returns who asks, by the token of a request.
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
+        let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        let token = given.next().and_then(|value| bearer(value.as_bytes()));
+        let Some(token) = token.filter(|_| given.next().is_none()) else {
+            let detail = "send one `Authorization: Bearer <token>`";
+            return Err(unauthorized("no_token", detail));
+        };
+        let wrong = || unauthorized("wrong_token", "The bearer token is not valid.");
+        self.tokens.find(token).ok_or_else(wrong)
+    }
+}
+
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| token.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_as_rfc_6750_says() {
+        assert_eq!(bearer(b"Bearer abc"), Some(b"abc".as_slice()));
+        assert_eq!(bearer(b"bearer  abc "), Some(b"abc".as_slice()));
+        assert_eq!(bearer(b"Basic abc"), None);
+        assert_eq!(bearer(b""), None);
+    }
+
+    #[test]
+    fn who_asks_is_said_by_the_token_or_the_socket() {
+        let named = |name: &str| Principal::unbounded(name);
+        let access = Access {
+            tokens: Tokens::new([(Token::new("t0ken").unwrap(), named("a"))]),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        };
+        let who = |given: &[&str], channel: Option<Channel>| {
+            let (mut headers, mut extensions) = (HeaderMap::new(), Extensions::new());
+            for value in given {
+                headers.append(AUTHORIZATION, value.parse().unwrap());
+            }
+            if let Some(channel) = channel {
+                extensions.insert(channel);
+            }
+            let found = access.principal(&headers, &extensions);
+            found.map(|principal| principal.name().to_owned()).ok()
+        };
+        let local = || Some(Channel::Unix(Some(named("local"))));
+        assert_eq!(who(&["Bearer t0ken"], None).as_deref(), Some("a"));
+        assert_eq!(who(&[], local()).as_deref(), Some("local"));
+        assert_eq!(who(&["Bearer t0ken"], local()).as_deref(), Some("a"));
+        for given in [
+            &["Bearer wrong"][..],
+            &["Basic YTpi"],
+            &["Bearer t0ken", "Bearer t0ken"],
+        ] {
+            assert_eq!(who(given, local()), None, "{given:?}");
+        }
+        for channel in [None, Some(Channel::Tls), Some(Channel::Unix(None))] {
+            assert_eq!(who(&[], channel), None);
+        }
+    }
+}

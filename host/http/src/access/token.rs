@@ -1,0 +1,172 @@
+//! Tokens, of which only hashes are kept.
+
+use std::sync::Arc;
+
+use constant_time_eq::constant_time_eq_32;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use super::Principal;
+
+/// A bearer token, of which only the hash is kept.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+/// A text that cannot be a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token is 1 to 4096 visible ASCII characters without spaces")]
+pub struct InvalidToken;
+
+impl Token {
+    /// Makes a token of this text. White space around it, such as the line end of a file, does not count.
+    ///
+    /// # Errors
+    ///
+    /// If no header could carry it.
+    pub fn new(text: &str) -> Result<Self, InvalidToken> {
+        let text = text.trim();
+        if text.is_empty() || text.len() > 4096 || !text.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(InvalidToken);
+        }
+        Ok(Self(hash(text.as_bytes())))
+    }
+
+    /// Makes a token of the SHA-256 of its text.
+    pub fn from_sha256(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
+    /// Returns the SHA-256 of its text.
+    pub fn sha256(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+fn hash(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token")
+    }
+}
+
+/// Each token with who has it. It is exchanged as a whole.
+type Entries = Arc<[(Token, Principal)]>;
+
+/// Tokens, and who has them. They can be exchanged while a server runs: clones share them.
+#[derive(Clone, Debug)]
+pub struct Tokens(Arc<watch::Sender<Entries>>);
+
+impl Tokens {
+    /// Makes a set of tokens.
+    pub fn new(tokens: impl IntoIterator<Item = (Token, Principal)>) -> Self {
+        let entries: Entries = tokens.into_iter().collect();
+        Self(Arc::new(watch::Sender::new(entries)))
+    }
+
+    /// Takes these instead, for all requests from now on. Calls that were let in go on to their replies; replies that stream,
+    /// such as events, end unless their token is still there and good for the same.
+    pub fn replace(&self, tokens: impl IntoIterator<Item = (Token, Principal)>) {
+        self.0.send_replace(tokens.into_iter().collect());
+    }
+
+    /// Returns who has this token.
+    ///
+    /// Compares in constant time, and with each of them. What is compared are hashes, so that not even the length shows.
+    pub(super) fn find(&self, text: &[u8]) -> Option<Principal> {
+        let entries = Arc::clone(&self.0.borrow());
+        let token = Token(hash(text));
+        let principal = lookup(&entries, &token)?.clone();
+        Some(principal.by(token))
+    }
+
+    /// Returns whether somebody who was found here would be found again, as the same.
+    pub fn know(&self, principal: &Principal) -> bool {
+        is_known(&self.0.borrow(), principal)
+    }
+
+    /// Is ready once somebody who was found here is no longer known.
+    pub(super) async fn until_gone(self, principal: Principal) {
+        let mut changes = self.0.subscribe();
+        let gone = changes.wait_for(|entries| !is_known(entries, &principal));
+        // Never an error: this holds the other side.
+        _ = gone.await;
+    }
+}
+
+fn lookup<'a>(entries: &'a Entries, given: &Token) -> Option<&'a Principal> {
+    let mut found = None;
+    for (token, principal) in entries.iter() {
+        if constant_time_eq_32(&token.0, &given.0) {
+            found = Some(principal);
+        }
+    }
+    found
+}
+
+fn is_known(entries: &Entries, principal: &Principal) -> bool {
+    // Without a token it is known by how it came in.
+    let token = principal.token();
+    token.is_none_or(|token| lookup(entries, token).is_some_and(|now| now.is_same(principal)))
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+impl From<Token> for Tokens {
+    /// One token, with which everything can be done.
+    fn from(token: Token) -> Self {
+        Self::new([(token, Principal::unbounded("token"))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scope;
+    use super::*;
+
+    #[test]
+    fn tokens_are_known_by_their_hashes() {
+        let token = Token::new(" t0ken\n").unwrap();
+        assert!(Token::new(" \n").is_err() && Token::new("a b").is_err());
+        assert_eq!(format!("{token:?}"), "Token");
+        let same = Token::from_sha256(*token.sha256());
+        let tokens = Tokens::new([(same, Principal::unbounded("a"))]);
+        let name = |text: &str| {
+            let found = tokens.find(text.as_bytes());
+            found.map(|principal| principal.name().to_owned())
+        };
+        assert_eq!(name("t0ken").as_deref(), Some("a"));
+        assert_eq!((name("t0ke"), name("")), (None, None));
+        tokens
+            .clone()
+            .replace([(Token::new("other").unwrap(), Principal::unbounded("b"))]);
+        assert_eq!((name("t0ken"), name("other").as_deref()), (None, Some("b")));
+        tokens.replace([]);
+        assert_eq!(name("other"), None);
+    }
+
+    #[test]
+    fn who_was_found_is_known_for_as_long_as_the_token_is_good_for_the_same() {
+        let token = |text: &str| Token::new(text).unwrap();
+        let reader = || Principal::new("a", [Scope::Read], Some("x-".into()), None);
+        let tokens = Tokens::new([(token("one"), reader())]);
+        let found = tokens.find(b"one").unwrap();
+        let knows = |entries: Vec<(Token, Principal)>| {
+            tokens.replace(entries);
+            tokens.know(&found)
+        };
+        assert!(knows(vec![(token("one"), reader())]));
+        let more = Principal::new("a", [Scope::Call], Some("x-".into()), None);
+        assert!(!knows(vec![(token("one"), more)]));
+        assert!(!knows(vec![(token("two"), reader())]));
+        assert!(!knows(vec![]));
+        assert!(tokens.know(&Principal::unbounded("local")));
+    }
+}

@@ -1,0 +1,196 @@
+//! Request bodies, bounded in time, in size, and in what all of them hold together.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+
+use super::limits::{Held, NoRoom, RequestPermit};
+use super::problem::Problem;
+use super::stream::Stopping;
+use toolhost_call::call::Refused;
+
+/// How long a client may take to send a body.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// How many bytes of a body that is too large are read and thrown away, so that its sender gets to read why.
+const THROWN_AWAY: usize = 16 << 20;
+
+/// Why there is no body.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// It took too long.
+    #[error("the body took too long")]
+    Slow,
+    /// It is larger than this many bytes.
+    #[error("the body has more than {0} bytes, which is the most")]
+    TooLarge(usize),
+    /// It could not be read.
+    #[error("the body broke off: {0}")]
+    Broken(String),
+    /// The server stops.
+    #[error(transparent)]
+    Stopping(#[from] Stopping),
+    /// The bodies under way hold all that they may.
+    #[error(transparent)]
+    Busy(#[from] NoRoom),
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BodyError::Slow => Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", detail),
+            BodyError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail),
+            BodyError::Broken(_) => Self::broken_request(detail),
+            BodyError::Stopping(_) => Refused::Closed.into(),
+            BodyError::Busy(_) => Self::busy(detail),
+        }
+    }
+}
+
+/// A body that was read. As long as it is there, its bytes count.
+#[derive(Debug)]
+pub struct Read {
+    /// The whole body.
+    pub bytes: Vec<u8>,
+    held: Held,
+}
+
+impl Read {
+    /// Returns what counts the bytes, for whoever keeps more of them than the body itself.
+    pub fn into_held(self) -> Held {
+        self.held
+    }
+
+    /// Returns the bytes, and what counts them.
+    pub fn into_parts(self) -> (Vec<u8>, Held) {
+        (self.bytes, self.held)
+    }
+}
+
+/// Reads the body of a request, of at most this many bytes.
+pub async fn read(request: Request, max: usize) -> Result<Read, BodyError> {
+    let place = request.extensions().get::<RequestPermit>().cloned();
+    let reading = collect(request.into_body(), place.as_ref(), max);
+    match tokio::time::timeout(BODY_TIME, reading).await {
+        Ok(read) => read,
+        Err(_) => Err(BodyError::Slow),
+    }
+}
+
+async fn collect(
+    mut body: Body,
+    place: Option<&RequestPermit>,
+    max: usize,
+) -> Result<Read, BodyError> {
+    let mut read = Read {
+        bytes: Vec::new(),
+        held: Held::default(),
+    };
+    // Memory is counted as it comes, not as it is announced: who announces much and sends nothing takes nothing.
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| broken(&error))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if read.bytes.len() + data.len() > max {
+            drop(read);
+            throw_away(body).await;
+            return Err(BodyError::TooLarge(max));
+        }
+        if let Some(place) = place {
+            read.held.add(place, data.len())?;
+        }
+        read.bytes.extend_from_slice(&data);
+    }
+    Ok(read)
+}
+
+fn broken(error: &axum::Error) -> BodyError {
+    let mut causes = std::iter::successors(error.source(), |error| (*error).source());
+    match causes.find_map(|error| error.downcast_ref::<Stopping>()) {
+        Some(stopping) => (*stopping).into(),
+        None => BodyError::Broken(error.to_string()),
+    }
+}
+
+async fn throw_away(mut body: Body) {
+    let mut left = THROWN_AWAY;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, |data| data.len());
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+/// Returns what is wrong with how a body is sent that should be JSON. One without a type is taken for what it should be.
+pub fn not_json(headers: &HeaderMap) -> Option<String> {
+    let text =
+        |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).map(text)
+        && !encoding.eq_ignore_ascii_case("identity")
+    {
+        return Some(format!(
+            "the body is encoded as {encoding:?}, and must be sent as it is"
+        ));
+    }
+    let given = headers.get(CONTENT_TYPE).map(text)?;
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    let json = essence == "application/json"
+        || essence.starts_with("application/") && essence.ends_with("+json");
+    (!json).then(|| format!("the body is {given:?}, and must be application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_told_by_its_type() {
+        let check = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            not_json(&headers).is_none()
+        };
+        assert!(not_json(&HeaderMap::new()).is_none());
+        for json in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/vnd.chat+json",
+        ] {
+            assert!(check("content-type", json), "{json}");
+        }
+        for other in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "text/x+json",
+            "",
+            "application/jsonp",
+        ] {
+            assert!(!check("content-type", other), "{other}");
+        }
+        assert!(check("content-encoding", "identity") && !check("content-encoding", "gzip"));
+    }
+
+    #[tokio::test]
+    async fn what_is_too_large_is_refused_and_what_fits_is_read() {
+        let read = async |size: usize| read(Request::new(Body::from(vec![b'x'; size])), 100).await;
+        assert_eq!(read(100).await.unwrap().bytes.len(), 100);
+        assert!(matches!(read(101).await, Err(BodyError::TooLarge(100))));
+        let endless =
+            futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![0_u8; 1 << 20]));
+        let request = Request::new(Body::from_stream(endless));
+        assert!(matches!(
+            super::read(request, 100).await,
+            Err(BodyError::TooLarge(100))
+        ));
+    }
+}

@@ -1,0 +1,143 @@
+//! `GET /healthz` and `/readyz`: whether the server is up, and whether it takes calls; and for those with the token how it runs
+//! commands.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Extensions, HeaderMap};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::access::{Access, Scope};
+use super::problem::Problem;
+use tokio_util::sync::CancellationToken;
+use toolhost_call::call::Refused;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::Containment;
+
+/// What the answers are made of.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The tokens, of which any shows how the server runs commands.
+    pub access: Arc<Access>,
+    /// The workspace whose containment and processes are shown.
+    pub workspace: Arc<dyn Workspace>,
+    /// Whether the server shuts down.
+    pub stopping: CancellationToken,
+}
+
+/// Returns the routes `/healthz` and `/readyz`, which need no token.
+pub fn routes() -> OpenApiRouter<Watched> {
+    OpenApiRouter::default()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+}
+
+/// That the server is up; with a token also how it runs commands.
+#[derive(Debug, Serialize, ToSchema)]
+struct Health {
+    #[schema(inline)]
+    status: Status,
+    /// The version of Toolhost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    version: Option<&'static str>,
+    /// How commands are held together, and why not better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false)]
+    containment: Option<Containment>,
+    /// The directory in which commands run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    workspace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ProcessCounts, required = false)]
+    processes: Option<ProcessCounts>,
+}
+
+/// Always `ok`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+}
+
+/// Processes of all chats.
+#[derive(Debug, Serialize, ToSchema)]
+struct ProcessCounts {
+    /// How many are live.
+    live: u64,
+}
+
+/// Tells whether the server is up
+///
+/// Open to everybody; what is worth knowing is there only with a token, or for who needs none. A wrong one is no error: whoever
+/// watches the server needs none.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "server", security(()),
+    responses((status = 200, description = "The server is up.", body = Health)),
+)]
+async fn healthz(
+    State(state): State<Watched>,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Json<Health> {
+    let principal = state.access.principal(&headers, &extensions).ok();
+    let known = principal.is_some();
+    let status = match known {
+        // One that cannot be reached shows nothing of itself.
+        true => state.workspace.status().await.ok(),
+        false => None,
+    };
+    // A token that is bounded to chats or tools does not learn of the processes of others.
+    let sees_all = principal.is_some_and(|principal| {
+        let mut scopes = [Scope::Read, Scope::Agent].into_iter();
+        scopes.any(|scope| principal.require_everything(scope).is_ok())
+    });
+    Json(Health {
+        status: Status::Ok,
+        version: known.then_some(env!("CARGO_PKG_VERSION")),
+        processes: status
+            .as_ref()
+            .filter(|_| sees_all)
+            .map(|status| ProcessCounts {
+                live: status.totals.live,
+            }),
+        containment: status.map(|status| status.containment),
+        workspace: known.then(|| state.workspace.root().to_string_lossy().into_owned()),
+    })
+}
+
+/// That the server takes calls.
+#[derive(Debug, Serialize, ToSchema)]
+struct Ready {
+    #[schema(inline)]
+    status: ReadyStatus,
+}
+
+/// Always `ready`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ReadyStatus {
+    Ready,
+}
+
+/// Tells whether the server takes calls
+///
+/// Open to everybody. While the server shuts down it lets calls end and takes no new ones.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
+    responses((status = 200, description = "The server takes calls.", body = Ready)),
+    extensions(("x-problems" = json!(["shutting_down"]))),
+)]
+async fn readyz(State(state): State<Watched>) -> Result<Json<Ready>, Problem> {
+    if state.stopping.is_cancelled() {
+        return Err(Refused::Closed.into());
+    }
+    Ok(Json(Ready {
+        status: ReadyStatus::Ready,
+    }))
+}

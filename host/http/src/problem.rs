@@ -1,0 +1,260 @@
+//! Errors as problem documents (RFC 9457), and the one place that maps failures to status codes.
+
+mod kinds;
+
+use axum::extract::Request;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+pub use kinds::{KINDS, Kind};
+use toolhost_call::call::{CallError, InvalidArguments, Refused};
+use toolhost_state::id::InvalidId;
+use toolhost_workspace::process;
+
+/// What the `type` of a problem begins with; its code follows.
+pub(super) const URN: &str = "urn:toolhost:problem:";
+
+/// The most bytes of a detail: texts of clients are in it.
+const MAX_DETAIL: usize = 2048;
+
+/// After how many seconds to ask again where nothing better is known: of a place that is free soon, and of a service that is
+/// away.
+const SOON: u64 = 1;
+const LATER: u64 = 5;
+
+/// A problem as clients read it (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct Document<'a> {
+    /// The kind of problem, which stays the same: `urn:toolhost:problem:` and the code.
+    #[schema(value_type = String, format = "uri")]
+    r#type: String,
+    /// What problems of this kind mean.
+    title: &'a str,
+    /// The status code of the response.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// A word for programs; the list is closed.
+    #[schema(schema_with = codes)]
+    code: &'a str,
+    /// What is wrong with this request, and what to do about it.
+    detail: &'a str,
+}
+
+fn codes() -> utoipa::openapi::schema::Object {
+    utoipa::openapi::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::Type::String)
+        .enum_values(Some(KINDS.iter().map(|kind| kind.code)))
+        .build()
+}
+
+/// What is wrong, beside an error response, for a layer that answers in another form.
+#[derive(Clone, Debug)]
+pub struct Detail(pub String);
+
+/// An error response.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    /// A word for programs, which stays the same while the detail may change.
+    code: &'static str,
+    detail: String,
+    /// After how many seconds it is worth asking again.
+    retry_after: Option<u64>,
+}
+
+impl Problem {
+    /// Makes a problem of this status and code. A detail of more than 2 KiB is cut.
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        let mut detail = detail.into();
+        if detail.len() > MAX_DETAIL {
+            detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
+            detail.push('…');
+        }
+        Self {
+            status,
+            code,
+            detail,
+            retry_after: None,
+        }
+    }
+
+    /// Returns what is wrong, for whoever answers in another form.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// A request that is not what it should be; 400.
+    pub fn broken_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
+    }
+
+    /// There is no place now, and nothing ran.
+    pub(super) fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = Kind::of(self.code).map(|kind| kind.title);
+        let document = Document {
+            r#type: format!("{URN}{}", self.code),
+            title: title.or(self.status.canonical_reason()).unwrap_or("Error"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: &self.detail,
+        };
+        let mut response = (self.status, axum::Json(document)).into_response();
+        response.extensions_mut().insert(Detail(self.detail));
+        let headers = response.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        let retry_after = self.retry_after.or(match self.status {
+            StatusCode::TOO_MANY_REQUESTS => Some(SOON),
+            StatusCode::SERVICE_UNAVAILABLE => Some(LATER),
+            _ => None,
+        });
+        if let Some(seconds) = retry_after {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(
+                axum::http::header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer"),
+            );
+        }
+        response
+    }
+}
+
+impl From<InvalidId> for Problem {
+    fn from(error: InvalidId) -> Self {
+        Self::broken_request(error.to_string())
+    }
+}
+
+impl From<InvalidArguments> for Problem {
+    fn from(error: InvalidArguments) -> Self {
+        match error {
+            InvalidArguments::TooLarge(_) => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                error.to_string(),
+            ),
+            _ => Self::broken_request(error.to_string()),
+        }
+    }
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        let (status, code) = match &error {
+            CallError::UnknownTool { .. } => (StatusCode::NOT_FOUND, "unknown_tool"),
+            CallError::Refused(Refused::InputMismatch) => (StatusCode::CONFLICT, "input_mismatch"),
+            CallError::Refused(Refused::Cancelled) => (StatusCode::CONFLICT, "cancelled"),
+            CallError::Refused(Refused::Gone) => (StatusCode::GONE, "gone"),
+            CallError::Refused(Refused::Busy(_)) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            CallError::Refused(Refused::Quarantined { .. }) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "quarantined")
+            }
+            CallError::Refused(Refused::Unrecorded(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "unrecorded")
+            }
+            CallError::Refused(Refused::Closed) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "shutting_down")
+            }
+        };
+        let retry_after = match &error {
+            CallError::Refused(refused) => refused.retry_after(),
+            CallError::UnknownTool { .. } => None,
+        };
+        let detail = match &error {
+            // Which others there are is not for everybody.
+            CallError::UnknownTool { name, .. } => format!("there is no tool {name:?}"),
+            CallError::Refused(refused) => refused.to_string(),
+        };
+        Self {
+            retry_after,
+            ..Self::new(status, code, detail)
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        CallError::Refused(refused).into()
+    }
+}
+
+impl From<process::Error> for Problem {
+    fn from(error: process::Error) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "workspace_unavailable",
+            error.to_string(),
+        )
+    }
+}
+
+/// Answers requests for paths that there are not.
+pub async fn no_route(request: Request) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("there is nothing at {}", request.uri().path()),
+    )
+}
+
+/// Answers requests whose path does not know their method.
+pub async fn no_method(request: Request) -> Problem {
+    let detail = format!(
+        "{} is not possible at {}",
+        request.method(),
+        request.uri().path()
+    );
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+}
+
+/// Gives the errors of others, which are plain text or of no type, the same form as ours: those of the framework, and of what
+/// speaks MCP.
+pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(CONTENT_TYPE);
+    let plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !plain || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    const MAX_TEXT: usize = 4096;
+    let (mut parts, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, MAX_TEXT).await;
+    let text = text.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text) {
+        text if text.is_empty() => status.canonical_reason().unwrap_or("it failed").into(),
+        text => text,
+    };
+    let code = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
+        StatusCode::NOT_FOUND => "not_found",
+        StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
+        StatusCode::NOT_ACCEPTABLE => "not_acceptable",
+        _ if status.is_client_error() => "broken_request",
+        _ => "internal",
+    };
+    let mut problem = Problem::new(status, code, detail).into_response();
+    // What else the reply says, such as `Allow`.
+    parts.headers.remove(CONTENT_LENGTH);
+    for (name, value) in problem.headers() {
+        parts.headers.insert(name, value.clone());
+    }
+    std::mem::swap(problem.headers_mut(), &mut parts.headers);
+    problem
+}

@@ -1,0 +1,108 @@
+//! The servers of a host: HTTP version 1 and MCP for chat servers, and the agent API beside them.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+mod mcp;
+mod metrics;
+mod openapi;
+mod parts;
+mod unknown;
+mod v1;
+mod visibility;
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::Method;
+use axum::middleware::{from_fn, from_fn_with_state};
+use toolhost_call::call::MAX_ARGUMENTS;
+use toolhost_http::access::{self, Access, Tokens};
+use toolhost_http::health::{self, Watched};
+use toolhost_http::limits::{self, Limits};
+use toolhost_http::{Listeners, guarded, problem, trace};
+use toolhost_workspace::process::Info;
+use utoipa::openapi::OpenApi;
+
+pub use mcp::{McpOptions, serve_mcp};
+pub use parts::ServerParts;
+
+/// What a request body may have besides the arguments, in bytes.
+const ENVELOPE: usize = 64 << 10;
+
+/// Returns the routes of the parts that are offered.
+///
+/// Each request must carry the address that its connection came in on, as [`serve`] adds it: see
+/// [`toolhost_http::guarded`].
+pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
+    let parts = parts.into();
+    let access = Arc::new(access);
+    let host = &parts.host;
+    let limits = Limits::new(host.events().limits().readers, ends);
+    let metrics = host.metrics().clone();
+    // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
+    let watched = Watched {
+        access: Arc::clone(&access),
+        workspace: Arc::clone(host.workspace()),
+        stopping: host.stopping(),
+    };
+    let (open, described) = health::routes().with_state(watched).split_for_parts();
+    let token = from_fn_with_state(Arc::clone(&access), access::require_token);
+    // Who may ask is known before a place is taken.
+    let api = api(&parts, &access.tokens, described)
+        .layer(from_fn_with_state(limits.clone(), limits::admit))
+        .layer(token);
+    let mut routes = open
+        .merge(openapi::page())
+        .method_not_allowed_fallback(problem::no_method)
+        .merge(api);
+    if parts.agent {
+        let agent = toolhost_agent::routes(parts.offer(), Arc::clone(&access), limits);
+        routes = routes.merge(agent);
+    }
+    guarded(routes, access, &v1::OUTPUT_HEADERS)
+        .layer(from_fn(toolhost_agent::in_its_form))
+        .layer(from_fn_with_state(metrics, trace::request))
+}
+
+/// Serves a host until `shutdown` is ready, then ends calls and processes and returns what was still live.
+///
+/// Calls are cancelled and get their replies out before connections are closed.
+///
+/// # Errors
+///
+/// If a listener has no address.
+pub async fn serve(
+    listeners: impl Into<Listeners>,
+    parts: impl Into<ServerParts>,
+    access: Access,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<Vec<Info>> {
+    let parts = parts.into();
+    let routes = router(parts.clone(), access);
+    let ending = async {
+        shutdown.await;
+        parts.shutdown().await
+    };
+    let live = toolhost_http::serve(listeners, routes, parts.host.metrics(), ending).await?;
+    Ok(live.unwrap_or_default())
+}
+
+/// Returns whether a request only ends something.
+fn ends(request: &Request) -> bool {
+    request.method() == Method::DELETE || toolhost_agent::is_cancellation(request.uri().path())
+}
+
+/// Returns the routes of a host's tools with their description, and what answers where there is no route.
+fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
+    let api = v1::routes().merge(metrics::routes());
+    let (api, described) = api.with_state(parts.host.clone()).split_for_parts();
+    let description = openapi::empty().merge_from(described).merge_from(opened);
+    api.merge(openapi::routes(description))
+        .merge(parts.mcp.router(tokens))
+        .fallback(problem::no_route)
+        .method_not_allowed_fallback(problem::no_method)
+        .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
+}

@@ -1,0 +1,228 @@
+//! `tools/call`.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum::http::request::Parts;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::caller::{self, Caller};
+use super::handler::Handler;
+use super::message::Carried;
+use super::progress::{Progress, Report};
+use super::tasks::TaskId;
+use super::{errors, reply, tasks};
+use toolhost_call::call::{Actor, Arguments, Outcome, Request};
+use toolhost_call::trace::TraceContext;
+use toolhost_core::{CallError, Host};
+use toolhost_http::limits::{self, NoRoom, RequestPermit};
+use toolhost_http::trace;
+use toolhost_state::id::{CallId, ChatId};
+
+/// After how long a call becomes a task, if its client knows tasks.
+///
+/// The extension lets the server decide. Most calls end sooner, and a reply is better than a task that has to be asked for;
+/// the rest would keep a connection that can break.
+const TASK_AFTER: Duration = Duration::from_secs(2);
+
+/// The most that is told to plugins of a client's name.
+const MAX_CLIENT: usize = 256;
+
+pub(super) async fn call(
+    handler: &Handler,
+    mut params: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let caller = handler.caller(&context)?;
+    let host = &handler.host;
+    let tool = params.name.into_owned();
+    if !caller.principal.may_use(&tool) {
+        return Err(errors::unknown_tool(host, &caller.principal, &tool));
+    }
+    let named = caller::call_id(&context.meta)?;
+    if named.is_some() && caller.reach.is_some() {
+        let message =
+            "a call has its name within a chat: name that as well, in the header Toolhost-Chat";
+        return Err(errors::broken(message));
+    }
+    // What was read of them has lost what its writer meant: duplicate keys, and the digits of large numbers.
+    let read = params.arguments.take();
+    let written = Carried::take(&context.extensions);
+    let written = written.unwrap_or_else(|| Value::Object(read.unwrap_or_default()).to_string());
+    let arguments = match Arguments::parse(&written) {
+        Ok(arguments) => arguments,
+        // A model wrote them, so a model should read what is wrong.
+        Err(error) => return Ok(reply::refusal("invalid_arguments", None, error).into()),
+    };
+    drop(written);
+    let _waiting = match waits(&context, &caller.chat, named.as_ref()) {
+        Ok(waiting) => waiting,
+        Err(error) => return Ok(reply::refusal("busy", Some(1), error).into()),
+    };
+    let tasks = handler.offers_tasks(&context);
+    let request = Request {
+        chat: caller.chat.clone(),
+        id: named.clone().unwrap_or_else(CallId::random),
+        tool: tool.clone(),
+        arguments,
+        attributes: attributes(&context),
+        actor: caller.principal.actor().clone(),
+        // Whoever polls gives up on nothing.
+        max_wait: (!tasks).then_some(handler.options.max_wait),
+        reach: caller.reach.clone(),
+    };
+    let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());
+    let actor = caller.principal.actor();
+    let mut progress = Progress::of(host, &context, &caller.chat, &id);
+    let mut called = Box::pin({
+        let host = host.clone();
+        async move { host.call(request).await }.instrument(within(&context))
+    });
+    let mut lost = pin!(cancelled(caller.lost.clone()));
+    let mut too_long = pin!(async {
+        match tasks {
+            true => tokio::time::sleep(TASK_AFTER).await,
+            false => pending().await,
+        }
+    });
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut called => {
+                if let Some(progress) = &mut progress {
+                    // It comes before the reply, or not at all.
+                    let told = progress.finish();
+                    _ = context.ct.run_until_cancelled(told).await;
+                }
+                return ended(host, &caller, outcome);
+            }
+            () = &mut lost => {
+                // Named calls go on: whoever comes back asks for them by their name.
+                if named.is_none() {
+                    _ = host.cancel(&chat, &id, actor).await;
+                }
+                return Err(errors::internal("the session has ended"));
+            }
+            () = context.ct.cancelled() => {
+                // Without a session, this is a connection that was lost. In one, the client asked for it.
+                if named.is_none() || caller.lost.as_ref().is_some_and(|lost| !lost.is_cancelled()) {
+                    _ = host.cancel(&chat, &id, actor).await;
+                }
+                return Err(errors::refused("cancelled", "the request was cancelled"));
+            }
+            () = &mut too_long => {
+                let task = TaskId::new(begun, chat.clone(), id.clone());
+                if let (Some(lost), None) = (caller.lost.clone(), &named) {
+                    end_with(lost, host.clone(), (chat, id, actor.clone()), called);
+                }
+                return Ok(tasks::created(&task, &tool));
+            }
+            report = report(&mut progress) => {
+                if let Some(progress) = &progress {
+                    _ = context.ct.run_until_cancelled(progress.tell(report)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Cancels a call that became a task, and that nobody can name, with its session.
+fn end_with(
+    lost: CancellationToken,
+    host: Host,
+    (chat, id, actor): (ChatId, CallId, Actor),
+    called: impl Future<Output = Result<Arc<Outcome>, CallError>> + Send + 'static,
+) {
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = called => {}
+            () = lost.cancelled() => {
+                _ = host.cancel(&chat, &id, &actor).await;
+            }
+        }
+    });
+}
+
+fn ended(
+    host: &Host,
+    caller: &Caller,
+    outcome: Result<Arc<Outcome>, CallError>,
+) -> Result<CallToolResponse, ErrorData> {
+    let result: CallToolResult = match outcome {
+        Ok(outcome) => reply::result(&caller.chat, &outcome, caller.structured),
+        Err(CallError::UnknownTool { name, .. }) => {
+            return Err(errors::unknown_tool(host, &caller.principal, &name));
+        }
+        Err(CallError::Refused(refused)) => errors::of_ledger(&refused)?,
+    };
+    Ok(result.into())
+}
+
+/// Counts one more that waits for a call. Of one that nobody can name, there is no other.
+fn waits(
+    context: &RequestContext<RoleServer>,
+    chat: &ChatId,
+    named: Option<&CallId>,
+) -> Result<Option<limits::Caller>, NoRoom> {
+    let parts = context.extensions.get::<Parts>();
+    let place = parts.and_then(|parts| parts.extensions.get::<RequestPermit>());
+    let (Some(place), Some(call)) = (place, named) else {
+        return Ok(None);
+    };
+    place.caller(chat, call).map(Some)
+}
+
+async fn cancelled(token: Option<CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => pending().await,
+    }
+}
+
+async fn report(progress: &mut Option<Progress>) -> Report {
+    match progress {
+        Some(progress) => progress.report().await,
+        None => pending().await,
+    }
+}
+
+/// Returns what the client says about itself, which plugins may read.
+fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> {
+    let mut attributes = BTreeMap::new();
+    if let Some(client) = context.client_info() {
+        let plain = |text: &str| -> String {
+            let visible = text.chars().filter(|c| !c.is_control());
+            visible.take(MAX_CLIENT).collect()
+        };
+        attributes.insert("client".to_owned(), plain(&client.name));
+        attributes.insert("client-version".to_owned(), plain(&client.version));
+    }
+    if let Some(traced) = traced(context) {
+        traced.set(&mut attributes);
+    }
+    attributes
+}
+
+/// Returns the trace that the call is part of: what the message says, or else what the request of HTTP says that it came in.
+fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
+    let meta = &context.meta;
+    let said = meta.get_traceparent();
+    let said = said.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
+    let sent = || trace::of_headers(&context.extensions.get::<Parts>()?.headers);
+    toolhost_call::trace::onward(said.or_else(sent))
+}
+
+/// Returns the span of the request of HTTP that a message came in; none, if it came another way.
+fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
+    let parts = context.extensions.get::<Parts>();
+    let within = parts.and_then(|parts| parts.extensions.get::<trace::Within>());
+    within.map_or_else(tracing::Span::none, |within| within.0.clone())
+}

@@ -1,0 +1,141 @@
+//! Errors of the protocol. Each carries a word for programs in its data, the same as the problem documents of HTTP have.
+//!
+//! What a model could do something about is no error of the protocol but a result that says so: clients show those to the
+//! model, and hide these.
+
+use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
+use serde_json::{Value, json};
+
+use super::reply;
+use crate::unknown;
+use toolhost_call::call::Refused;
+use toolhost_core::Host;
+use toolhost_http::access::Principal;
+use toolhost_state::id::InvalidId;
+use toolhost_workspace::process;
+
+/// An error of a request that makes no sense.
+pub(super) fn broken(message: impl Into<String>) -> ErrorData {
+    error(ErrorCode::INVALID_PARAMS, "broken_request", message)
+}
+
+/// An error of a request that is not let through.
+pub(super) fn refused(word: &str, message: impl Into<String>) -> ErrorData {
+    error(ErrorCode::INVALID_PARAMS, word, message)
+}
+
+/// An error that is no fault of the client.
+pub(super) fn internal(message: impl Into<String>) -> ErrorData {
+    error(ErrorCode::INTERNAL_ERROR, "internal", message)
+}
+
+/// An id that is none.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what map_err passes on"
+)]
+pub(super) fn invalid_id(error: InvalidId) -> ErrorData {
+    broken(error.to_string())
+}
+
+/// A tool that there is not, or not for this token: nobody can tell the two apart.
+pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> ErrorData {
+    let message = unknown::tool(host, principal, name);
+    error(ErrorCode::INVALID_PARAMS, "unknown_tool", message)
+}
+
+/// A task that there is not, or not for this token.
+pub(super) fn unknown_task() -> ErrorData {
+    error(
+        ErrorCode::INVALID_PARAMS,
+        "unknown_task",
+        "there is no such task",
+    )
+}
+
+/// A resource that there is not, or not for this token.
+pub(super) fn unknown_resource(uri: &str) -> ErrorData {
+    let data = json!({ "code": "not_found", "uri": uri });
+    tracing::debug!(code = "not_found", "a request over MCP gets an error");
+    ErrorData::resource_not_found("there is no such resource", Some(data))
+}
+
+/// What it is that the workspace of the tools does not do what was asked.
+pub(super) fn of_workspace(problem: &process::Error) -> ErrorData {
+    let word = match problem {
+        process::Error::Failed(_) => "internal",
+        process::Error::Closed => "shutting_down",
+        _ => "workspace_unavailable",
+    };
+    error(ErrorCode::INTERNAL_ERROR, word, problem.to_string())
+}
+
+/// What a refusal of the ledger is for a request that is no call.
+pub(super) fn not_now(refused: &Refused) -> ErrorData {
+    error(
+        ErrorCode::INTERNAL_ERROR,
+        word(refused),
+        refused.to_string(),
+    )
+}
+
+/// What a refusal of the ledger is: a result for the model where another try may work, or else an error.
+pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult, ErrorData> {
+    let word = word(refused);
+    match refused {
+        Refused::Busy(_) | Refused::Quarantined { .. } | Refused::Unrecorded(_) => {
+            Ok(reply::refusal(word, refused.retry_after(), refused))
+        }
+        Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused.to_string())),
+        _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused.to_string())),
+    }
+}
+
+/// The word for a refusal.
+fn word(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::InputMismatch => "input_mismatch",
+        Refused::Cancelled => "cancelled",
+        Refused::Gone => "gone",
+        Refused::Busy(_) => "busy",
+        Refused::Quarantined { .. } => "quarantined",
+        Refused::Unrecorded(_) => "unrecorded",
+        Refused::Closed => "shutting_down",
+    }
+}
+
+pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
+    // The only line there is of it: the message may have what a tool or a client wrote, and what rmcp says has it, however
+    // long.
+    tracing::debug!(code = word, "a request over MCP gets an error");
+    ErrorData::new(code, message.into(), Some(json!({ "code": word })))
+}
+
+/// A response with an error, for a message whose id may not be known.
+pub(super) fn response(id: &Value, code: ErrorCode, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_work_later_is_a_result_and_the_rest_an_error() {
+        let busy = of_ledger(&Refused::Busy("too many calls".into())).unwrap();
+        assert_eq!(busy.is_error, Some(true));
+        let meta = busy.meta.unwrap();
+        assert_eq!(meta["io.toolhost/error"], "busy");
+        assert_eq!(meta["io.toolhost/retryAfter"], 1);
+        for (refused, word) in [
+            (Refused::InputMismatch, "input_mismatch"),
+            (Refused::Cancelled, "cancelled"),
+            (Refused::Gone, "gone"),
+            (Refused::Closed, "shutting_down"),
+        ] {
+            let error = of_ledger(&refused).unwrap_err();
+            assert_eq!(error.data.unwrap()["code"], word);
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What a client can ask for.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join_all;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::caller::{Caller, Session};
+use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
+use super::{McpOptions, call, current_principal, errors, resources, tasks};
+use crate::unknown::cut;
+use toolhost_call::tool::{Definition, Format};
+use toolhost_core::Host;
+
+/// What is said about the tools to everybody.
+const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \
+                            The whole output of a command is the resource toolhost://processes/{id}/output.";
+
+/// The methods whose parameters are known, so that a request with others is no unknown one.
+const METHODS: [&str; 10] = [
+    "tools/call",
+    "tools/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/update",
+];
+
+/// Answers one client: of two pipes, of a session, or of one request.
+#[derive(Debug)]
+pub(super) struct Handler {
+    pub(super) host: Host,
+    pub(super) options: McpOptions,
+    /// Who is on the other end of the pipes; of HTTP, the requests say that.
+    session: Option<Session>,
+    /// Ends what would go on for as long as the server does.
+    stopping: CancellationToken,
+    /// Whether changes of the tools are told already.
+    telling: AtomicBool,
+    /// The resources that the client is told of.
+    subscriptions: Subscriptions,
+    /// Ends with this.
+    ended: CancellationToken,
+    _end: Arc<DropGuard>,
+}
+
+impl Handler {
+    pub(super) fn new(
+        host: Host,
+        options: McpOptions,
+        session: Option<Session>,
+        stopping: CancellationToken,
+    ) -> Self {
+        let ended = stopping.child_token();
+        Self {
+            host,
+            options,
+            session,
+            stopping,
+            telling: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
+            _end: Arc::new(ended.clone().drop_guard()),
+            ended,
+        }
+    }
+
+    /// Finds out who makes a request.
+    pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let session = self.session.as_ref();
+        Caller::of(session, &context.extensions, &context.meta, &self.options)
+    }
+
+    /// Returns whether a client knows tasks.
+    #[expect(
+        clippy::unused_self,
+        reason = "beside what the capabilities say, which are those of this"
+    )]
+    pub(super) fn offers_tasks(&self, context: &RequestContext<RoleServer>) -> bool {
+        let capabilities = context.client_capabilities();
+        capabilities.is_some_and(|capabilities| capabilities.supports_tasks())
+    }
+
+    /// Says how to use the tools that exist for whoever asks.
+    fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
+        let caller = self.caller(context).ok();
+        let tools = self.host.tools();
+        let has = |name: &str| {
+            let may_use = |caller: &Caller| caller.principal.may_use(name);
+            caller.as_ref().is_some_and(may_use) && tools.iter().any(|tool| tool.name == name)
+        };
+        let mut text = INSTRUCTIONS.to_owned();
+        if has("process_output") {
+            text.push_str(
+                " A command that takes long goes on after its call has replied that it is running: process_output \
+                 waits for it and shows what follows a cursor",
+            );
+            text.push_str(match has("process_signal") {
+                true => ", process_signal ends it.",
+                false => ".",
+            });
+        }
+        if has("process_list") && caller.is_some_and(|caller| caller.reach.is_some()) {
+            text.push_str(
+                " Keep the id of each process: process_list does not show processes of earlier calls.",
+            );
+        }
+        text
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tasks()
+            .build();
+        let implementation =
+            Implementation::new("toolhost", env!("CARGO_PKG_VERSION")).with_title("Toolhost");
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let negotiated = self.negotiate_initialize(&request)?;
+        Ok(negotiated.with_instructions(self.instructions(&context)))
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let info = self.get_info();
+        let info = info.with_instructions(self.instructions(&context));
+        let mut discovered = DiscoverResult::from_server_info(versions, info);
+        // It says which tools there are for this token.
+        discovered.cache_scope = CacheScope::Private;
+        Ok(discovered)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let tools = self.host.tools();
+        let visible = tools
+            .iter()
+            .filter(|tool| caller.principal.may_use(&tool.name));
+        let mut rendered = render(&visible.cloned().collect::<Vec<_>>())?;
+        if !caller.structured {
+            // A tool that promises structured content has to reply with it.
+            for tool in &mut rendered {
+                tool.output_schema = None;
+            }
+        }
+        Ok(ListToolsResult::with_all_items(rendered))
+    }
+
+    /// Returns a tool by whose schema headers are checked: none that does not exist for whoever asks.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        if !current_principal::may_use(name) {
+            return None;
+        }
+        let tools = self.host.tools();
+        let tool = tools.iter().find(|tool| tool.name == name)?;
+        render(std::slice::from_ref(tool)).ok()?.pop()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        call::call(self, request, context).await
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let listed = resources::list(&self.host, &caller).await?;
+        Ok(ListResourcesResult::with_all_items(listed))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::templates(&self.host, &self.caller(&context)?);
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        let read = resources::read(&self.host, &caller, &request.uri, &context.ct).await?;
+        Ok(read.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let uri = request.uri;
+        let watch = Watch::of(&self.host, &self.caller(&context)?, &uri).await?;
+        let Some(removed) = self.subscriptions.add(&uri)? else {
+            return Ok(());
+        };
+        let peer = context.peer;
+        let telling = watch.tell(move || {
+            let (peer, changed) = (peer.clone(), ResourceUpdatedNotificationParam::new(&uri));
+            async move { peer.notify_resource_updated(changed).await.is_ok() }
+        });
+        let telling = removed.run_until_cancelled_owned(telling);
+        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // No task ever asks its client for anything, so an answer answers nothing.
+        tasks::check(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(&self.host, &self.caller(&context)?, &request.task_id)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&method.as_str()) {
+            return Err(errors::broken(format!("{method} takes other parameters")));
+        }
+        Err(errors::error(
+            ErrorCode::METHOD_NOT_FOUND,
+            "unknown_method",
+            format!("there is no method {}", cut(&method)),
+        ))
+    }
+
+    /// Begins to tell a session of changes, now that it may be told something.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.telling.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (mut changes, peer) = (self.host.tools_changed(), context.peer);
+        let telling = async move {
+            while changes.changed().await.is_ok() {
+                if peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.iter().flatten();
+        let accepted = SubscriptionFilter::builder().tools_list_changed();
+        Some(
+            accepted
+                .resource_subscriptions(uris.take(MAX_WATCHED))
+                .build(),
+        )
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let (sink, accepted) = (context.sink(), context.accepted());
+        let caller = self.caller(context.request_context())?;
+        let mut changes = self.host.tools_changed();
+        let tools = async {
+            if accepted.tools_list_changed != Some(true) {
+                return;
+            }
+            while changes.changed().await.is_ok() {
+                if sink.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Of what there is not, there is nothing to tell.
+        let uris = accepted.resource_subscriptions.iter().flatten();
+        let resources = join_all(uris.map(async |uri| {
+            if let Ok(watch) = Watch::of(&self.host, &caller, uri).await {
+                let tell = || async move { sink.notify_resource_updated(uri).await.is_ok() };
+                watch.tell(tell).await;
+            }
+        }));
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.stopping.cancelled() => {}
+            // They go on for as long as somebody listens.
+            () = async { tokio::join!(tools, resources); pending().await } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Renders definitions as everywhere else where they are wanted in this format.
+fn render(tools: &[Definition]) -> Result<Vec<Tool>, ErrorData> {
+    let mut rendered = Format::Mcp.render(tools);
+    let tools = rendered.get_mut("tools").map(serde_json::Value::take);
+    serde_json::from_value(tools.unwrap_or_default())
+        .map_err(|error| errors::internal(format!("a definition cannot be rendered: {error}")))
+}

@@ -1,0 +1,250 @@
+//! MCP as streamable HTTP, behind the tokens and the checks of `Host` and `Origin` that all routes have.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use http_body_util::Full;
+use rmcp::model::ErrorCode;
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::handler::Handler;
+use super::message::{Carried, Message};
+use super::sessions::{NoSession, Sessions, Shared};
+use super::{McpOptions, current_principal, errors, keepalive};
+use toolhost_core::Host;
+use toolhost_http::access::{Principal, Scope, Tokens};
+use toolhost_http::body;
+use toolhost_http::guarded_body::Holding;
+use toolhost_http::problem::Problem;
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+
+/// The header that says how far a client got on a stream that it lost.
+const LAST_EVENT: &str = "last-event-id";
+
+/// How long replies may take to reach their clients at the end.
+const LAST_REPLIES: Duration = Duration::from_secs(3);
+
+/// The tools of a host as an MCP server. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct Mcp {
+    host: Host,
+    options: McpOptions,
+    /// Made with the routes: not before there is a server.
+    sessions: Arc<Sessions>,
+    /// Cancelled when the server stops: what would go on for ever ends.
+    stopping: CancellationToken,
+    /// Cancelled after that, when all replies are out: ends what is left.
+    closed: CancellationToken,
+    /// The replies that are on their way.
+    replies: TaskTracker,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Mcp");
+        shown
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mcp {
+    pub(crate) fn new(host: Host, options: McpOptions) -> Self {
+        Self {
+            sessions: Arc::new(Sessions::new(host.clone())),
+            host,
+            options,
+            stopping: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            replies: TaskTracker::new(),
+        }
+    }
+
+    /// Returns the route. Sessions end when their token is none of these any more.
+    pub(crate) fn router<S>(&self, tokens: &Tokens) -> Router<S>
+    where
+        S: Clone + Send + Sync + 'static,
+    {
+        self.sessions.end_without(tokens);
+        let config = StreamableHttpServerConfig::default()
+            // Both were checked before, by what the operator allows.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(super::lines::MAX_LINE)
+            .with_cancellation_token(self.closed.clone());
+        let mcp = self.clone();
+        let handler = move || {
+            let (host, options) = (mcp.host.clone(), mcp.options.clone());
+            Ok(Handler::new(host, options, None, mcp.stopping.clone()))
+        };
+        let sessions = Arc::new(Shared(Arc::clone(&self.sessions)));
+        let service = StreamableHttpService::new(handler, sessions, config);
+        let mcp = self.clone();
+        let answer = move |path: Option<Path<String>>, request: Request| {
+            let (mcp, service) = (mcp.clone(), service.clone());
+            async move { mcp.answer(service, path, request).await }
+        };
+        Router::new()
+            .route("/mcp", any(answer.clone()))
+            .route("/mcp/{chat}", any(answer))
+    }
+
+    /// Ends sessions and streams, once the replies that are on their way have arrived. Calls have ended before.
+    pub(crate) async fn end(&self) {
+        self.stopping.cancel();
+        self.replies.close();
+        _ = tokio::time::timeout(LAST_REPLIES, self.replies.wait()).await;
+        self.closed.cancel();
+    }
+
+    async fn answer(
+        &self,
+        service: StreamableHttpService<Handler, Shared>,
+        path: Option<Path<String>>,
+        request: Request,
+    ) -> Result<Response, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let principal = parts.extensions.get::<Principal>().cloned();
+        let principal = principal.ok_or_else(nobody)?;
+        principal.require(Scope::Call)?;
+        let path = path.as_ref().map(|path| path.0.as_str());
+        let connection = Connection::of(path, &parts.headers)?;
+        let named = connection.chat.clone();
+        if let Some(chat) = &named {
+            principal.require_chat(Scope::Call, chat)?;
+        }
+        parts.extensions.insert(connection);
+        let session = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
+        if let Some(id) = session {
+            let id = String::from_utf8_lossy(id);
+            // Those of others do not exist. This is how a client learns that its own has ended.
+            let Some(chat) = self.sessions.chat_of(&id, &principal) else {
+                let detail = "there is no such session; begin a new one";
+                return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
+            };
+            if let Some(named) = named.as_ref().filter(|named| **named != chat) {
+                let detail = format!(
+                    "this session is of the chat {chat}: begin another one for the chat {named}"
+                );
+                return Err(Problem::broken_request(detail));
+            }
+            let last = parts.headers.get(LAST_EVENT).map(HeaderValue::as_bytes);
+            let last = last.filter(|_| parts.method == Method::GET);
+            let last = last.map(String::from_utf8_lossy);
+            if last.is_some_and(|last| !self.sessions.goes_on(&id, &last)) {
+                // A stream that is empty would bring the client back for ever, as it has not heard the end of its request.
+                return Ok(StatusCode::NO_CONTENT.into_response());
+            }
+        }
+        let is_new = session.is_none();
+        let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
+        let mut may_take_long = false;
+        let (mut parts, body) = match is_post {
+            true => {
+                let read = body::read(
+                    Request::from_parts(parts.clone(), body),
+                    super::lines::MAX_LINE,
+                );
+                let (bytes, held) = read.await?.into_parts();
+                (parts, Some((Bytes::from(bytes), held)))
+            }
+            false => (parts, None),
+        };
+        let mut bytes = Bytes::new();
+        if let Some((body, held)) = body {
+            bytes = body;
+            // A map takes no array, as batches were.
+            let message = match Message::read(&bytes) {
+                Ok(message) => message,
+                Err(error) => return Ok(broken(error.is_data(), &error)),
+            };
+            let begins = is_new && message.method.as_deref() == Some("initialize");
+            may_take_long = is_new && !begins;
+            if begins {
+                match self.sessions.prepare(&principal, named).await {
+                    Ok(prepared) => _ = parts.extensions.insert(prepared),
+                    Err(NoSession::Full) => return Ok(full()),
+                    Err(error @ NoSession::NoChat(_)) => {
+                        let (status, detail) = (StatusCode::FORBIDDEN, error.to_string());
+                        return Err(Problem::new(status, "foreign_chat", detail));
+                    }
+                }
+            }
+            let arguments = message.arguments().map(|text| bytes.slice_ref(text));
+            // They count until there is a reply, whether or not anybody waits for it.
+            let carried = Carried::new(arguments, Some(held));
+            parts.extensions.insert(carried);
+        }
+        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+            let kind = kind.as_bytes().to_ascii_lowercase();
+            kind.starts_with(b"application/json")
+        });
+        // Only of requests: the stream of a session has no end of its own.
+        let reply = is_post.then(|| self.replies.token());
+        let request = Request::from_parts(parts, Full::new(bytes));
+        let handling =
+            current_principal::on_behalf_of(
+                principal,
+                async move { service.handle(request).await },
+            );
+        let mut response = match may_take_long {
+            true => keepalive::in_time(handling).await,
+            false => handling.await.map(Body::new),
+        };
+        if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // So it is said there that what was JSON is no message.
+            return Ok(broken(true, &"it has other members"));
+        }
+        if is_delete && response.status() == StatusCode::ACCEPTED {
+            // It has ended, which clients want to hear: some take "accepted" for a failure.
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        Ok(response.map(|body| Body::new(Holding::new(Body::new(body), reply))))
+    }
+}
+
+fn nobody() -> Problem {
+    let detail = "the request came in without a principal";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+}
+
+/// There is no room for another session.
+fn full() -> Response {
+    const AGAIN_IN: u64 = 30;
+    let detail = NoSession::Full.to_string();
+    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail);
+    let mut response = problem.into_response();
+    response.headers_mut().insert(RETRY_AFTER, AGAIN_IN.into());
+    response
+}
+
+/// The body is no message, although it may be JSON.
+fn broken(is_json: bool, error: &impl Display) -> Response {
+    let (code, text) = match is_json {
+        true => (
+            ErrorCode::INVALID_REQUEST,
+            format!("the body is not one message of JSON-RPC 2.0: {error}"),
+        ),
+        false => (
+            ErrorCode::PARSE_ERROR,
+            format!("the body is not valid JSON: {error}"),
+        ),
+    };
+    let body = errors::response(&Value::Null, code, &text);
+    (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+}

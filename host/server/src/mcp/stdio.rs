@@ -1,0 +1,91 @@
+//! MCP over two pipes: one client, for as long as it keeps them open.
+
+use std::time::Duration;
+
+use rmcp::service::serve_server_with_ct;
+use rmcp::transport::TransportAdapterIdentity;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::McpOptions;
+use super::caller::Session;
+use super::handler::Handler;
+use super::lines::{self, Lines};
+use toolhost_core::Host;
+use toolhost_http::access::Principal;
+use toolhost_state::id::InvalidId;
+use toolhost_workspace::process::Info;
+
+/// How long calls may go on that a client left behind: who pipes requests into a program and closes the pipe wants the
+/// replies to short ones.
+const LAST_CALLS: Duration = Duration::from_millis(500);
+
+/// How long replies may take to be written at the end.
+const LAST_REPLIES: Duration = Duration::from_secs(2);
+
+/// Serves one client until it closes its end of `input` or `shutdown` is ready; then ends calls and processes, writes their
+/// replies, and returns the processes that were still live.
+///
+/// The client may do everything: whoever started this program can do as much without it.
+///
+/// # Errors
+///
+/// If no chat can be made.
+pub async fn serve_mcp<R, W>(
+    host: Host,
+    options: McpOptions,
+    input: R,
+    output: W,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Vec<Info>, InvalidId>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let mut session = Session::new(Principal::unbounded("stdio"), options.chat.clone())?;
+    // The operator named the chat, if anybody did, for calls that name none.
+    session.is_named = false;
+    let stopping = CancellationToken::new();
+    let handler = Handler::new(
+        host.clone(),
+        options,
+        Some(session.clone()),
+        stopping.clone(),
+    );
+    let (lines, ends) = lines::lines(input, output, CancellationToken::new());
+    let serving = CancellationToken::new();
+    let mut served = tokio::spawn({
+        let serving = serving.clone();
+        async move {
+            let service = serve_server_with_ct::<_, Lines<W>, _, TransportAdapterIdentity>(
+                handler, lines, serving,
+            );
+            match service.await {
+                Ok(service) => _ = service.waiting().await,
+                Err(error) => tracing::debug!(%error, "the client said nothing to serve"),
+            }
+        }
+    });
+    tokio::select! {
+        () = ends.lost.cancelled() => {
+            stopping.cancel();
+            _ = tokio::time::timeout(LAST_CALLS, ends.requests.answered()).await;
+        }
+        () = shutdown => stopping.cancel(),
+        _ = &mut served => {}
+    }
+    // Its calls reply with what they have.
+    let live = host.shutdown().await;
+    _ = tokio::time::timeout(LAST_REPLIES, ends.requests.answered()).await;
+    session.lost.cancel();
+    ends.closed.cancel();
+    // It can have ended by itself, and then has nothing more to say.
+    if !served.is_finished()
+        && tokio::time::timeout(LAST_REPLIES, &mut served)
+            .await
+            .is_err()
+    {
+        serving.cancel();
+    }
+    Ok(live)
+}

@@ -1,0 +1,186 @@
+//! The Tasks extension (SEP-2663), answered from the ledger: a task is a call that its client no longer waits for.
+//!
+//! Nothing is remembered here. The id of a task says which call it is, so it holds as long as the ledger knows the call, also
+//! after a restart of the host.
+
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload,
+    TaskStatus,
+};
+use serde_json::Value;
+
+use super::caller::Caller;
+use super::{errors, reply};
+use crate::visibility::Visibility as _;
+use toolhost_call::audit::rfc3339;
+use toolhost_call::call::{CallStatus, Limits, Outcome};
+use toolhost_core::Host;
+use toolhost_http::time::milliseconds;
+use toolhost_state::id::{CallId, ChatId};
+
+/// How often a client should ask for a task.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Names a task: which call it is, and when that began, which the protocol wants to be told of every task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TaskId {
+    /// In milliseconds since 1970.
+    created: u64,
+    chat: ChatId,
+    call: CallId,
+}
+
+impl TaskId {
+    pub(super) fn new(created: SystemTime, chat: ChatId, call: CallId) -> Self {
+        let since = created.duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            created: milliseconds(since.unwrap_or_default()),
+            chat,
+            call,
+        }
+    }
+}
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Neither of the two ids has a slash in it.
+        write!(formatter, "{}/{}/{}", self.created, self.chat, self.call)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = ErrorData;
+
+    fn from_str(text: &str) -> Result<Self, ErrorData> {
+        let mut parts = text.splitn(3, '/');
+        let mut next = || parts.next().ok_or_else(errors::unknown_task);
+        Ok(Self {
+            created: next()?.parse().map_err(|_| errors::unknown_task())?,
+            chat: next()?.parse().map_err(|_| errors::unknown_task())?,
+            call: next()?.parse().map_err(|_| errors::unknown_task())?,
+        })
+    }
+}
+
+/// Says that a call has become a task.
+pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
+    CallToolResponse::Task(CreateTaskResult::new(working(id, tool)))
+}
+
+/// Says where a task stands.
+pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
+    let (id, standing) = find(host, caller, id)?;
+    let (task, payload) = match standing {
+        CallStatus::Ended(outcome) => ended(&id, &outcome, caller.structured),
+        CallStatus::Fenced { .. } => {
+            let task = task(&id, id.created, "cancelled before it began");
+            (task, TaskPayload::Cancelled)
+        }
+        CallStatus::Gone => return Err(errors::refused("gone", "reply no longer kept")),
+        CallStatus::Live { tool, .. } => (working(&id, &tool), TaskPayload::Working),
+    };
+    Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
+}
+
+/// Checks that there is such a task.
+pub(super) fn check(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
+    find(host, caller, id).map(|_| ())
+}
+
+/// Begins to cancel a task: the client sees how it ends when it asks.
+pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
+    let (id, _) = find(host, caller, id)?;
+    let (host, actor) = (host.clone(), caller.principal.actor().clone());
+    tokio::spawn(async move { host.cancel(&id.chat, &id.call, &actor).await });
+    Ok(())
+}
+
+fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallStatus), ErrorData> {
+    let id: TaskId = id.parse()?;
+    let principal = &caller.principal;
+    let is_outside = caller.is_confined && caller.chat != id.chat;
+    let visible = principal.may_name(&id.chat) && !is_outside;
+    let standing = visible.then(|| host.status(&id.chat, &id.call)).flatten();
+    let standing = standing.filter(|standing| principal.may_see(standing));
+    Ok((id, standing.ok_or_else(errors::unknown_task)?))
+}
+
+fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload) {
+    let took = milliseconds(outcome.queued + outcome.duration);
+    let until = id.created.saturating_add(took);
+    let message = match outcome.cancelled {
+        true => format!("cancelled after {took} ms"),
+        false => format!("ended after {took} ms"),
+    };
+    let keep = milliseconds(Limits::default().keep);
+    let task = task(id, until, &message).with_ttl_ms(took.saturating_add(keep));
+    let payload = match outcome.cancelled {
+        true => TaskPayload::Cancelled,
+        // What a tool says, also of its failure, is its result. Only the protocol fails.
+        false => TaskPayload::Completed {
+            result: object(serde_json::to_value(reply::result(
+                &id.chat, outcome, structured,
+            ))),
+        },
+    };
+    (task, payload)
+}
+
+/// A task without an end is kept without one.
+fn working(id: &TaskId, tool: &str) -> Task {
+    task(id, id.created, &format!("{tool} is running")).with_poll_interval_ms(milliseconds(POLL))
+}
+
+/// A task, whose status what it is told with overrules.
+fn task(id: &TaskId, updated: u64, message: &str) -> Task {
+    Task::new(
+        id.to_string(),
+        TaskStatus::Working,
+        date(id.created),
+        date(updated),
+    )
+    .with_status_message(message)
+}
+
+/// ISO 8601. An id that a client made up can have any number.
+fn date(milliseconds: u64) -> String {
+    let since = Duration::from_millis(milliseconds);
+    let time = SystemTime::UNIX_EPOCH.checked_add(since);
+    rfc3339(time.unwrap_or(SystemTime::UNIX_EPOCH))
+}
+
+fn object(value: serde_json::Result<Value>) -> JsonObject {
+    match value {
+        Ok(Value::Object(fields)) => fields,
+        _ => JsonObject::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back() {
+        let created = SystemTime::UNIX_EPOCH + Duration::from_millis(1_790_000_000_123);
+        let id = TaskId::new(created, "a-1".parse().unwrap(), "call_7!~".parse().unwrap());
+        assert_eq!(id.to_string(), "1790000000123/a-1/call_7!~");
+        assert_eq!(id.to_string().parse::<TaskId>().unwrap(), id);
+        assert_eq!(date(id.created), "2026-09-21T14:13:20.123Z");
+        assert_eq!(date(u64::MAX), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn what_nobody_made_here_is_no_task() {
+        for text in [
+            "", "1", "1/a", "x/a/b", "1/a b/c", "1/a/b/c", "-1/a/b", "1/../b",
+        ] {
+            let error = text.parse::<TaskId>().unwrap_err();
+            assert_eq!(error.data.unwrap()["code"], "unknown_task", "{text:?}");
+        }
+    }
+}

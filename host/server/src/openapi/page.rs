@@ -1,0 +1,76 @@
+//! `/docs`: a page on which the API can be read and tried. `/` leads to it.
+//!
+//! The page is open, as browsers send no token for one, and has nothing in it that is worth knowing. It asks for the token,
+//! keeps it in its memory only, and loads `/openapi.json` with it. All that it loads comes from this server.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+
+use toolhost_http::problem::Problem;
+
+/// Nothing from elsewhere, no script that is not a file of this server, and no page around this one. Swagger UI sets styles
+/// in its elements, which `unsafe-inline` is for.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const PAGE: &str = include_str!("page/index.html");
+const SCRIPT: &str = include_str!("page/page.js");
+const STYLE: &str = include_str!("page/page.css");
+
+/// The files of Swagger UI that the page loads.
+const VENDORED: [&str; 3] = [
+    "swagger-ui.css",
+    "swagger-ui-bundle.js",
+    "favicon-32x32.png",
+];
+
+pub(crate) fn routes() -> Router {
+    Router::new()
+        .route("/", get(|| async { Redirect::temporary("/docs/") }))
+        .route("/docs", get(|| async { Redirect::permanent("/docs/") }))
+        .route(
+            "/docs/",
+            get(|| async { file("text/html; charset=utf-8", PAGE) }),
+        )
+        .route("/docs/{file}", get(other))
+}
+
+async fn other(Path(name): Path<String>) -> Result<Response, Problem> {
+    match name.as_str() {
+        "page.js" => return Ok(file("text/javascript; charset=utf-8", SCRIPT)),
+        "page.css" => return Ok(file("text/css; charset=utf-8", STYLE)),
+        _ => {}
+    }
+    let found = VENDORED.contains(&name.as_str()).then(|| {
+        // Its configuration is for a file that is not served.
+        let unused = Arc::new(utoipa_swagger_ui::Config::from("/openapi.json"));
+        utoipa_swagger_ui::serve(&name, unused).ok().flatten()
+    });
+    match found.flatten() {
+        Some(found) => Ok(file(&found.content_type, found.bytes)),
+        None => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("there is nothing at /docs/{name}"),
+        )),
+    }
+}
+
+fn file(kind: &str, content: impl IntoResponse) -> Response {
+    let headers: [(HeaderName, &str); 5] = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, content).into_response()
+}

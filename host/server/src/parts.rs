@@ -1,0 +1,74 @@
+//! What a server of a host offers: its tools over HTTP and MCP, and the agent API if that is asked for.
+
+use std::sync::Arc;
+
+use toolhost_agent::{Offer, Oversight};
+use toolhost_core::Host;
+use toolhost_workspace::process::Info;
+
+use crate::mcp::{Mcp, McpOptions};
+
+/// What a server offers, and what it ends when it stops.
+#[derive(Clone, Debug)]
+pub struct ServerParts {
+    pub(super) host: Host,
+    /// Whether the agent API is offered as well.
+    pub(super) agent: bool,
+    pub(super) mcp: Mcp,
+}
+
+impl ServerParts {
+    /// Offers the agent API as well. A client with the scope `agent` can then reach the processes of all chats, and the files
+    /// of the workspace.
+    #[must_use]
+    pub fn with_agent(self) -> Self {
+        Self {
+            agent: true,
+            ..self
+        }
+    }
+
+    /// Serves MCP clients like this.
+    #[must_use]
+    pub fn with_mcp(self, options: McpOptions) -> Self {
+        let mcp = Mcp::new(self.host.clone(), options);
+        Self { mcp, ..self }
+    }
+
+    /// Returns the host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Returns what the agent API offers.
+    pub(super) fn offer(&self) -> Offer {
+        let host = &self.host;
+        Offer {
+            workspace: Arc::clone(host.workspace()),
+            files: host.files_grant(),
+            oversight: Oversight {
+                audit: host.audit().clone(),
+                metrics: host.metrics().clone(),
+                approval: host.approval().clone(),
+            },
+        }
+    }
+
+    /// Ends calls and processes, and returns those that were live.
+    pub(super) async fn shutdown(&self) -> Vec<Info> {
+        let live = self.host.shutdown().await;
+        self.mcp.end().await;
+        live
+    }
+}
+
+impl From<Host> for ServerParts {
+    /// Offers the tools of a host.
+    fn from(host: Host) -> Self {
+        Self {
+            mcp: Mcp::new(host.clone(), McpOptions::default()),
+            host,
+            agent: false,
+        }
+    }
+}

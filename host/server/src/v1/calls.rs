@@ -1,0 +1,250 @@
+//! `/v1/chats/{chat}/calls`: running tools, looking at calls, and cancelling them.
+
+mod request;
+
+use axum::extract::{Path, Request as HttpRequest, State};
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::paths::{CallPath, ChatPath};
+use super::wire;
+use crate::visibility::Visibility as _;
+use request::CallRequest;
+use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
+use toolhost_core::Host;
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::limits::RequestPermit;
+use toolhost_http::problem::Problem;
+use toolhost_http::time::milliseconds;
+use toolhost_state::id::{CallId, ChatId};
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default()
+        .routes(routes!(put, get, delete))
+        .routes(routes!(post))
+}
+
+/// A call that has not ended.
+#[derive(Serialize, ToSchema)]
+struct RunningCall {
+    /// The id of the call.
+    id: String,
+    /// The tool that was called.
+    tool: String,
+    #[schema(inline)]
+    state: LiveState,
+    /// How long ago it began.
+    running_ms: u64,
+}
+
+/// Always `running`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum LiveState {
+    Running,
+}
+
+/// A call that was cancelled before it arrived. It did not run, and will not.
+#[derive(Serialize, ToSchema)]
+struct FencedCall {
+    /// The id of the call.
+    id: String,
+    #[schema(inline)]
+    state: FencedState,
+    /// Always `true`.
+    fenced: bool,
+}
+
+/// Always `cancelled`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum FencedState {
+    Cancelled,
+}
+
+/// Where a call stands.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it is there for its schema only")]
+enum Call {
+    Ended(wire::Outcome),
+    Running(RunningCall),
+    Fenced(FencedCall),
+}
+
+/// Calls a tool, or returns what came of that
+///
+/// The id makes it safe to repeat: a call runs once. Repeats while it runs wait for the same end, and get the same bytes;
+/// later repeats get them from what was saved, for an hour and longer. The connection may be lost meanwhile; the call goes on.
+///
+/// A tool that fails is no problem but a reply, with `is_error`.
+#[utoipa::path(
+    put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls",
+    params(ChatPath, CallPath),
+    request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
+        "tool": "execute", "arguments": { "command": "echo hello" }
+    })),
+    responses((status = 200, description = "The call has ended.", body = wire::Outcome)),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down"
+    ]))),
+)]
+async fn put(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Extension(place): Extension<RequestPermit>,
+    Path((chat, call)): Path<(String, String)>,
+    request: HttpRequest,
+) -> Result<Response, Problem> {
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Call, &chat)?;
+    let call = request::read(request, &chat, &id).await?;
+    let _caller = place.caller(&chat, &id)?;
+    // Dropped if the client goes away; the call goes on, and a repeat of the request attaches to it.
+    let outcome = call.run(&host, &principal).await?;
+    Ok(ended(&outcome))
+}
+
+/// Calls a tool without an id
+///
+/// Every request runs, also one that is sent again after its answer was lost: prefer an id. The reply has the id that the
+/// call was given, and `Location` its address. If the client goes away, the call is cancelled, since nobody knows its id.
+#[utoipa::path(
+    post, path = "/v1/chats/{chat}/calls", operation_id = "runTool", tag = "calls",
+    params(ChatPath),
+    request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
+        "tool": "execute", "arguments": { "command": "echo hello" }
+    })),
+    responses((status = 200, description = "The call has ended.", body = wire::Outcome, headers(
+        ("location" = String, description = "The address of the call.")
+    ))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "unknown_tool", "cancelled", "quarantined", "shutting_down"
+    ]))),
+)]
+async fn post(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(chat): Path<String>,
+    request: HttpRequest,
+) -> Result<Response, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let id = CallId::random();
+    let call = request::read(request, &chat, &id).await?;
+    let mut nameless = CancelOnDrop::new(&host, &chat, &id, principal.actor());
+    let outcome = call.run(&host, &principal).await;
+    nameless.call = None;
+    let location = format!("/v1/chats/{chat}/calls/{id}");
+    Ok(([(LOCATION, location)], ended(outcome?.as_ref())).into_response())
+}
+
+/// Tells where a call stands
+///
+/// What has ended is answered as it was to its caller, with the same bytes.
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
+    params(ChatPath, CallPath),
+    responses((status = 200, description = "The call is known.", body = Call)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone"]))),
+)]
+async fn get(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, call)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Read, &chat)?;
+    let standing = host.status(&chat, &id);
+    match standing.filter(|standing| principal.may_see(standing)) {
+        None => Err(unknown(&id)),
+        Some(CallStatus::Gone) => Err(Refused::Gone.into()),
+        Some(CallStatus::Ended(outcome)) => Ok(ended(&outcome)),
+        Some(CallStatus::Live { tool, since }) => {
+            let running = Instant::now().saturating_duration_since(since);
+            Ok(Json(RunningCall {
+                id: id.to_string(),
+                tool,
+                state: LiveState::Running,
+                running_ms: milliseconds(running),
+            })
+            .into_response())
+        }
+        Some(CallStatus::Fenced { .. }) => Ok(Json(FencedCall {
+            id: id.to_string(),
+            state: FencedState::Cancelled,
+            fenced: true,
+        })
+        .into_response()),
+    }
+}
+
+/// Cancels a call, and waits until it has ended
+///
+/// Processes that the call started in the foreground are ended, with SIGTERM and after 5 s with SIGKILL, and those that it left
+/// in the background are not. The tool has 2 s besides to reply with what there is. Nothing else runs under this id: later requests to call with it are
+/// refused. What had ended already is answered as it was.
+///
+/// A token that is for some tools only reaches calls of these: of any other id it is told 204, taken or not.
+#[utoipa::path(
+    delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
+    params(ChatPath, CallPath),
+    responses(
+        (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = wire::Outcome),
+        (status = 204, description = "No such call has arrived. When it does, it will not run."),
+    ),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "gone", "shutting_down"]))),
+)]
+async fn delete(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, call)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    principal.require_chat(Scope::Call, &chat)?;
+    match host.cancel(&chat, &id, principal.actor()).await? {
+        Cancelled::Fenced => Ok(StatusCode::NO_CONTENT.into_response()),
+        Cancelled::Gone => Err(Refused::Gone.into()),
+        Cancelled::Ended(outcome) => Ok(ended(&outcome)),
+    }
+}
+
+fn ended(outcome: &Outcome) -> Response {
+    Json(outcome).into_response()
+}
+
+fn unknown(id: &CallId) -> Problem {
+    let detail = format!("there is no call {:?} in this chat", id.as_str());
+    Problem::new(StatusCode::NOT_FOUND, "unknown_call", detail)
+}
+
+/// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
+pub(super) struct CancelOnDrop {
+    call: Option<(Host, ChatId, CallId, Actor)>,
+}
+
+impl CancelOnDrop {
+    pub(super) fn new(host: &Host, chat: &ChatId, id: &CallId, actor: &Actor) -> Self {
+        Self {
+            call: Some((host.clone(), chat.clone(), id.clone(), actor.clone())),
+        }
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let (Some((host, chat, id, actor)), Ok(runtime)) =
+            (self.call.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        runtime.spawn(async move { host.cancel(&chat, &id, &actor).await });
+    }
+}

@@ -1,0 +1,270 @@
+//! The body of a call: bounded and unambiguous before anything is made of it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::Request as HttpRequest;
+use axum::http::StatusCode;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa::openapi::{Object, ObjectBuilder, Type};
+
+use crate::ENVELOPE;
+use crate::unknown;
+use toolhost_call::call::{Arguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_core::{CallError, Host};
+use toolhost_http::access::Principal;
+use toolhost_http::body;
+use toolhost_http::limits::Held;
+use toolhost_http::problem::Problem;
+use toolhost_http::trace;
+use toolhost_state::id::{CallId, ChatId};
+
+/// The most attributes of a call, and the most characters of their names and values.
+const ATTRIBUTES: usize = 64;
+const ATTRIBUTE_NAME: usize = 128;
+const ATTRIBUTE_VALUE: usize = 4096;
+
+/// A call of a tool. Keys that occur twice are refused, here and in the arguments.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallRequest<'a> {
+    /// The name of the tool.
+    #[schema(examples("execute"))]
+    tool: String,
+    /// The arguments, as the tool's schema describes them; absent: none. At most 1 MiB and 64 levels deep. Whether two calls
+    /// are the same is told by what the arguments mean (RFC 8785), not by how they are written.
+    #[serde(borrow, default, deserialize_with = "present")]
+    #[schema(value_type = Object, required = false, examples(json!({ "command": "echo hello" })))]
+    arguments: Option<&'a RawValue>,
+    /// What the client says about itself, such as `locale` or `client`: at most 64, with names of at most 128 characters and
+    /// values of at most 4,096.
+    #[serde(default, deserialize_with = "attributes")]
+    #[schema(schema_with = attributes_schema, required = false)]
+    attributes: BTreeMap<String, String>,
+}
+
+/// Reads `null` as what it is, where an option would take it for an absence.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn attributes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Attributes;
+
+    impl<'de> Visitor<'de> for Attributes {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object of texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut attributes = BTreeMap::new();
+            while let Some((name, value)) = access.next_entry::<String, String>()? {
+                if name.chars().count() > ATTRIBUTE_NAME {
+                    return Err(A::Error::custom(format_args!(
+                        "the name of an attribute has more than {ATTRIBUTE_NAME} characters"
+                    )));
+                }
+                if value.chars().count() > ATTRIBUTE_VALUE {
+                    return Err(A::Error::custom(format_args!(
+                        "the attribute {name:?} has more than {ATTRIBUTE_VALUE} characters"
+                    )));
+                }
+                match attributes.entry(name) {
+                    Entry::Vacant(vacant) => vacant.insert(value),
+                    Entry::Occupied(known) => {
+                        let name = known.key();
+                        return Err(A::Error::custom(format_args!(
+                            "the attribute {name:?} occurs twice"
+                        )));
+                    }
+                };
+                if attributes.len() > ATTRIBUTES {
+                    return Err(A::Error::custom(format_args!(
+                        "there are more than {ATTRIBUTES} attributes"
+                    )));
+                }
+            }
+            Ok(attributes)
+        }
+    }
+
+    deserializer.deserialize_map(Attributes)
+}
+
+fn attributes_schema() -> Object {
+    let text = |most| {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(most))
+    };
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .max_properties(Some(ATTRIBUTES))
+        .property_names(Some(text(ATTRIBUTE_NAME)))
+        .additional_properties(Some(text(ATTRIBUTE_VALUE)))
+        .description(Some("What the client says about itself."))
+        .build()
+}
+
+/// A call that was read, and what counts its bytes while it is under way.
+#[derive(Debug)]
+pub(super) struct Read {
+    request: Request,
+    _held: Held,
+}
+
+/// Reads a call that gets this id.
+pub(super) async fn read(
+    request: HttpRequest,
+    chat: &ChatId,
+    id: &CallId,
+) -> Result<Read, Problem> {
+    if let Some(wrong) = body::not_json(request.headers()) {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            wrong,
+        ));
+    }
+    let traced = trace::onward(request.headers());
+    let body = body::read(request, MAX_ARGUMENTS + ENVELOPE).await?;
+    let mut request = parse(&body.bytes, chat, id)?;
+    if let Some(traced) = &traced {
+        traced.set(&mut request.attributes);
+    }
+    Ok(Read {
+        request,
+        _held: body.into_held(),
+    })
+}
+
+fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
+    // What reads it would take an array of the fields as well.
+    if body
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|byte| *byte != b'{')
+    {
+        return Err(Problem::broken_request(
+            "the body must be a JSON object with `tool` and perhaps `arguments`",
+        ));
+    }
+    let call: CallRequest<'_> = serde_json::from_slice(body).map_err(|error| {
+        Problem::broken_request(format!("the body is not what this takes: {error}"))
+    })?;
+    let arguments = Arguments::parse(call.arguments.map_or("{}", RawValue::get))?;
+    Ok(Request {
+        attributes: call.attributes,
+        reach: None,
+        ..Request::new(chat.clone(), id.clone(), call.tool, arguments)
+    })
+}
+
+impl Read {
+    /// Runs the call, or returns what came of it, for somebody who may use its tool.
+    pub(super) async fn run(
+        self,
+        host: &Host,
+        principal: &Principal,
+    ) -> Result<Arc<Outcome>, Problem> {
+        if !principal.may_use(&self.request.tool) {
+            return Err(unknown_tool(host, principal, &self.request.tool));
+        }
+        let request = Request {
+            actor: principal.actor().clone(),
+            ..self.request
+        };
+        host.call(request).await.map_err(|error| match error {
+            CallError::UnknownTool { name, .. } => unknown_tool(host, principal, &name),
+            refused @ CallError::Refused(_) => refused.into(),
+        })
+    }
+}
+
+/// A tool that does not exist, or not for whoever asks: nothing tells the two apart.
+fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
+    let detail = unknown::tool(host, principal, name);
+    Problem::new(StatusCode::NOT_FOUND, "unknown_tool", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(body: &str) -> Result<Request, String> {
+        let ids = ("a".parse().unwrap(), "1".parse().unwrap());
+        parse(body.as_bytes(), &ids.0, &ids.1).map_err(|problem| problem.detail().to_owned())
+    }
+
+    #[test]
+    fn a_call_is_read_as_documented() {
+        let request = parsed(r#"{"tool":"t","arguments":{"a":1},"attributes":{"locale":"de"}}"#);
+        let request = request.unwrap();
+        assert_eq!(
+            (request.tool.as_str(), request.arguments.as_str()),
+            ("t", r#"{"a":1}"#)
+        );
+        assert_eq!(request.attributes["locale"], "de");
+        assert_eq!(parsed(r#"{"tool":"t"}"#).unwrap().arguments.as_str(), "{}");
+    }
+
+    #[test]
+    fn ambiguous_and_unbounded_bodies_are_refused() {
+        let many: Vec<_> = (0..65).map(|index| format!("\"{index}\":\"\"")).collect();
+        for (body, text) in [
+            (
+                r#"{"tool":"t","tool":"u"}"#.to_owned(),
+                "duplicate field `tool`",
+            ),
+            (
+                r#"{"tool":"t","arguments":{},"arguments":{}}"#.into(),
+                "duplicate field",
+            ),
+            (
+                r#"{"tool":"t","attributes":{"a":"1","\u0061":"2"}}"#.into(),
+                "occurs twice",
+            ),
+            (
+                format!(r#"{{"tool":"t","attributes":{{{}}}}}"#, many.join(",")),
+                "more than 64 attributes",
+            ),
+            (
+                format!(
+                    r#"{{"tool":"t","attributes":{{"a":"{}"}}}}"#,
+                    "x".repeat(4097)
+                ),
+                "more than 4096",
+            ),
+            (
+                format!(
+                    r#"{{"tool":"t","attributes":{{"{}":""}}}}"#,
+                    "x".repeat(129)
+                ),
+                "more than 128",
+            ),
+            (
+                r#"{"tool":"t","attributes":null}"#.into(),
+                "an object of texts",
+            ),
+            (r#"{"tool":"t","arguments":null}"#.into(), "not null"),
+            (r#"{"tool":"t"} {}"#.into(), "trailing"),
+            ("null".into(), "must be a JSON object"),
+            ("[\"t\"]".into(), "must be a JSON object"),
+            (" ".into(), "EOF"),
+        ] {
+            let error = parsed(&body).unwrap_err();
+            assert!(error.contains(text), "{body:.80}: {error}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `GET /v1/chats/{chat}/events`: what happens in a chat, as server-sent events.
+//!
+//! Nothing is queued for a reader: each event is taken, and the bytes of output are read, when the connection takes it. A slow
+//! reader therefore holds up nobody, and learns exactly what it missed.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::paths::ChatPath;
+use reader::{Reader, Wanted};
+use toolhost_call::events::{InvalidPosition, Position};
+use toolhost_core::Host;
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::limits::RequestPermit;
+use toolhost_http::problem::Problem;
+use toolhost_state::id::{CallId, ChatId};
+
+/// The header with which a client resumes: the id of the last event that it got.
+const LAST_EVENT: &str = "last-event-id";
+
+/// Keeps proxies from gathering events.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// How often a comment says that the connection is alive. Less than what proxies take for the end of one.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// After how many seconds a reader that was refused may try again.
+const TRY_AGAIN: u64 = 5;
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default().routes(routes!(get))
+}
+
+/// What a reader wants.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Parameters {
+    /// Goes on after the event of this id. The header `Last-Event-ID`, which a client sends that connects again, comes first.
+    after: Option<String>,
+    /// Whether output is among the events; it is unless this is `false`.
+    output: Option<bool>,
+    /// Leaves out what is not about this call or the processes that it started.
+    #[param(
+        min_length = 1,
+        max_length = 256,
+        pattern = r"^(?!\.{1,2}$)[!-.0-~]+$",
+        example = "call_7Qx"
+    )]
+    call: Option<String>,
+}
+
+/// Follows a chat
+///
+/// Server-sent events of calls, their progress, and processes with their output, from now on. Who comes back within 10
+/// minutes with the id of the last event goes on from there. What a reader missed is named by `gap` and `reset`. The stream
+/// ends with the chat and with the server.
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/events", operation_id = "followChat", tag = "chats",
+    params(ChatPath, Parameters, ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read.")),
+    responses((status = 200, description = "The events, until the chat or the server ends.", content_type = "text/event-stream", body = wire::Data)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat"]))),
+)]
+async fn get(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Extension(place): Extension<RequestPermit>,
+    Path(chat): Path<String>,
+    Query(parameters): Query<Parameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Read, &chat)?;
+    let call = parameters.call.as_deref().map(str::parse::<CallId>);
+    let wanted = Wanted {
+        principal,
+        output: parameters.output.unwrap_or(true),
+        call: call.transpose()?,
+    };
+    let place = place.reader()?;
+    let after = last_event(&headers, parameters.after.as_deref());
+    let listener = match host.events().read(&chat, after) {
+        Ok(listener) => listener,
+        Err(refused) => {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            let problem = Problem::new(status, "busy", refused.to_string());
+            return Ok(([(RETRY_AFTER, TRY_AGAIN.to_string())], problem).into_response());
+        }
+    };
+    let resumed = after.and_then(Result::ok);
+    let reader = Reader::new(host, chat, listener, wanted, resumed);
+    let events = stream::unfold((reader, place), async |(mut reader, place)| {
+        let event = reader.next().await?;
+        Some((Ok::<_, Infallible>(event), (reader, place)))
+    });
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    // That nothing is to keep it is said by the stream.
+    Ok(([(BUFFERING, "no")], stream).into_response())
+}
+
+/// Returns where a client wants to go on, if it says so. What is no id is that of no event.
+fn last_event(
+    headers: &HeaderMap,
+    parameter: Option<&str>,
+) -> Option<Result<Position, InvalidPosition>> {
+    let header = headers.get(LAST_EVENT);
+    let header = header.map(|value| value.to_str().unwrap_or("?"));
+    // An empty one is what clients send that had no event yet.
+    let mut texts = header.into_iter().chain(parameter);
+    let text = texts.find(|text| !text.is_empty())?;
+    Some(text.parse())
+}

@@ -1,0 +1,294 @@
+//! One reader of a chat: takes event after event, and reads the bytes of output when it is their turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::Event as Sent;
+
+use super::wire::Data;
+use crate::v1::stretch::{Bytes, unfinished};
+use crate::visibility::Visibility as _;
+use toolhost_call::call::CallStatus;
+use toolhost_call::events::{Event, Listener, Numbered, Position, Subject};
+use toolhost_core::Host;
+use toolhost_http::access::Principal;
+use toolhost_state::id::{CallId, ChatId};
+
+/// How many bytes of output an event has at most.
+const EVENT_BYTES: usize = 32 << 10;
+
+/// The most bytes of a character that can be there without its last.
+const UNFINISHED: u64 = 3;
+
+/// How long a client is asked to wait before it connects again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What a reader wants to hear of.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// Who asks: not everything is there for everybody.
+    pub(super) principal: Principal,
+    pub(super) output: bool,
+    /// Only what is about this call.
+    pub(super) call: Option<CallId>,
+}
+
+pub(super) struct Reader {
+    host: Host,
+    chat: ChatId,
+    listener: Listener,
+    wanted: Wanted,
+    /// Where it goes on, which may be in the middle of an event.
+    resumed: Option<Position>,
+    /// The cursor past what was sent of each process that is not over. It is less than what the reader was told of by what
+    /// waits for the rest of a character.
+    sent: HashMap<String, u64>,
+    /// Output that is being sent.
+    stretch: Option<Stretch>,
+    /// What follows that.
+    then: Option<(u64, Data)>,
+    began: bool,
+    over: bool,
+}
+
+/// Output that is to be sent.
+struct Stretch {
+    /// The number of the event that tells of it.
+    number: u64,
+    process: Arc<Subject>,
+    cursor: u64,
+    end: u64,
+    /// Whether the process is over: nothing will complete a character.
+    last: bool,
+}
+
+impl Reader {
+    pub(super) fn new(
+        host: Host,
+        chat: ChatId,
+        listener: Listener,
+        wanted: Wanted,
+        resumed: Option<Position>,
+    ) -> Self {
+        Self {
+            host,
+            chat,
+            listener,
+            wanted,
+            resumed,
+            sent: HashMap::new(),
+            stretch: None,
+            then: None,
+            began: false,
+            over: false,
+        }
+    }
+
+    /// Returns what is sent next, when there is something; `None` after the last.
+    pub(super) async fn next(&mut self) -> Option<Sent> {
+        if !self.began {
+            // A client sees by it that from now on it misses nothing.
+            self.began = true;
+            return Some(Sent::default().comment("listening").retry(RETRY));
+        }
+        loop {
+            if let Some(stretch) = self.stretch.take() {
+                if let Some(sent) = self.deliver(stretch).await {
+                    return Some(sent);
+                }
+                continue;
+            }
+            if let Some((number, data)) = self.then.take() {
+                self.over |= matches!(data, Data::ChatEnded { .. });
+                return Some(self.event(number, None, &data));
+            }
+            if self.over {
+                return None;
+            }
+            let Numbered { id, event } = self.listener.next().await?;
+            if self.wants(&event) && self.may_hear(&event) {
+                self.take(id, event).await;
+            }
+        }
+    }
+
+    /// Returns whether what an event is about is there for the reader.
+    fn may_hear(&self, event: &Event) -> bool {
+        let principal = &self.wanted.principal;
+        match event {
+            Event::ChatEnded | Event::Reset(_) => true,
+            Event::Call { tool, .. } => principal.may_use(tool),
+            event => principal.may_see_call(&self.host, &self.chat, event.call()),
+        }
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        let of_call = match (&self.wanted.call, event) {
+            (_, Event::ChatEnded | Event::Reset(_)) | (None, _) => true,
+            (wanted, event) => event.call() == wanted.as_ref(),
+        };
+        of_call && (self.wanted.output || !matches!(event, Event::Output { .. }))
+    }
+
+    /// Takes up an event: what is to be sent because of it.
+    async fn take(&mut self, number: u64, event: Event) {
+        match &event {
+            Event::Output {
+                process,
+                offset,
+                length,
+            } => {
+                let end = offset.saturating_add(*length);
+                self.begin(number, process, *offset, end, false).await;
+            }
+            // Its numbers are others.
+            Event::Reset(_) => self.resumed = None,
+            Event::ProcessStarted { process, .. } if self.wanted.output => {
+                self.sent.insert(process.id.clone(), 0);
+            }
+            Event::Process {
+                process,
+                state,
+                total,
+            } if self.wanted.output && !state.is_live() => {
+                self.begin(number, process, *total, *total, true).await;
+            }
+            _ => {}
+        }
+        let is_error = match &event {
+            Event::Call { call, state, .. } if !state.is_live() => {
+                match self.host.status(&self.chat, call) {
+                    Some(CallStatus::Ended(outcome)) => Some(outcome.is_error()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        self.then = Data::of(event, self.chat.as_str(), is_error).map(|data| (number, data));
+    }
+
+    /// Has output sent up to a cursor: from where the reader is, which is `offset` if nothing else is known.
+    async fn begin(
+        &mut self,
+        number: u64,
+        process: &Arc<Subject>,
+        offset: u64,
+        end: u64,
+        last: bool,
+    ) {
+        let known = match last {
+            true => self.sent.remove(&process.id),
+            false => self.sent.get(&process.id).copied(),
+        };
+        let resumed = self.resumed.take_if(|at| at.number <= number);
+        let part = resumed.and_then(|at| at.part.filter(|_| at.number == number));
+        let cursor = match (known, part) {
+            (Some(sent), _) => sent,
+            (None, Some(part)) => part,
+            (None, None) => self.before(process, offset).await,
+        };
+        if cursor < end {
+            self.stretch = Some(Stretch {
+                number,
+                process: Arc::clone(process),
+                cursor,
+                end,
+                last,
+            });
+        }
+    }
+
+    /// Returns where the character begins that goes on at a cursor, if one does: who was here before did not get its first
+    /// bytes then.
+    async fn before(&self, process: &Subject, cursor: u64) -> u64 {
+        let from = cursor.saturating_sub(UNFINISHED);
+        let bytes = self.read(process, from, cursor - from).await;
+        let bytes = bytes.filter(|chunk| chunk.offset == from);
+        let count = bytes.map_or(0, |chunk| unfinished(&chunk.data));
+        cursor - count as u64
+    }
+
+    async fn read(
+        &self,
+        process: &Subject,
+        since: u64,
+        max: u64,
+    ) -> Option<toolhost_workspace::process::Chunk> {
+        let max = usize::try_from(max).unwrap_or(EVENT_BYTES).min(EVENT_BYTES);
+        let workspace = self.host.workspace();
+        let read = workspace.read(Some(&self.chat), &process.id, since, max);
+        read.await.ok()
+    }
+
+    /// Sends the next piece of output, and keeps what is left of it.
+    async fn deliver(&mut self, stretch: Stretch) -> Option<Sent> {
+        let Stretch {
+            number,
+            process,
+            cursor,
+            end,
+            last,
+        } = stretch;
+        let chunk = self.read(&process, cursor, end - cursor).await;
+        let (data, to, held) = match chunk {
+            Some(mut chunk) if chunk.offset == cursor && !chunk.data.is_empty() => {
+                let length = chunk.data.len();
+                let at_end = cursor + length as u64 >= end;
+                let unfinished = unfinished(&chunk.data);
+                if unfinished == length && at_end && !last {
+                    self.sent.insert(process.id.clone(), cursor);
+                    return None;
+                }
+                let held = unfinished > 0 && unfinished < length;
+                if held {
+                    chunk.data.truncate(length - unfinished);
+                }
+                let length = chunk.data.len() as u64;
+                let data = Data::Output {
+                    process: process.id.clone(),
+                    offset: cursor,
+                    length,
+                    bytes: Bytes::from(chunk.data),
+                };
+                (data, cursor + length, held && at_end && !last)
+            }
+            chunk => {
+                // What is there begins later, or there is nothing any more.
+                let next = chunk
+                    .map(|chunk| chunk.offset)
+                    .filter(|next| *next > cursor);
+                let to = next.map_or(end, |next| next.min(end));
+                self.host.events().missed(to - cursor);
+                let data = Data::Gap {
+                    process: process.id.clone(),
+                    offset: cursor,
+                    length: to - cursor,
+                };
+                (data, to, false)
+            }
+        };
+        if !last {
+            self.sent.insert(process.id.clone(), to);
+        }
+        if to < end && !held {
+            self.stretch = Some(Stretch {
+                number,
+                process,
+                cursor: to,
+                end,
+                last,
+            });
+        }
+        Some(self.event(number, Some(to), &data))
+    }
+
+    /// Makes an event from which a reader can resume.
+    fn event(&self, number: u64, part: Option<u64>, data: &Data) -> Sent {
+        let events = self.host.events();
+        let position = events.position(&self.chat, number, part);
+        let (name, data) = data.encode();
+        let id = position.to_string();
+        Sent::default().event(name).id(id).data(data)
+    }
+}

@@ -1,0 +1,175 @@
+//! Events on the wire.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::v1::process_status::ProcessStatus;
+use crate::v1::stretch::Bytes;
+use toolhost_call::call::State;
+use toolhost_call::events::{Event, Reset, Subject};
+
+/// One event.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
+pub(super) enum Data {
+    /// A call began, or ended.
+    Call {
+        /// The id of the call.
+        call: String,
+        /// The tool that was called.
+        tool: String,
+        /// `queued`, `running`, `finished`, `failed`, `cancelled` or `unknown`.
+        state: &'static str,
+        /// Whether the reply is a failure, once the call has ended, for as long as the reply is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+    },
+    /// A call has come so far.
+    Progress {
+        /// The id of the call.
+        call: String,
+        /// How much is done, in a unit of the plugin's choice. It does not decrease.
+        done: f64,
+        /// How much there is to do, if that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        /// What a person may read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A process was started.
+    ProcessStarted {
+        /// The id of the process.
+        process: String,
+        /// The call that started it, if one did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// Its command, cut at 512 bytes.
+        command: String,
+        /// The absolute directory in which it was started.
+        workdir: String,
+        /// Whether it was started as a background process.
+        background: bool,
+    },
+    /// A process stands differently now.
+    Process {
+        /// The id of the process.
+        process: String,
+        /// The call that started it, if one did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        #[serde(flatten)]
+        standing: ProcessStatus,
+        /// How many bytes it has written so far.
+        total_bytes: u64,
+    },
+    /// A process wrote this.
+    Output {
+        /// The id of the process.
+        process: String,
+        /// The cursor of the first byte.
+        offset: u64,
+        /// How many bytes these are.
+        length: u64,
+        #[serde(flatten)]
+        bytes: Bytes,
+    },
+    /// A process wrote this, and it is no longer kept.
+    Gap {
+        /// The id of the process.
+        process: String,
+        /// The cursor of the first byte.
+        offset: u64,
+        /// How many bytes these are.
+        length: u64,
+    },
+    /// What happened before the next event is not known to this reader.
+    Reset {
+        /// `unknown_id`: the id is none of an event of this chat and this start of the server; `expired`: what followed it is
+        /// no longer kept; `behind`: the reader was too slow.
+        reason: &'static str,
+    },
+    /// The chat was ended, with all that ran in it.
+    ChatEnded {
+        /// The id of the chat.
+        chat: String,
+    },
+}
+
+impl Data {
+    /// Returns the name of the event, and its data as they are sent.
+    pub(super) fn encode(&self) -> (String, String) {
+        let mut parts = serde_json::to_value(self).unwrap_or_default();
+        let mut part = |name: &str| parts.get_mut(name).map(Value::take).unwrap_or_default();
+        let name = part("event").as_str().unwrap_or_default().to_owned();
+        (name, part("data").to_string())
+    }
+
+    /// Returns the data of an event that needs no more than itself; `None` for output.
+    pub(super) fn of(event: Event, chat: &str, is_error: Option<bool>) -> Option<Self> {
+        let call = |process: &Subject| process.call.as_ref().map(ToString::to_string);
+        Some(match event {
+            Event::Call { call, tool, state } => Self::Call {
+                call: call.to_string(),
+                tool,
+                state: state_name(state),
+                is_error,
+            },
+            Event::Progress {
+                call,
+                done,
+                total,
+                message,
+            } => Self::Progress {
+                call: call.to_string(),
+                done,
+                total,
+                message,
+            },
+            Event::ProcessStarted {
+                process,
+                command,
+                workdir,
+                background,
+            } => Self::ProcessStarted {
+                process: process.id.clone(),
+                call: call(&process),
+                command,
+                workdir: workdir.to_string_lossy().into_owned(),
+                background,
+            },
+            Event::Process {
+                process,
+                state,
+                total,
+            } => Self::Process {
+                process: process.id.clone(),
+                call: call(&process),
+                standing: ProcessStatus::from(&state),
+                total_bytes: total,
+            },
+            Event::Reset(reset) => Self::Reset {
+                reason: match reset {
+                    Reset::Unknown => "unknown_id",
+                    Reset::Expired => "expired",
+                    Reset::Behind => "behind",
+                },
+            },
+            Event::ChatEnded => Self::ChatEnded { chat: chat.into() },
+            Event::Output { .. } => return None,
+        })
+    }
+}
+
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::Queued => "queued",
+        State::Running => "running",
+        State::Finished => "finished",
+        State::Failed => "failed",
+        State::Cancelled => "cancelled",
+        State::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,111 @@
+//! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on. For operators.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::wire;
+use toolhost_core::{Host, PluginError, PluginInfo};
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(enable))
+        .routes(routes!(disable))
+        .routes(routes!(reload))
+}
+
+#[derive(Serialize)]
+struct PluginList {
+    plugins: Vec<PluginInfo>,
+}
+
+/// Lists the plugins
+///
+/// Also those that are turned off or do not load, and why.
+#[utoipa::path(
+    get, path = "/v1/plugins", operation_id = "listPlugins", tag = "plugins",
+    responses((status = 200, description = "The plugins.", body = wire::PluginList)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token"]))),
+)]
+async fn list(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<PluginList>, Problem> {
+    principal.require_everything(Scope::Admin)?;
+    Ok(Json(PluginList {
+        plugins: host.plugins(),
+    }))
+}
+
+/// Turns a plugin on
+///
+/// Until the configuration says something new about it, or the host ends.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
+async fn enable(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    principal.require_everything(Scope::Admin)?;
+    let enabled = host.enable_plugin(&name, true, principal.actor()).await;
+    enabled.map(Json).map_err(|error| problem(&error))
+}
+
+/// Turns a plugin off
+///
+/// Until the configuration says something new about it, or the host ends. Calls under way go on.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
+async fn disable(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    principal.require_everything(Scope::Admin)?;
+    let disabled = host.enable_plugin(&name, false, principal.actor()).await;
+    disabled.map(Json).map_err(|error| problem(&error))
+}
+
+/// Loads a plugin again
+///
+/// Whether or not it has changed; ends its quarantine. If it does not load, the version before it stays.
+#[utoipa::path(
+    post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins",
+    params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
+    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+)]
+async fn reload(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(name): Path<String>,
+) -> Result<Json<PluginInfo>, Problem> {
+    principal.require_everything(Scope::Admin)?;
+    let reloaded = host.reload_plugin(&name, principal.actor()).await;
+    reloaded.map(Json).map_err(|error| problem(&error))
+}
+
+/// Returns the problem of a change of a plugin.
+fn problem(error: &PluginError) -> Problem {
+    let (status, code) = match error {
+        PluginError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown_plugin"),
+        PluginError::Host(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        PluginError::Load { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "plugin_does_not_load"),
+    };
+    Problem::new(status, code, error.to_string())
+}

@@ -1,0 +1,379 @@
+//! `/v1/chats/{chat}/processes`: the processes of a chat, their output, and signals.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::{Object, ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::paths::{ChatPath, ProcessPath};
+use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
+use super::stretch::{Bytes, unfinished};
+use crate::visibility::Visibility as _;
+use toolhost_core::Host;
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::body;
+use toolhost_http::guarded_body::Holding;
+use toolhost_http::limits::{Held, RequestPermit};
+use toolhost_http::problem::Problem;
+use toolhost_http::time;
+use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{self, Chunk, Signal};
+
+/// How many processes a list has unless the client says otherwise, and at most.
+const LIST: usize = 100;
+const MAX_LIST: usize = 1000;
+
+/// How many bytes of output are returned unless the client says otherwise, and at most. The least has room for any character.
+const PAGE: usize = 64 << 10;
+const MAX_PAGE: usize = 4 << 20;
+const MIN_PAGE: usize = 4;
+
+/// The last cursor: the largest number that JSON has in every language.
+const MAX_CURSOR: u64 = (1 << 53) - 1;
+
+/// The longest time that a client may give a process to end.
+const MAX_GRACE: Duration = Duration::from_hours(1);
+
+/// The largest body, in bytes.
+const MAX_BODY: usize = 4 << 10;
+
+/// What stands for the bytes of an output as they are.
+const RAW: &str = "application/octet-stream";
+
+/// Where the bytes of a raw output begin, how many there are in all, and whether more can follow.
+const OFFSET: HeaderName = HeaderName::from_static("toolhost-output-offset");
+const TOTAL: HeaderName = HeaderName::from_static("toolhost-output-total");
+const END: HeaderName = HeaderName::from_static("toolhost-output-end");
+
+/// The headers of raw output.
+pub(crate) const HEADERS: [HeaderName; 3] = [OFFSET, TOTAL, END];
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(output))
+        .routes(routes!(signal))
+}
+
+/// Which processes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParameters {
+    /// Whether only those are wanted that run or linger; else also those that ended.
+    running: Option<bool>,
+    /// The most that are returned; 100 if this is absent.
+    #[param(minimum = 0, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Which output.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OutputParameters {
+    /// The cursor of the first byte; 0 if this is absent.
+    #[param(minimum = 0, maximum = 9007199254740991_u64)]
+    since: Option<u64>,
+    /// The most bytes; 65,536 if this is absent.
+    #[param(minimum = 4, maximum = 4194304)]
+    max: Option<usize>,
+}
+
+/// The processes of a chat.
+#[derive(Serialize, ToSchema)]
+struct ProcessList {
+    /// Running ones first, then what lingers, then what ended, each newest first.
+    processes: Vec<Process>,
+    /// How many there are, also of those that are left out.
+    total: usize,
+}
+
+/// A process, and what is left of it.
+#[derive(Serialize, ToSchema)]
+struct ProcessDetails {
+    #[serde(flatten)]
+    process: Process,
+    /// What outlives its shell, at most 64 of them.
+    survivors: Vec<Survivor>,
+    /// How far the full copy of its output goes.
+    saved: SavedStatus,
+}
+
+/// A stretch of the output of a process.
+#[derive(Serialize, ToSchema)]
+struct Output {
+    /// The process.
+    process: String,
+    /// The cursor of the first byte. If it is greater than `since`, exactly the bytes between are no longer kept.
+    offset: u64,
+    /// How many bytes these are. The next begin at `offset` and this together.
+    length: u64,
+    #[serde(flatten)]
+    bytes: Bytes,
+    /// How many bytes were written so far.
+    total_bytes: u64,
+    /// Whether nothing will follow.
+    end: bool,
+}
+
+/// A signal for everything that a process started.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SignalRequest {
+    /// The signal.
+    #[schema(schema_with = signals)]
+    signal: String,
+    /// With `terminate`: after how many milliseconds what is left is killed, at most an hour; 5,000 if this is absent.
+    #[serde(default, deserialize_with = "time::read")]
+    #[schema(minimum = 0, maximum = 3_600_000, value_type = Option<u64>)]
+    grace_ms: Option<Duration>,
+}
+
+fn signals() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(Signal::NAMES.map(|(_, name)| name)))
+        .examples(["terminate"])
+        .build()
+}
+
+/// How a process stood when a signal met it.
+#[derive(Serialize, ToSchema)]
+struct Signalled {
+    /// The process.
+    id: String,
+    #[serde(flatten)]
+    standing: ProcessStatus,
+}
+
+/// Returns a number of a query that is in its bounds.
+fn within<T: PartialOrd + fmt::Display>(
+    name: &str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Result<T, Problem> {
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = (bounds.start(), bounds.end());
+    let detail = format!("{name} must be from {least} to {most}, and is {value}");
+    Err(Problem::broken_request(detail))
+}
+
+/// Lists the processes of a chat
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes", operation_id = "listProcesses", tag = "processes",
+    params(ChatPath, ListParameters),
+    responses((status = 200, description = "The processes.", body = ProcessList)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
+)]
+async fn list(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(chat): Path<String>,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<ProcessList>, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    let running = parameters.running.unwrap_or(false);
+    let limit = within("limit", parameters.limit.unwrap_or(LIST), 0..=MAX_LIST)?;
+    let most = if principal.may_use_all() {
+        limit
+    } else {
+        usize::MAX
+    };
+    let listed = host.workspace().list(Some(&chat), running, most).await;
+    let (mut infos, mut total) = listed.map_err(problem)?;
+    if !principal.may_use_all() {
+        infos.retain(|info| principal.may_see_process(&host, &chat, info.key.as_deref()));
+        total = infos.len();
+        infos.truncate(limit);
+    }
+    Ok(Json(ProcessList {
+        processes: infos.into_iter().map(Process::from).collect(),
+        total,
+    }))
+}
+
+/// Tells how a process stands
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
+    params(ChatPath, ProcessPath),
+    responses((status = 200, description = "The process.", body = ProcessDetails)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn get(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, id)): Path<(String, String)>,
+) -> Result<Json<ProcessDetails>, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    check(&host, &principal, &chat, &id).await?;
+    let workspace = host.workspace();
+    let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
+    let snapshot = workspace
+        .snapshot(Some(&chat), &id)
+        .await
+        .map_err(problem)?;
+    Ok(Json(ProcessDetails {
+        process: info.into(),
+        survivors: snapshot.survivors.into_iter().map(Survivor::from).collect(),
+        saved: snapshot.saved.into(),
+    }))
+}
+
+/// Returns output of a process
+///
+/// From memory, or from the saved output. As text if the bytes are valid UTF-8, which is then cut between characters, else in
+/// base64; or, with `Accept: application/octet-stream`, as they are, with the counts in headers.
+#[utoipa::path(
+    get, path = "/v1/chats/{chat}/processes/{process}/output", operation_id = "getOutput", tag = "processes",
+    params(ChatPath, ProcessPath, OutputParameters),
+    responses((status = 200, description = "The output.", content(
+        (Output = "application/json"), (Vec<u8> = "application/octet-stream"),
+    ), headers(
+        ("toolhost-output-offset" = u64, description = "Of raw output: the cursor of the first byte."),
+        ("toolhost-output-total" = u64, description = "Of raw output: how many bytes were written so far."),
+        ("toolhost-output-end" = bool, description = "Of raw output: whether nothing will follow."),
+    ))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn output(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Extension(place): Extension<RequestPermit>,
+    Path((chat, id)): Path<(String, String)>,
+    Query(parameters): Query<OutputParameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let chat = may_read(&principal, &chat)?;
+    let since = within("since", parameters.since.unwrap_or(0), 0..=MAX_CURSOR)?;
+    let max = within("max", parameters.max.unwrap_or(PAGE), MIN_PAGE..=MAX_PAGE)?;
+    check(&host, &principal, &chat, &id).await?;
+    let mut held = Held::default();
+    held.add(&place, max)?;
+    let read = host.workspace().read(Some(&chat), &id, since, max).await;
+    let chunk = read.map_err(problem)?;
+    let reply = if wants_raw(&headers) {
+        raw(chunk)
+    } else {
+        described(id, chunk)
+    };
+    Ok(reply.map(|body| Body::new(Holding::new(body, held))))
+}
+
+/// Returns output as JSON.
+fn described(id: String, mut chunk: Chunk) -> Response {
+    let unfinished = unfinished(&chunk.data);
+    if !chunk.end && unfinished < chunk.data.len() {
+        chunk.data.truncate(chunk.data.len() - unfinished);
+    }
+    Json(Output {
+        process: id,
+        offset: chunk.offset,
+        length: chunk.data.len() as u64,
+        bytes: Bytes::from(chunk.data),
+        total_bytes: chunk.total,
+        end: chunk.end,
+    })
+    .into_response()
+}
+
+/// Sends a signal to a process
+///
+/// It reaches everything that the process started. The reply says how the process stood then: what has ended already is no
+/// error.
+#[utoipa::path(
+    post, path = "/v1/chats/{chat}/processes/{process}/signal", operation_id = "signalProcess", tag = "processes",
+    params(ChatPath, ProcessPath),
+    request_body = SignalRequest,
+    responses((status = 200, description = "How the process stood.", body = Signalled)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+)]
+async fn signal(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path((chat, id)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let body = body::read(request, MAX_BODY).await?;
+    let asked: SignalRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
+        Problem::broken_request(format!("the body is not what this takes: {error}"))
+    })?;
+    let signal: Signal = asked.signal.parse().map_err(Problem::broken_request)?;
+    if asked.grace_ms.is_some_and(|grace| grace > MAX_GRACE) {
+        let detail = format!("grace_ms is at most {}", MAX_GRACE.as_millis());
+        return Err(Problem::broken_request(detail));
+    }
+    let state = host
+        .signal(&chat, &id, signal, asked.grace_ms, principal.actor())
+        .await;
+    let standing = ProcessStatus::from(&state.map_err(problem)?);
+    Ok(Json(Signalled { id, standing }).into_response())
+}
+
+fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
+    let chat = chat.parse()?;
+    principal.require_chat(Scope::Read, &chat)?;
+    Ok(chat)
+}
+
+/// Refuses processes that are not there for whoever asks.
+async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> Result<(), Problem> {
+    if principal.may_use_all() {
+        return Ok(());
+    }
+    let info = host.workspace().info(Some(chat), id).await;
+    let info = info.map_err(problem)?;
+    if principal.may_see_process(host, chat, info.key.as_deref()) {
+        return Ok(());
+    }
+    Err(problem(process::Error::NotFound(id.to_owned())))
+}
+
+/// Returns whether a client asks for raw bytes by name.
+fn wants_raw(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter();
+    let kinds = accepted.filter_map(|value| value.to_str().ok());
+    kinds
+        .flat_map(|value| value.split(','))
+        .filter_map(|kind| kind.split(';').next())
+        .any(|kind| kind.trim().eq_ignore_ascii_case(RAW))
+}
+
+fn raw(chunk: Chunk) -> Response {
+    let headers = [
+        (CONTENT_TYPE, RAW.to_owned()),
+        (OFFSET, chunk.offset.to_string()),
+        (TOTAL, chunk.total.to_string()),
+        (END, chunk.end.to_string()),
+    ];
+    (headers, chunk.data).into_response()
+}
+
+/// Returns what is wrong with an operation on a process.
+fn problem(error: process::Error) -> Problem {
+    let (status, code) = match &error {
+        // That of another chat is none of this one.
+        process::Error::NotFound(_) => (StatusCode::NOT_FOUND, "unknown_process"),
+        process::Error::Invalid(_) => (StatusCode::BAD_REQUEST, "broken_request"),
+        process::Error::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        process::Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+        _ => return error.into(),
+    };
+    Problem::new(status, code, error.to_string())
+}
