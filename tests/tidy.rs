@@ -195,7 +195,7 @@ fn processes_are_started_and_signalled_in_one_place() {
 
 #[test]
 fn one_function_makes_stores() {
-    for user in ["host"] {
+    for user in ["host/plugin", "host/core"] {
         absent(user, &["host/plugin/src/store.rs"], &["Store::new"]);
     }
 }

@@ -29,7 +29,6 @@
 //! Unknown keys are errors. All mistakes are found at once, each with its line. Secrets are in files or variables,
 //! never here.
 
-mod follow;
 mod grants;
 mod limits;
 mod plugins;
@@ -52,12 +51,11 @@ use section::Section;
 use toolhost_core::PluginSet;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
-pub use follow::Follower;
 pub use plugins::name_of;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
-pub use watch::{WatchError, Watcher};
+pub use watch::Watcher;
 
 /// A configuration: what a file says, and what was added to it.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use tokio_util::sync::CancellationToken;
-use toolhost_http::access::Access;
+use toolhost_http::access::{self, Access};
 use toolhost_http::health::{self, Watched};
 use toolhost_http::limits::{self, Limits};
 use toolhost_http::{Listeners, guarded, problem, trace};
@@ -100,10 +100,15 @@ pub fn router(offer: Offer, access: Access) -> Router {
     };
     let (open, _) = health::routes().with_state(watched).split_for_parts();
     let limits = Limits::new(0, |request| is_cancellation(request.uri().path()));
+    let token = from_fn_with_state(Arc::clone(&access), access::require_token);
+    let unknown = Router::new()
+        .fallback(problem::no_route)
+        .layer(from_fn_with_state(limits.clone(), limits::admit))
+        .layer(token);
     let routes = open
         .method_not_allowed_fallback(problem::no_method)
-        .merge(routes(offer, Arc::clone(&access), limits))
-        .fallback(problem::no_route);
+        .merge(unknown)
+        .merge(routes(offer, Arc::clone(&access), limits));
     guarded(routes, access, &[])
         .layer(from_fn(in_its_form))
         .layer(from_fn_with_state(metrics, trace::request))

@@ -52,7 +52,6 @@ pub use imports::{GrantName, World};
 pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
 pub use load_error::LoadError;
-pub use load_error::chain;
 pub use run::{Admitted, Busy, Context};
 pub use schema::{InvalidSchema, Schema};
 pub use shape::Shape;

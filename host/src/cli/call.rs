@@ -10,11 +10,12 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::processes::{self, Prepared};
-use super::signals::{self, Hangup};
-use super::{Common, files, oversight, plugins, print, remote, stderr};
+use super::{Common, host, plugins, print, remote};
 use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Request};
 use toolhost_core::{CallError, Host};
+use toolhost_service::processes::Prepared;
+use toolhost_service::signals::{self, Hangup};
+use toolhost_service::stderr;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Info;
 
@@ -42,13 +43,7 @@ pub(super) struct Options {
     #[command(flatten)]
     remote: remote::Remote,
     #[command(flatten)]
-    plugins: plugins::Options,
-    #[command(flatten)]
-    files: files::Options,
-    #[command(flatten)]
-    oversight: oversight::Options,
-    #[command(flatten)]
-    pub(super) processes: processes::Options,
+    pub(super) host: host::Options,
 }
 
 impl Options {
@@ -88,16 +83,11 @@ pub(super) async fn run(
             None => return Ok(ExitCode::FAILURE),
         },
         None => {
-            let config = options.plugins.configuration(common)?;
-            let oversight = options.oversight.open(common)?;
-            let plugins = config.plugins()?;
-            let start = common.start(plugins, |builder| {
-                let processes = options.processes.temporary(common, prepared.clone())?;
-                let builder = options.files.configure(builder.processes(processes));
-                Ok(oversight.configure(builder))
-            });
-            let host = start.await?;
-            if let Err(error) = options.plugins.require(&host) {
+            let plan = options.host.plan(common)?;
+            let plugins = plan.plugins.clone();
+            let host = plan.start(plugins, &prepared, false, |builder| builder);
+            let host = host.await?;
+            if let Err(error) = options.host.plugins.require(&host) {
                 host.shutdown().await;
                 return Err(error);
             }

@@ -49,7 +49,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
 pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
     let mut problems = configuration::missing(config);
     problems.extend(config.missing());
-    match super::listening::configured(config) {
+    match super::config_tokens::configured(config) {
         Err(ConfigError::Invalid { problems: more, .. }) => problems.extend(more),
         other => _ = other?,
     }
@@ -59,7 +59,7 @@ pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result
         broken: Default::default(),
         ..set
     };
-    let host = match common.start(set, Ok).await {
+    let host = match super::host::start(common, set, Ok).await {
         Ok(host) => host,
         // Why may have been said.
         Err(error) if problems.is_empty() => return Err(error),

@@ -4,21 +4,21 @@ mod applicable;
 mod settings;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, FromArgMatches as _};
 
-use super::{Arguments, Common, logging};
+use super::{Arguments, Common};
 use crate::config::{Config, ConfigError, Problem};
+use toolhost_service::logging;
 
 /// Returns the arguments of this program, with what the configuration says where nothing else does. Like clap, this ends the
 /// program if they are not what it takes.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let command = applicable::command();
-    let matches = accepted(command.clone().try_get_matches_from(&given));
+    let matches = logging::accepted(command.clone().try_get_matches_from(&given));
     let path = match matches.subcommand_name() {
         // These commands have no settings of their own in the file.
         Some("token" | "config") => None,
@@ -29,11 +29,11 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let matches = match &config {
         Some(config) => {
             let all = completed(&command, &matches, given, config)?;
-            accepted(command.try_get_matches_from(all))
+            logging::accepted(command.try_get_matches_from(all))
         }
         None => matches,
     };
-    let mut arguments = accepted(Arguments::from_arg_matches(&matches));
+    let mut arguments = logging::accepted(Arguments::from_arg_matches(&matches));
     arguments.common.configuration = config;
     Ok(arguments)
 }
@@ -53,8 +53,8 @@ pub(super) fn with(common: &Common, config: &Config) -> Common {
     let mut common = common.clone();
     for setting in settings::of(config) {
         let place = match setting.key {
-            "workspace" => &mut common.workspace,
-            "state_dir" => &mut common.state_dir,
+            "workspace" => &mut common.base.workspace,
+            "state_dir" => &mut common.base.state_dir,
             _ => continue,
         };
         let named = setting
@@ -64,19 +64,6 @@ pub(super) fn with(common: &Common, config: &Config) -> Common {
         *place = place.take().or(named);
     }
     common
-}
-
-/// Returns what clap made of the arguments, or says why they are not what this program takes, and ends it.
-fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
-    parsed.unwrap_or_else(|error| {
-        if !error.use_stderr() || !logging::is_json() {
-            error.exit()
-        }
-        let text = error.render().to_string();
-        let line = logging::failure(text.trim_start_matches("error: ").trim_end());
-        _ = io::stderr().write_all(line.as_bytes());
-        std::process::exit(error.exit_code())
-    })
 }
 
 /// Returns the file that was named, or else the default one, if it is there.

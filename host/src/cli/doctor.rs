@@ -9,8 +9,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use super::processes::{self, Prepared};
-use super::{Common, SETUP_FAILED, config, errors, print};
+use super::{Common, config, print};
+use toolhost_service::SETUP_FAILED;
+use toolhost_service::errors;
+use toolhost_service::processes::{self, Prepared};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::processes::{self, Prepared};
-use super::signals::{self, Hangup};
-use super::{Common, files, oversight, plugins, serve};
-use toolhost_core::PluginSet;
+use super::{Common, host, serve};
 use toolhost_server::{McpOptions, serve_mcp};
+use toolhost_service::processes::Prepared;
+use toolhost_service::signals::{self, Hangup};
 use toolhost_state::id::ChatId;
 
 /// Command lines to copy.
@@ -30,20 +29,14 @@ pub(super) struct Options {
         value_name = "TIME",
         env = "TOOLHOST_MCP_MAX_WAIT",
         default_value = "100s",
-        value_parser = super::time::time
+        value_parser = toolhost_service::time::time
     )]
     max_wait: Duration,
     /// Reply with structured content and output schemas, for programs; some clients show models the same reply twice then
     #[arg(long, env = "TOOLHOST_MCP_STRUCTURED")]
     structured: bool,
     #[command(flatten)]
-    plugins: plugins::Options,
-    #[command(flatten)]
-    files: files::Options,
-    #[command(flatten)]
-    oversight: oversight::Options,
-    #[command(flatten)]
-    pub(super) processes: processes::Options,
+    pub(super) host: host::Options,
 }
 
 pub(super) async fn run(
@@ -53,25 +46,13 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     // From here on a signal ends everything in order, also while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
-    let config = options.plugins.configuration(common)?;
-    let oversight = options.oversight.open(common)?;
-    let plugins = config.plugins()?;
-    let embedded = PluginSet {
-        embedded: plugins.embedded.clone(),
-        ..PluginSet::default()
-    };
+    let plan = options.host.plan(common)?;
     let start = async {
-        let host = common.start(embedded, |builder| {
-            // Several clients start this program at once, so records are kept only where somebody says so.
-            let processes = match &common.state_dir {
-                Some(_) => options.processes.kept(common, prepared.clone())?,
-                None => options.processes.temporary(common, prepared.clone())?,
-            };
-            let builder = options.files.configure(builder.processes(processes));
-            Ok(oversight.configure(builder))
-        });
+        // Several clients start this program at once, so records are kept only where somebody says so.
+        let kept = common.state_dir.is_some();
+        let host = plan.start(plan.embedded(), &prepared, kept, |builder| builder);
         let host = host.await?;
-        let watcher = serve::follow(&config, &host, plugins).await;
+        let watcher = serve::follow(&plan.config, &host, plan.plugins.clone()).await;
         anyhow::Ok((host, watcher))
     };
     signals::on_reload(|| tracing::info!("SIGHUP: the files of the configuration are read again"));

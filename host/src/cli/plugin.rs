@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::processes::Prepared;
-use super::{Common, THIS_PROGRAM};
+use super::Common;
 use crate::config::name_of;
 use toolhost_core::Grants;
 use toolhost_plugin::{CodeCache, Compiler, Engine, GrantName, Limits};
+use toolhost_service::THIS_PROGRAM;
+use toolhost_service::processes::Prepared;
 use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::files::FilesGrant;
 

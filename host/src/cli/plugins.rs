@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::bail;
+use bytesize::ByteSize;
 use clap::Args;
 
 use super::Common;
@@ -19,6 +20,26 @@ pub(super) struct Options {
     /// configuration, in [plugins.NAME]. Can be repeated
     #[arg(long, value_name = "[NAME=]FILE")]
     plugin: Vec<Named>,
+    /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
+    /// the machine or container]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "TOOLHOST_GUEST_MEMORY",
+        value_parser = guest_memory
+    )]
+    guest_memory: Option<ByteSize>,
+}
+
+/// The least memory of all guests together: below it, hardly any call would begin.
+const LEAST_GUEST_MEMORY: ByteSize = ByteSize::mib(64);
+
+fn guest_memory(text: &str) -> Result<ByteSize, String> {
+    let size = text.parse::<ByteSize>()?;
+    match size < LEAST_GUEST_MEMORY {
+        true => Err(format!("it must be at least {LEAST_GUEST_MEMORY}")),
+        false => Ok(size),
+    }
 }
 
 /// A component and the name of its plugin.
@@ -65,6 +86,11 @@ pub(super) fn failed(host: &Host) -> Vec<String> {
 }
 
 impl Options {
+    /// Returns the most memory of all guests together, in bytes, if there is a bound.
+    pub(super) fn guest_memory(&self) -> Option<u64> {
+        self.guest_memory.map(|size| size.as_u64())
+    }
+
     /// Refuses a host in which one of these does not load: the user named it.
     pub(super) fn require(&self, host: &Host) -> anyhow::Result<()> {
         for plugin in host.plugins() {

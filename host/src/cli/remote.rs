@@ -10,7 +10,6 @@ use axum::http::{Method, StatusCode};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::token;
 use connection::{Answer, Endpoint};
 use toolhost_call::call::Request;
 use toolhost_call::tool::Format;
@@ -60,7 +59,7 @@ pub(super) struct Server {
 impl Server {
     fn new(url: &str, token_file: Option<&Path>, ca: Option<&Path>) -> anyhow::Result<Self> {
         let place = Endpoint::new(url, ca)?;
-        let token = token::configured(token_file)?;
+        let token = toolhost_service::token::configured(token_file)?;
         if token.is_none() && !place.is_socket() {
             bail!("a server needs a token: set TOOLHOST_TOKEN or --token-file");
         }

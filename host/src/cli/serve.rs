@@ -1,20 +1,24 @@
 //! `toolhost serve`.
 
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
-
-use super::listening::{self, Clients};
-use super::processes::{self, Prepared};
-use super::{Common, files, oversight, plugins, signals};
-use crate::config::{Config, Watcher};
 use toolhost_call::call::Durability;
 use toolhost_call::events;
 use toolhost_core::{Host, PluginSet};
-use toolhost_http::Listen;
+use toolhost_http::access::Access;
+use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
+use toolhost_service::listening::{self, Clients, Served};
+use toolhost_service::processes::Prepared;
+use toolhost_service::signals;
+use toolhost_workspace::process::Info;
+
+use super::{Common, config_tokens, host};
+use crate::config::{Config, Watcher};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -55,7 +59,7 @@ pub(super) struct Options {
         value_name = "TIME",
         env = "TOOLHOST_MCP_MAX_WAIT",
         default_value = "100s",
-        value_parser = super::time::time
+        value_parser = toolhost_service::time::time
     )]
     mcp_max_wait: Duration,
     /// The most readers that follow chats (`GET /v1/chats/{chat}/events`) with one token; all tokens together have twice as many
@@ -70,13 +74,7 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
-    plugins: plugins::Options,
-    #[command(flatten)]
-    files: files::Options,
-    #[command(flatten)]
-    oversight: oversight::Options,
-    #[command(flatten)]
-    pub(super) processes: processes::Options,
+    pub(super) host: host::Options,
 }
 
 pub(super) async fn run(
@@ -84,41 +82,52 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
-    let config = options.plugins.configuration(common)?;
-    let oversight = options.oversight.open(common)?;
+    let plan = options.host.plan(common)?;
     // Followed for as long as this lives.
     let mut watcher = None;
     let start = async || {
-        // Those of the configuration may have to be compiled, for which nobody should wait.
-        let plugins = config.plugins()?;
-        let embedded = PluginSet {
-            embedded: plugins.embedded.clone(),
-            ..PluginSet::default()
+        let events = events::Limits {
+            readers: 2 * usize::from(options.event_readers),
+            ..events::Limits::default()
         };
-        let host = common.start(embedded, |builder| {
-            let processes = options.processes.kept(common, prepared.clone())?;
-            let builder = options.files.configure(builder.processes(processes));
-            let builder = builder
-                .durability(options.durability)
-                .event_limits(events::Limits {
-                    readers: 2 * usize::from(options.event_readers),
-                    ..events::Limits::default()
-                });
-            Ok(oversight.configure(builder))
+        let host = plan.start(plan.embedded(), &prepared, true, |builder| {
+            builder.durability(options.durability).event_limits(events)
         });
         let host = host.await?;
-        watcher = follow(&config, &host, plugins).await;
+        watcher = follow(&plan.config, &host, plan.plugins.clone()).await;
         let parts = ServerParts::from(host).with_mcp(McpOptions {
             max_wait: options.mcp_max_wait,
             ..McpOptions::default()
         });
-        Ok(if options.agent_api {
-            parts.with_agent()
-        } else {
-            parts
-        })
+        Ok(Tools(match options.agent_api {
+            true => parts.with_agent(),
+            false => parts,
+        }))
     };
-    listening::run(common, &options.listen, &options.clients, &oversight, start).await
+    let tokens = config_tokens::of(common);
+    let (listen, clients) = (&options.listen, &options.clients);
+    listening::run(common, tokens, listen, clients, &plan.oversight, start).await
+}
+
+/// The tools of a host, as they are served.
+#[derive(Clone, Debug)]
+struct Tools(ServerParts);
+
+impl Served for Tools {
+    const OFFERS_TOOLS: bool = true;
+
+    async fn serve(
+        self,
+        listeners: Vec<Listener>,
+        access: Access,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<Vec<Info>> {
+        toolhost_server::serve(listeners, self.0, access, shutdown).await
+    }
+
+    fn kill_now(&self) {
+        self.0.host().kill_now();
+    }
 }
 
 /// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after

@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::{Common, plugins, print, remote};
+use crate::cli::host;
 use toolhost_call::tool::Format;
 
 /// Command lines to copy.
@@ -41,7 +42,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         Some(server) => server.tools(options.format, options.strict).await?,
         None => {
             let config = options.plugins.configuration(common)?;
-            let host = common.start(config.plugins()?, Ok).await?;
+            let host = host::start(common, config.plugins()?, Ok).await?;
             options.plugins.require(&host)?;
             match options.strict {
                 true => options.format.render_strict(&host.tools()),

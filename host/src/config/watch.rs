@@ -1,7 +1,5 @@
 //! Following a configuration while the host runs: what changes on disk changes in the host.
 
-pub(super) mod directories;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,8 +7,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::{Config, ConfigError};
-use directories::{Changes, Directories, Looks, look};
 use toolhost_core::Host;
+use toolhost_service::follow::{Changes, Directories, Looks, WatchError, look};
 
 /// How often what changes while it is read is read again.
 const ATTEMPTS: usize = 10;
@@ -22,11 +20,6 @@ pub struct Watcher {
     settled: watch::Receiver<bool>,
     again: Arc<Notify>,
 }
-
-/// Why a configuration cannot be followed.
-#[derive(Debug, thiserror::Error)]
-#[error("changes of the configuration cannot be followed: {0}")]
-pub struct WatchError(#[from] notify::Error);
 
 impl Watcher {
     /// Applies the plugins of a configuration to the host, and from then on what changes in it and in the files that it names.

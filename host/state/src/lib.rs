@@ -4,6 +4,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+pub mod error_chain;
 pub mod id;
 pub mod own_limits;
 pub mod state_dir;

@@ -76,7 +76,7 @@ impl Tokens {
     /// Returns who has this token.
     ///
     /// Compares in constant time, and with each of them. What is compared are hashes, so that not even the length shows.
-    pub(super) fn find(&self, text: &[u8]) -> Option<Principal> {
+    pub fn find(&self, text: &[u8]) -> Option<Principal> {
         let entries = Arc::clone(&self.0.borrow());
         let token = Token(hash(text));
         let principal = lookup(&entries, &token)?.clone();

@@ -27,12 +27,7 @@ pub enum OpenError {
 impl OpenError {
     /// Returns the error as a caller of the workspace gets it: a text with all causes.
     pub(crate) fn for_caller(self) -> Error {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(&self);
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
+        let text = toolhost_state::error_chain::chain(&self);
         Error::Denied(text)
     }
 }

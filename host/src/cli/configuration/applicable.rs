@@ -5,9 +5,11 @@ use anyhow::bail;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory as _};
 
-use super::super::{Arguments, files, oversight, plugins, processes};
+use super::super::{Arguments, plugins};
 use super::source;
 use crate::config::Config;
+use toolhost_service::audit_options;
+use toolhost_service::{files, processes};
 
 /// Global flags that hardly concern some subcommands, and those subcommands.
 const UNLISTED: [(&str, &[&str]); 6] = [
@@ -105,7 +107,7 @@ fn of_hosts() -> Vec<String> {
     let own = Command::default();
     let own = plugins::Options::augment_args(own);
     let own = files::Options::augment_args(own);
-    let own = oversight::Options::augment_args(own);
+    let own = audit_options::Options::augment_args(own);
     let own = processes::Options::augment_args(own);
     let own = own.get_arguments().map(|arg| arg.get_id().to_string());
     own.chain(["workspace", "state_dir"].map(str::to_owned))

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, Uid, User};
 
-use super::super::errors;
 use super::Check;
 use toolhost_local::process::{Environment, Limits, lists_children};
+use toolhost_service::errors;
 use toolhost_state::state_dir::journal::is_full;
 use toolhost_state::state_dir::{StateDir, StateDirError, holder};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::errors;
 use super::Check;
 use toolhost_local::process::{Config, Process, Registry, is_alive};
+use toolhost_service::errors;
 use toolhost_workspace::process::{Command, Containment, Error, Kind, Signal, State, WaitOptions};
 
 /// A command that leaves its process group, and says as what.

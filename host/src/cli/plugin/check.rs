@@ -13,11 +13,11 @@ use clap::Args;
 
 use super::{Common, Format, Subject, engine, least};
 use crate::cli::print;
-use crate::cli::processes::Prepared;
 use report::Report;
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
 use toolhost_plugin::outgoing::Pattern;
 use toolhost_plugin::{Digest, GrantName, Plugin, Shape};
+use toolhost_service::processes::Prepared;
 use toolhost_workspace::files::FilesGrant;
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{Common, plugins, print, remote};
 use super::Format;
+use crate::cli::host;
 use toolhost_plugin::shown;
 
 #[derive(Debug, Args)]
@@ -25,7 +26,7 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
         Some(server) => server.plugins().await?,
         None => {
             let config = options.plugins.configuration(common)?;
-            let host = common.start(config.plugins()?, Ok).await?;
+            let host = host::start(common, config.plugins()?, Ok).await?;
             let plugins = json!({ "plugins": host.plugins() });
             host.shutdown().await;
             plugins

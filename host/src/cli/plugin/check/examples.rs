@@ -8,7 +8,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
-use crate::cli::processes::Prepared;
 use toolhost_call::approval::Approval;
 use toolhost_call::call::{Actor, Arguments, Request};
 use toolhost_call::events::Events;
@@ -17,6 +16,7 @@ use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_local::process::Config;
 use toolhost_plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
+use toolhost_service::processes::Prepared;
 use toolhost_state::id::CallId;
 use toolhost_workspace::Workspace;
 

@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use nix::sys::signal::Signal;
 
 use super::{Common, Options};
-use crate::cli::signals::{self, Hangup};
-use crate::cli::{THIS_PROGRAM, stderr};
 use toolhost_plugin::self_exec;
+use toolhost_service::signals::{self, Hangup};
+use toolhost_service::{THIS_PROGRAM, stderr};
 use toolhost_state::state_dir::StateDir;
 
 /// What it keeps of the environment, for the commands of examples that it may run.

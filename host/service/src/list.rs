@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 /// The elements of a list with commas. Empty ones do not count: an empty variable is an empty list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct List(Vec<String>);
+pub(crate) struct List(Vec<String>);
 
 impl List {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
     /// Returns the elements of all these lists.
-    pub(super) fn join(lists: &[Self]) -> Vec<String> {
+    pub(crate) fn join(lists: &[Self]) -> Vec<String> {
         lists
             .iter()
             .flat_map(Self::iter)

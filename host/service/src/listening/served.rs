@@ -1,45 +1,27 @@
-//! What a server serves: the tools of a host, or a workspace alone.
+//! What a server serves.
 
 use std::io;
 
 use toolhost_agent::Offer;
 use toolhost_http::Listener;
 use toolhost_http::access::Access;
-use toolhost_server::ServerParts;
 use toolhost_workspace::process::Info;
 
 /// Something that can be served until a signal ends it.
-pub(crate) trait Served: Clone + Send + 'static {
+pub trait Served: Clone + Send + 'static {
     /// Whether tools are among what it offers.
     const OFFERS_TOOLS: bool;
 
     /// Serves it until `shutdown` is ready, then ends what it runs and returns the processes that were live.
-    async fn serve(
+    fn serve(
         self,
         listeners: Vec<Listener>,
         access: Access,
         shutdown: impl Future<Output = ()>,
-    ) -> io::Result<Vec<Info>>;
+    ) -> impl Future<Output = io::Result<Vec<Info>>>;
 
     /// Kills what is being ended at once, without the rest of its grace.
     fn kill_now(&self);
-}
-
-impl Served for ServerParts {
-    const OFFERS_TOOLS: bool = true;
-
-    async fn serve(
-        self,
-        listeners: Vec<Listener>,
-        access: Access,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<Vec<Info>> {
-        toolhost_server::serve(listeners, self, access, shutdown).await
-    }
-
-    fn kill_now(&self) {
-        self.host().kill_now();
-    }
 }
 
 impl Served for Offer {

@@ -16,18 +16,20 @@ const QUIET: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The directories that are watched.
-pub(in crate::config) struct Directories {
+#[derive(Debug)]
+pub struct Directories {
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
 }
 
 /// Says that something happened in one of the directories.
-pub(in crate::config) struct Changes(mpsc::Receiver<()>);
+#[derive(Debug)]
+pub struct Changes(mpsc::Receiver<()>);
 
 impl Changes {
     /// Waits until something has happened, and then until nothing happens for a moment. Returns false if there is nothing to
     /// wait for.
-    pub(in crate::config) async fn settled(&mut self) -> bool {
+    pub async fn settled(&mut self) -> bool {
         if self.0.recv().await.is_none() {
             return false;
         }
@@ -41,7 +43,7 @@ impl Changes {
 
 impl Directories {
     /// Begins without any.
-    pub(in crate::config) fn new() -> notify::Result<(Self, Changes)> {
+    pub fn new() -> notify::Result<(Self, Changes)> {
         // One place: what happens while it is taken is seen when it is looked at.
         let (tell, told) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -57,7 +59,7 @@ impl Directories {
     }
 
     /// Watches the directories of these files, and no others.
-    pub(in crate::config) fn watch(&mut self, files: Vec<PathBuf>) -> notify::Result<()> {
+    pub fn watch(&mut self, files: Vec<PathBuf>) -> notify::Result<()> {
         let mut wanted = BTreeSet::new();
         for path in files {
             // A link may be exchanged, or what it leads to.
@@ -89,13 +91,13 @@ impl Directories {
 }
 
 /// How files look, by their paths; `None`: there is none.
-pub(in crate::config) type Looks = Vec<(PathBuf, Option<Look>)>;
+pub type Looks = Vec<(PathBuf, Option<Look>)>;
 
 /// What changes when a file does: device, inode, size, and the times of its last changes.
-pub(in crate::config) type Look = (u64, u64, u64, i64, i64, i64, i64);
+pub(super) type Look = (u64, u64, u64, i64, i64, i64, i64);
 
 /// Looks at files.
-pub(in crate::config) fn look(files: Vec<PathBuf>) -> Looks {
+pub fn look(files: Vec<PathBuf>) -> Looks {
     let look = |path: PathBuf| {
         let found = std::fs::metadata(&path).ok().map(|found| {
             (

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The meaning of SIGHUP for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hangup {
+pub enum Hangup {
     /// It ends the program, as it does by default.
     Ends,
     /// It has the program read its files again, unless the terminal of the program was closed.
@@ -27,7 +27,7 @@ struct Started {
 static STARTED: OnceLock<Started> = OnceLock::new();
 
 /// Takes note of how this program was started, before anything handles a signal.
-pub(super) fn look() {
+pub(crate) fn look() {
     started();
 }
 
@@ -45,7 +45,7 @@ fn has_terminal() -> bool {
 
 /// Is ready once a signal asks for the end of the program: SIGINT, SIGTERM, or SIGHUP where that ends it. From this call on they
 /// do nothing else.
-pub(super) fn ended(hangup: Hangup) -> impl Future<Output = ()> {
+pub fn ended(hangup: Hangup) -> impl Future<Output = ()> {
     let started = started();
     let ends = [SignalKind::interrupt(), SignalKind::terminate()].map(caught);
     let hangups = caught(SignalKind::hangup());
@@ -74,7 +74,7 @@ pub(super) fn ended(hangup: Hangup) -> impl Future<Output = ()> {
 }
 
 /// Does something whenever SIGHUP asks for that, for as long as the runtime runs.
-pub(super) fn on_reload(reload: impl Fn() + Send + 'static) {
+pub fn on_reload(reload: impl Fn() + Send + 'static) {
     let Some(mut hangups) = caught(SignalKind::hangup()) else {
         return;
     };

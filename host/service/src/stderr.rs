@@ -45,7 +45,7 @@ static QUEUE: Queue = Queue {
 };
 
 /// Starts the thread that writes.
-pub(super) fn start() -> io::Result<()> {
+pub(crate) fn start() -> io::Result<()> {
     let thread = std::thread::Builder::new().name("stderr".into());
     thread.spawn(|| {
         loop {
@@ -59,22 +59,22 @@ pub(super) fn start() -> io::Result<()> {
 }
 
 /// Writes one line, some time soon.
-pub(super) fn line(text: impl Display) {
+pub fn line(text: impl Display) {
     QUEUE.push(format!("{text}\n").into_bytes());
 }
 
 /// Prints a line that no log filter suppresses. With `--log-format json`, the line has these fields.
-pub(super) fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
+pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
     QUEUE.push(logging::notice(Level::INFO, text, fields).into_bytes());
 }
 
 /// Says why something failed.
-pub(super) fn failure(text: impl Display) {
+pub fn failure(text: impl Display) {
     QUEUE.push(logging::failure(text).into_bytes());
 }
 
 /// Waits until every line is written, but not for long.
-pub(super) fn finish() {
+pub(crate) fn finish() {
     let mut waiting = QUEUE.lock();
     let busy = |waiting: &mut Waiting| waiting.writing || !waiting.lines.is_empty();
     _ = QUEUE.changed.wait_while_for(&mut waiting, busy, LAST_LINES);
@@ -82,7 +82,7 @@ pub(super) fn finish() {
 
 /// What the log is written to, one event at a time.
 #[derive(Debug)]
-pub(super) struct Log;
+pub(crate) struct Log;
 
 impl Write for Log {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {

@@ -10,7 +10,7 @@ use toolhost_local::process::{Limits, SaveLimits};
 /// How much saved output is kept, and for how long.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
-pub(super) struct Options {
+pub(crate) struct Options {
     /// How long the output of an ended process is kept; its exit status is kept twice as long
     #[arg(long, value_name = "TIME", env = "TOOLHOST_OUTPUT_RETENTION", default_value = "24h", value_parser = super::time::time)]
     output_retention: Duration,
@@ -45,14 +45,14 @@ pub(super) struct Options {
 
 impl Options {
     /// Sets the retention of processes.
-    pub(super) fn limit(&self, limits: &mut Limits) {
+    pub(crate) fn limit(&self, limits: &mut Limits) {
         limits.retention = self.output_retention;
         limits.known = self.output_retention.saturating_mul(2);
         limits.idle_chat = self.idle_chat;
     }
 
     /// Returns the bounds of saved output.
-    pub(super) fn saved(&self) -> SaveLimits {
+    pub(crate) fn saved(&self) -> SaveLimits {
         SaveLimits {
             per_process: self.output_per_process.as_u64(),
             per_chat: self.output_per_chat.as_u64(),

@@ -1,8 +1,44 @@
 //! The tokens that a configuration names, looked up.
 
+use std::path::PathBuf;
+
 use crate::config::{Config, ConfigError, NamedToken, TokenSource};
 use toolhost_http::access::{Principal, Token};
+use toolhost_service::listening::{Known, NamedTokens, NoTokens};
 use toolhost_state::trusted::read_private;
+
+use super::Common;
+
+/// The tokens of a configuration that is followed.
+#[derive(Debug)]
+struct ConfigTokens {
+    /// The last configuration that was valid.
+    config: Config,
+}
+
+/// Returns the tokens of the configuration, if there is one.
+pub(super) fn of(common: &Common) -> Box<dyn NamedTokens> {
+    match common.configuration.clone() {
+        Some(config) => Box::new(ConfigTokens { config }),
+        None => Box::new(NoTokens),
+    }
+}
+
+impl NamedTokens for ConfigTokens {
+    fn refresh(&mut self) -> anyhow::Result<()> {
+        // Also one whose tokens cannot be looked up: what it lacks may come.
+        self.config = self.config.again()?;
+        Ok(())
+    }
+
+    fn read(&self) -> anyhow::Result<Known> {
+        Ok(configured(&self.config)?)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.config.token_files()
+    }
+}
 
 /// Returns the tokens that a configuration names, and what they are good for. Files are read anew each time.
 ///
@@ -97,5 +133,35 @@ mod tests {
         insta::assert_snapshot!(error("[tokens.a]\nfile = 'bad'\nscopes = ['call']"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.file: DIR/bad holds no token: a token is 1 to 4096 visible ASCII characters without spaces");
         insta::assert_snapshot!(error("[tokens.a]\nfile = 'none'\nscopes = ['call']"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: tokens.a.file: DIR/none cannot be read: No such file or directory (os error 2)");
         insta::assert_snapshot!(error("[tokens.a]\nfile = 'good'\nscopes = ['call']\n[tokens.b]\nfile = 'good'\nscopes = ['read']"), @"the configuration DIR/toolhost.toml is not valid: line 4, column 9: tokens.b: it is the same token as tokens.a, so that it would not be known who asks; make another with `toolhost token`");
+    }
+
+    #[test]
+    fn a_configuration_that_is_not_valid_leaves_the_last_one() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            path
+        };
+        let good = "[tokens.a]\nfile = 'a'\nscopes = ['read']\n";
+        let path = write("toolhost.toml", good);
+        write("a", "one");
+        let config = Config::read(&path).unwrap();
+        let mut tokens = ConfigTokens { config };
+        assert_eq!(tokens.files().len(), 2);
+        for bad in ["[tokens.a]\nfile = 'a'\nscopes = ['raed']\n", "[tokens"] {
+            write("toolhost.toml", bad);
+            assert!(tokens.refresh().is_err(), "{bad}");
+            assert_eq!(tokens.read().unwrap().len(), 1);
+        }
+        write("toolhost.toml", good);
+        tokens.refresh().unwrap();
+        for bad in ["not a token", ""] {
+            write("a", bad);
+            assert!(tokens.read().is_err(), "{bad}");
+        }
     }
 }

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::super::{Common, token};
-use crate::config::{Config, Follower};
+use crate::follow::Follower;
+use crate::token;
 use toolhost_call::audit::Audit;
 use toolhost_http::Tls;
 use toolhost_http::access::{Principal, Token, Tokens, token_changes};
 
 /// Where the tokens and the certificate come from.
 pub(super) struct Credentials {
-    /// The last configuration that was valid; `None`: there is no file.
-    config: Option<Config>,
+    named: Box<dyn NamedTokens>,
     token_file: Option<PathBuf>,
     tls: Option<Tls>,
     /// A token that was made for this run.
@@ -24,17 +23,56 @@ pub(super) struct Credentials {
     audit: Audit,
 }
 
-type Known = Vec<(Token, Principal)>;
+/// Tokens with what they are good for.
+pub type Known = Vec<(Token, Principal)>;
+
+/// Tokens that a configuration names.
+pub trait NamedTokens: Send {
+    /// Reads the configuration again. If it is not valid, the last one that was stays.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration cannot be used.
+    fn refresh(&mut self) -> anyhow::Result<()>;
+
+    /// Looks the tokens up, which may be in files.
+    ///
+    /// # Errors
+    ///
+    /// If a token cannot be used.
+    fn read(&self) -> anyhow::Result<Known>;
+
+    /// Returns the files that the tokens depend on.
+    fn files(&self) -> Vec<PathBuf>;
+}
+
+/// No tokens: there is no configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct NoTokens;
+
+impl NamedTokens for NoTokens {
+    fn refresh(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self) -> anyhow::Result<Known> {
+        Ok(Known::new())
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
 
 impl Credentials {
     pub(super) fn new(
-        common: &Common,
+        named: Box<dyn NamedTokens>,
         token_file: Option<&Path>,
         tls: Option<Tls>,
         audit: Audit,
     ) -> Self {
         Self {
-            config: common.configuration.clone(),
+            named,
             token_file: token_file.map(Path::to_owned),
             tls,
             made: None,
@@ -58,9 +96,7 @@ impl Credentials {
         let mut known: Known = all
             .map(|token| (token, Principal::unbounded("token")))
             .collect();
-        if let Some(config) = &self.config {
-            known.extend(super::configured(config)?);
-        }
+        known.extend(self.named.read()?);
         Ok(known)
     }
 
@@ -106,10 +142,7 @@ impl Credentials {
     }
 
     fn refresh_tokens(&mut self, tokens: &Tokens) -> anyhow::Result<()> {
-        if let Some(config) = &self.config {
-            // Also one whose tokens cannot be looked up: what it lacks may come.
-            self.config = Some(config.again()?);
-        }
+        self.named.refresh()?;
         let known = self.read()?;
         tokens.replace(known.clone());
         if let Some(changes) = self.take(known) {
@@ -119,9 +152,13 @@ impl Credentials {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let config = self.config.iter().flat_map(Config::token_files);
         let tls = self.tls.iter().flat_map(Tls::files).map(Path::to_owned);
-        let files = config.chain(self.token_file.clone()).chain(tls);
+        let files = self
+            .named
+            .files()
+            .into_iter()
+            .chain(self.token_file.clone())
+            .chain(tls);
         // Whoever watches needs the directories of files that come, which are not those of relative paths.
         files
             .map(|path| std::path::absolute(&path).unwrap_or(path))
@@ -135,6 +172,25 @@ mod tests {
 
     use super::*;
 
+    /// Tokens in one file, a line each.
+    struct Lines(PathBuf);
+
+    impl NamedTokens for Lines {
+        fn refresh(&mut self) -> anyhow::Result<()> {
+            self.read().map(drop)
+        }
+
+        fn read(&self) -> anyhow::Result<Known> {
+            let text = std::fs::read_to_string(&self.0)?;
+            let named = |line| Ok((Token::new(line)?, Principal::unbounded("a")));
+            text.lines().map(named).collect()
+        }
+
+        fn files(&self) -> Vec<PathBuf> {
+            vec![self.0.clone()]
+        }
+    }
+
     #[test]
     fn what_cannot_be_used_leaves_the_tokens_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
@@ -144,54 +200,26 @@ mod tests {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
             path
         };
-        let good = "[tokens.a]\nfile = 'a'\nscopes = ['read']\n";
-        let config = write("toolhost.toml", good);
+        let lines = Box::new(Lines(write("lines", "one")));
         let main = write("main", "main");
-        write("a", "one");
-        let mut credentials = Credentials {
-            config: Some(Config::read(&config).unwrap()),
-            token_file: Some(main),
-            tls: None,
-            made: None,
-            known: Known::new(),
-            audit: Audit::default(),
-        };
-        assert_eq!(credentials.files().len(), 3);
-        let names = |known: &Known| {
-            let names = known
-                .iter()
-                .map(|(_, principal)| principal.name().to_owned());
-            names.collect::<Vec<_>>()
-        };
-        assert_eq!(names(&credentials.read().unwrap()), ["token", "a"]);
-        let tokens = Tokens::default();
-        let mut refresh = || {
-            credentials
-                .refresh_tokens(&tokens)
-                .map_err(|error| error.to_string())
-        };
-        refresh().unwrap();
-        for (name, text) in [
-            (
-                "toolhost.toml",
-                "[tokens.a]\nfile = 'a'\nscopes = ['raed']\n",
-            ),
-            (
-                "toolhost.toml",
-                "[tokens.a]\nfile = 'b'\nscopes = ['read']\n",
-            ),
-            ("toolhost.toml", "[tokens"),
-            ("a", "not a token"),
-            ("a", ""),
-            // The same as another.
-            ("main", "m a i n"),
-        ] {
+        let mut credentials = Credentials::new(lines, Some(&main), None, Audit::default());
+        assert_eq!(credentials.files().len(), 2);
+        let known = credentials.read().unwrap();
+        let names: Vec<_> = known
+            .iter()
+            .map(|(_, principal)| principal.name())
+            .collect();
+        assert_eq!(names, ["token", "a"]);
+        let tokens = Tokens::new(known.clone());
+        for (name, text) in [("lines", "not a token"), ("main", "m a i n")] {
             write(name, text);
-            assert!(refresh().is_err(), "{name}: {text}");
-            write("toolhost.toml", good);
+            credentials.refresh_tokens(&tokens).unwrap_err();
+            assert!(tokens.find(b"main").is_some() && tokens.find(b"one").is_some());
+            write("lines", "one");
             write("main", "main");
-            write("a", "two");
-            refresh().unwrap();
         }
+        write("lines", "two");
+        credentials.refresh_tokens(&tokens).unwrap();
+        assert!(tokens.find(b"two").is_some() && tokens.find(b"one").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Oversight of calls: the audit trail, the approval hook, and budgets.
+//! Oversight of calls: the options of the audit trail and the approval hook.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,18 +9,16 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::Common;
-use toolhost_agent as agent;
 use toolhost_call::approval::{Approval, ApprovalError, Url};
 use toolhost_call::audit::{self, Audit};
 use toolhost_call::metrics::Metrics;
-use toolhost_core::Builder;
 use toolhost_state::state_dir::StateDir;
 
-/// The options of the audit trail, the approval hook, and budgets.
+/// The options of the audit trail and the approval hook.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Audit and approval")]
 #[group(skip)]
-pub(super) struct Options {
+pub struct Options {
     /// Where the audit trail is kept, audit.jsonl [default: the directory `audit` in the state directory]
     #[arg(long, value_name = "DIR", env = "TOOLHOST_AUDIT_DIR")]
     audit_dir: Option<PathBuf>,
@@ -54,16 +52,6 @@ pub(super) struct Options {
         default_value = "64MiB"
     )]
     audit_share: ByteSize,
-    /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
-    /// the machine or container]
-    #[arg(
-        long,
-        help_heading = "Plugins",
-        value_name = "SIZE",
-        env = "TOOLHOST_GUEST_MEMORY",
-        value_parser = guest_memory
-    )]
-    guest_memory: Option<ByteSize>,
     /// A program that is asked before a tool runs that may destroy something; repeated, the rest are its arguments. It gets
     /// the call as JSON on standard input, and approves with exit code 0 or refuses with 1
     #[arg(
@@ -90,34 +78,22 @@ pub(super) struct Options {
     approval_timeout: Duration,
 }
 
-/// The least memory of all guests together: below it, hardly any call would begin.
-const LEAST_GUEST_MEMORY: ByteSize = ByteSize::mib(64);
-
-fn guest_memory(text: &str) -> Result<ByteSize, String> {
-    let size = text.parse::<ByteSize>()?;
-    match size < LEAST_GUEST_MEMORY {
-        true => Err(format!("it must be at least {LEAST_GUEST_MEMORY}")),
-        false => Ok(size),
-    }
-}
-
 fn approval_url(text: &str) -> Result<String, ApprovalError> {
     Url::new(text, &[], None)?;
     Ok(text.to_owned())
 }
 
-/// The trail, the metrics, the hook and the budgets of one host.
+/// The audit trail, the metrics and the approval hook of one program.
 #[derive(Clone, Debug)]
-pub(super) struct Oversight {
+pub struct Oversight {
     audit: Audit,
     metrics: Metrics,
     approval: Approval,
-    guest_memory: Option<u64>,
 }
 
 impl Options {
     /// Opens what is asked for. A directory that the user named must work; without the default one there is a warning.
-    pub(super) fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
+    pub fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
         let metrics = Metrics::default();
         let approval = self.approval()?;
         if approval.is_missing() {
@@ -136,7 +112,6 @@ impl Options {
             audit: self.audit(common, &metrics)?,
             approval,
             metrics,
-            guest_memory: self.guest_memory.map(|size| size.as_u64()),
         })
     }
 
@@ -197,31 +172,27 @@ impl Options {
 }
 
 impl Oversight {
-    /// Returns what holds for the agent API where there is no host.
-    pub(super) fn of_agent(&self) -> agent::Oversight {
-        agent::Oversight {
+    /// Returns the audit trail.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns the approval hook.
+    pub fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    /// Returns what is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Returns the same for the agent API where there is no host.
+    pub(crate) fn of_agent(&self) -> toolhost_agent::Oversight {
+        toolhost_agent::Oversight {
             audit: self.audit.clone(),
             metrics: self.metrics.clone(),
             approval: self.approval.clone(),
         }
-    }
-
-    pub(super) fn audit(&self) -> &Audit {
-        &self.audit
-    }
-
-    pub(super) fn approval(&self) -> &Approval {
-        &self.approval
-    }
-
-    pub(super) fn configure(&self, builder: Builder) -> Builder {
-        let builder = match self.guest_memory {
-            Some(bytes) => builder.guest_memory(bytes),
-            None => builder,
-        };
-        builder
-            .audit(self.audit.clone())
-            .metrics(self.metrics.clone())
-            .approval(self.approval.clone())
     }
 }

@@ -2,7 +2,6 @@
 
 mod credentials;
 mod served;
-mod tokens;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,13 +10,13 @@ use std::str::FromStr;
 use axum::http::Uri;
 use clap::Args;
 
+use super::audit_options::Oversight;
 use super::list::List;
-use super::oversight::Oversight;
 use super::signals::{self, Hangup};
 use super::{Common, errors, notify, stderr, token};
 use credentials::Credentials;
-pub(super) use served::Served;
-pub(super) use tokens::configured;
+pub use credentials::{Known, NamedTokens, NoTokens};
+pub use served::Served;
 use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::{Listen, Listener, Tls};
@@ -25,7 +24,7 @@ use toolhost_http::{Listen, Listener, Tls};
 /// Who may use a server, and how they reach it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Who may use the server")]
-pub(super) struct Clients {
+pub struct Clients {
     /// A file with a bearer token for everything, which others must not be able to read [default: the variable
     /// TOOLHOST_TOKEN, or else the tokens of the configuration, or else a new token]
     #[arg(long, value_name = "FILE")]
@@ -155,9 +154,10 @@ impl Clients {
     }
 }
 
-/// Serves what `start` makes until a signal ends it, and then ends everything that it runs.
-pub(super) async fn run<S: Served>(
+/// Serves what `start` makes, to clients with one of these tokens besides those of the options, until a signal ends it, and then ends everything that it runs.
+pub async fn run<S: Served>(
     common: &Common,
+    named: Box<dyn NamedTokens>,
     listen: &[Listen],
     clients: &Clients,
     oversight: &Oversight,
@@ -174,7 +174,7 @@ pub(super) async fn run<S: Served>(
     let urls = listeners.iter().map(Listener::url);
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let mut credentials = Credentials::new(
-        common,
+        named,
         clients.token_file.as_deref(),
         tls,
         oversight.audit().clone(),

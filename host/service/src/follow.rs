@@ -1,4 +1,6 @@
-//! Following single files while a server runs, such as tokens and certificates.
+//! Following files while a server runs, such as tokens and certificates.
+
+mod directories;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,8 +8,12 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::WatchError;
-use super::watch::directories::{Changes, Directories, look};
+pub use directories::{Changes, Directories, Looks, look};
+
+/// Why files cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct WatchError(#[from] notify::Error);
 
 /// Follows files. Dropping it ends that.
 #[derive(Debug)]

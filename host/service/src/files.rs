@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use toolhost_core::Builder;
 use toolhost_workspace::files::FilesGrant;
 
 /// What may be done with files, and with which.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Files")]
 #[group(skip)]
-pub(super) struct Options {
+pub struct Options {
     /// What may be done with the files of the workspace, by tools and over the agent API
     #[arg(
         long,
@@ -42,18 +41,15 @@ enum Files {
 }
 
 impl Options {
-    pub(super) fn configure(&self, builder: Builder) -> Builder {
-        builder.files(self.grant()).file_roots(self.roots())
-    }
-
     /// Returns the further directories. A variable that is set to nothing names none.
-    pub(super) fn roots(&self) -> Vec<PathBuf> {
+    pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = self.files_root.clone();
         roots.retain(|root| !root.as_os_str().is_empty());
         roots
     }
 
-    pub(super) fn grant(&self) -> FilesGrant {
+    /// Returns what may be done with the files.
+    pub fn grant(&self) -> FilesGrant {
         match self.files {
             Files::None => FilesGrant::None,
             Files::Read => FilesGrant::Read,

@@ -16,7 +16,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::cli::{errors, stderr};
+use crate::{errors, stderr};
 use toolhost_call::audit::rfc3339;
 
 /// The most bytes of a value. Plugins write lines of half of that; what is longer came from a client.

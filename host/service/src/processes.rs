@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::list::List;
-use super::{Common, retention};
+use super::{Common, THIS_PROGRAM, retention};
 use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
 
 /// How commands are run.
@@ -14,7 +14,7 @@ use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Commands")]
 #[group(skip)]
-pub(super) struct Options {
+pub struct Options {
     /// The most processes of one chat that run at once
     #[arg(
         long,
@@ -68,14 +68,15 @@ fn variables(patterns: &str) -> Result<List, ExtrasError> {
 
 /// What must be there before there are threads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Prepared {
-    pub(super) spawner: Option<Spawner>,
+pub struct Prepared {
+    /// What forks supervisors; `None` where none could be started.
+    pub spawner: Option<Spawner>,
 }
 
 impl Prepared {
     /// Starts the spawner. Commands run without one as well, so a failure is only a warning.
-    pub(super) fn with_cgroup(cgroup: bool) -> Self {
-        let program = Path::new("/proc/self/exe");
+    pub fn with_cgroup(cgroup: bool) -> Self {
+        let program = Path::new(THIS_PROGRAM);
         let started = if cgroup {
             Spawner::start(program)
         } else {
@@ -95,18 +96,18 @@ impl Prepared {
 
 impl Options {
     /// Does what must be done before there are threads.
-    pub(super) fn prepare(&self) -> Prepared {
+    pub fn prepare(&self) -> Prepared {
         Prepared::with_cgroup(!self.no_cgroup)
     }
 
     /// Returns what processes are run with that end with this program, and all records of them.
-    pub(super) fn temporary(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
+    pub fn temporary(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
         let records = Records::Temporary(std::env::temp_dir());
         self.config(&common.workspace()?, records, prepared)
     }
 
     /// Returns what processes are run with whose records outlive this program, if there is a place for them.
-    pub(super) fn kept(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
+    pub fn kept(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
         self.config(&common.workspace()?, common.records()?, prepared)
     }
 

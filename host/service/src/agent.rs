@@ -1,27 +1,22 @@
-//! `toolhost agent`: the processes and files of a workspace over HTTP, without any tool.
+//! A program that serves the processes and files of a workspace over HTTP, without any tool.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::listening::{self, Clients};
+use super::listening::{self, Clients, NamedTokens};
 use super::processes::{self, Prepared};
-use super::{Common, files as options_of_files, oversight};
+use super::{Common, audit_options, files as options_of_files};
 use toolhost_agent::Offer;
 use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
 
-/// Command lines to copy.
-const EXAMPLES: &str = "\
-Examples:
-  toolhost agent --workspace ~/project
-  toolhost agent --listen 127.0.0.1:0 --files read";
-
+/// The options of a program that serves a workspace.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+#[group(skip)]
+pub struct Options {
     /// Where to listen: an address, of which port 0 is any free one, or unix:/PATH; can be repeated
     #[arg(
         long,
@@ -36,13 +31,26 @@ pub(super) struct Options {
     #[command(flatten)]
     files: options_of_files::Options,
     #[command(flatten)]
-    oversight: oversight::Options,
+    oversight: audit_options::Options,
     #[command(flatten)]
-    pub(super) processes: processes::Options,
+    pub(crate) processes: processes::Options,
 }
 
-pub(super) async fn run(
+impl Options {
+    /// Does what must be done before there are threads.
+    pub fn prepare(&self) -> Prepared {
+        self.processes.prepare()
+    }
+}
+
+/// Serves a workspace until a signal ends the program, to clients with one of these tokens besides those of the options.
+///
+/// # Errors
+///
+/// If the options cannot be used, or an address cannot be listened on.
+pub async fn run(
     common: &Common,
+    tokens: Box<dyn NamedTokens>,
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
@@ -62,5 +70,13 @@ pub(super) async fn run(
             oversight: oversight.of_agent(),
         })
     };
-    listening::run(common, &options.listen, &options.clients, &oversight, start).await
+    listening::run(
+        common,
+        tokens,
+        &options.listen,
+        &options.clients,
+        &oversight,
+        start,
+    )
+    .await
 }

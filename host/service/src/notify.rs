@@ -5,18 +5,18 @@ use std::io;
 use sd_notify::NotifyState;
 
 /// Says that the server accepts requests.
-pub(super) fn ready() {
+pub(crate) fn ready() {
     warn(sd_notify::notify(&[NotifyState::Ready]));
 }
 
 /// Says that the server reads its files again.
-pub(super) fn reloading() {
+pub(crate) fn reloading() {
     let now = NotifyState::monotonic_usec_now();
     warn(now.and_then(|now| sd_notify::notify(&[NotifyState::Reloading, now])));
 }
 
 /// Says that the server shuts down.
-pub(super) fn stopping() {
+pub(crate) fn stopping() {
     warn(sd_notify::notify(&[NotifyState::Stopping]));
 }
 

@@ -4,7 +4,7 @@ mod lines;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -18,7 +18,7 @@ use lines::{Lines, Look};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum LogFormat {
+pub enum LogFormat {
     /// For people.
     Text,
     /// One JSON object a line.
@@ -26,7 +26,7 @@ pub(super) enum LogFormat {
 }
 
 /// The variable with the format, which a flag goes before.
-pub(super) const FORMAT_VARIABLE: &str = "TOOLHOST_LOG_FORMAT";
+pub(crate) const FORMAT_VARIABLE: &str = "TOOLHOST_LOG_FORMAT";
 
 /// How lines look, from the first one on.
 static LOOK: RwLock<Look> = RwLock::new(Look::Text { colours: false });
@@ -44,7 +44,7 @@ impl LogFormat {
 }
 
 /// Says which format the arguments name, before they are parsed: that they cannot be used is said in it.
-pub(super) fn expect(arguments: &[OsString]) {
+pub fn expect(arguments: &[OsString]) {
     const FLAG: &str = "--log-format";
     let mut format = std::env::var(FORMAT_VARIABLE).ok();
     let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
@@ -68,32 +68,45 @@ fn look() -> Look {
 }
 
 /// Returns whether lines are JSON.
-pub(super) fn is_json() -> bool {
+pub(crate) fn is_json() -> bool {
     matches!(look(), Look::Json)
 }
 
 /// Returns the line of something that the program itself says. In JSON it has these fields as well.
-pub(super) fn notice(level: Level, text: impl Display, fields: &[(&'static str, &str)]) -> String {
+pub(crate) fn notice(level: Level, text: impl Display, fields: &[(&'static str, &str)]) -> String {
     look().notice(level, &text.to_string(), fields)
 }
 
 /// Returns the line of a failure, which names the program where a person reads it.
-pub(super) fn failure(text: impl Display) -> String {
+pub(crate) fn failure(text: impl Display) -> String {
     match look() {
         Look::Text { .. } => notice(Level::ERROR, format_args!("toolhost: {text}"), &[]),
         Look::Json => notice(Level::ERROR, text, &[]),
     }
 }
 
+/// Returns what clap made of the arguments, or says why they are not what this program takes, and ends it.
+pub fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
+    parsed.unwrap_or_else(|error| {
+        if !error.use_stderr() || !is_json() {
+            error.exit()
+        }
+        let text = error.render().to_string();
+        let line = failure(text.trim_start_matches("error: ").trim_end());
+        _ = io::stderr().write_all(line.as_bytes());
+        std::process::exit(error.exit_code())
+    })
+}
+
 /// Sends spans to a collector, where that is built in and asked for. Dropped, it sends the last ones.
 #[derive(Debug)]
-pub(super) struct Spans {
+pub struct Spans {
     #[cfg(feature = "otel")]
     export: Option<toolhost_call::trace::otel::Export>,
 }
 
 /// Starts logging for this process. Starts no thread.
-pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
+pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     let filter = filtered(filter)?;
     let look = format.look();
     set(look);
@@ -121,7 +134,7 @@ pub(super) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
 }
 
 /// Checks the text of a filter.
-pub(super) fn filter(text: &str) -> Result<String, &'static str> {
+pub(crate) fn filter(text: &str) -> Result<String, &'static str> {
     let valid = text.parse::<EnvFilter>().is_ok();
     valid
         .then(|| text.to_owned())
@@ -142,7 +155,7 @@ fn filtered(text: &str) -> anyhow::Result<EnvFilter> {
 
 impl Spans {
     /// Starts sending them. Threads may be started from here on.
-    pub(super) fn connect(&self) {
+    pub(crate) fn connect(&self) {
         #[cfg(feature = "otel")]
         if let Some(export) = &self.export
             && let Err(error) = export.connect()

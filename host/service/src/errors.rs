@@ -3,12 +3,12 @@
 use std::io;
 
 /// Returns an error with all of its causes.
-pub(super) fn told(error: &anyhow::Error) -> String {
-    without_numbers(toolhost_plugin::chain(error.as_ref()))
+pub fn told(error: &anyhow::Error) -> String {
+    without_numbers(toolhost_state::error_chain::chain(error.as_ref()))
 }
 
 /// Removes ` (os error 2)`, which says nothing that the words before it do not.
-pub(super) fn without_numbers(mut text: String) -> String {
+pub fn without_numbers(mut text: String) -> String {
     const BEGIN: &str = " (os error ";
     while let Some(begin) = text.find(BEGIN) {
         let rest = text.get(begin..).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn without_numbers(mut text: String) -> String {
 }
 
 /// Says why an address cannot be listened on, and what to do.
-pub(super) fn cannot_listen(listen: &str, error: &io::Error) -> String {
+pub(crate) fn cannot_listen(listen: &str, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is in use; choose another with --listen".into(),
         io::ErrorKind::AddrNotAvailable => {

@@ -1,0 +1,29 @@
+//! What the programs of Toolhost that serve have in common: their options, logging, signals, listening, tokens, and an end in order.
+//!
+//! The program `toolhost-agent` is made of this alone; `toolhost` adds tools, plugins and the configuration file.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("this version of Toolhost runs on Linux only");
+
+pub mod agent;
+pub mod audit_options;
+mod common;
+pub mod errors;
+pub mod files;
+pub mod follow;
+mod list;
+pub mod listening;
+pub mod logging;
+mod notify;
+pub mod processes;
+mod program;
+mod retention;
+pub mod signals;
+pub mod stderr;
+pub mod time;
+pub mod token;
+
+pub use common::Common;
+pub use program::{
+    SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, spawner,
+};

@@ -1,0 +1,205 @@
+//! Where the bearer tokens of a server come from.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use nix::fcntl::{Flock, FlockArg};
+use toolhost_http::access::Token;
+use toolhost_state::state_dir::StateDir;
+use toolhost_state::trusted::read_private;
+
+use crate::stderr;
+
+/// The variable that may hold the token.
+const VARIABLE: &str = "TOOLHOST_TOKEN";
+
+/// Reads the token from a file, which must be nobody else's, or else from the variable; `None` if there is neither.
+pub fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let (text, place) = match file {
+        Some(path) => {
+            let text = read_private(path).context("the token file cannot be used")?;
+            (text, format!("the token file {}", path.display()))
+        }
+        None => match variable()? {
+            Some(text) => (text, format!("the variable {VARIABLE}")),
+            None => return Ok(None),
+        },
+    };
+    let text = text.trim();
+    if text.is_empty() {
+        bail!("{place} is empty: it should have the token of the server");
+    }
+    Token::new(text).with_context(|| format!("{place} has no token"))?;
+    Ok(Some(text.to_owned()))
+}
+
+fn variable() -> anyhow::Result<Option<String>> {
+    match std::env::var(VARIABLE) {
+        Ok(token) => Ok(Some(token)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => bail!("{VARIABLE} is not a token"),
+    }
+}
+
+/// A new token, which is shown once.
+pub(crate) struct Made {
+    pub(crate) token: Token,
+    /// What a person reads; `None` if nobody is there.
+    text: Option<String>,
+    /// Where it is kept instead.
+    file: Option<TokenFile>,
+}
+
+/// Makes a new token for a server.
+///
+/// It is printed if a person is there to read it, and otherwise written to a file for the owner alone, whose path is printed: a
+/// token must not end up in a log. `place` tells servers apart.
+pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
+    let text = generate()?;
+    let token = Token::new(&text).context("the new token cannot be used")?;
+    if io::stderr().is_terminal() {
+        stderr::notice(format_args!("token: {text}"), &[]);
+        let (text, file) = (Some(text), None);
+        return Ok(Made { token, text, file });
+    }
+    let nowhere = || {
+        format!(
+            "there is no place to keep a new token: set {VARIABLE}, --token-file or --state-dir"
+        )
+    };
+    let path = state_dir.with_context(nowhere)?;
+    let state = StateDir::open(&path).with_context(nowhere)?;
+    let name = format!("{PREFIX}{place}");
+    let path = state.path().join(&name);
+    let shown = path.display();
+    let unkept = || {
+        format!(
+            "the new token cannot be kept in {shown}; set {VARIABLE}, --token-file or another --state-dir"
+        )
+    };
+    state.write(&name, text.as_bytes()).with_context(unkept)?;
+    let lock = lock(&state, &name).with_context(unkept)?;
+    let shown = shown.to_string();
+    stderr::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
+    let file = Some(TokenFile {
+        state,
+        name,
+        text,
+        _lock: lock,
+    });
+    Ok(Made {
+        token,
+        text: None,
+        file,
+    })
+}
+
+impl Made {
+    /// Returns a command that uses the token at a server of the agent API alone, of which `toolhost` itself is no client.
+    pub(crate) fn agent_hint(&self, url: &str) -> String {
+        let token = match (&self.text, &self.file) {
+            (Some(text), _) => text.clone(),
+            (None, Some(file)) => {
+                let path = file.state.path().join(&file.name);
+                format!("$(cat {})", quoted(&path.display().to_string()))
+            }
+            (None, None) => return String::new(),
+        };
+        let target = match url.strip_prefix("unix:") {
+            Some(path) => format!("--unix-socket {} http://localhost", quoted(path)),
+            None => url.to_owned(),
+        };
+        format!("try it: curl -H \"Authorization: Bearer {token}\" {target}/api/v0/processes/list")
+    }
+
+    /// Returns a command that uses the token, for whoever reads along.
+    pub(crate) fn hint(&self, url: &str) -> String {
+        match (&self.text, &self.file) {
+            (Some(text), _) => {
+                format!("try it: {VARIABLE}={text} toolhost tools --server {url}")
+            }
+            (None, Some(file)) => {
+                let path = file.state.path().join(&file.name);
+                let path = path.display();
+                format!("try it: toolhost tools --server {url} --token-file {path}")
+            }
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The file with a new token, which is removed when this is dropped.
+pub(crate) struct TokenFile {
+    state: StateDir,
+    name: String,
+    text: String,
+    /// Held for as long as the server runs: without it, the file is a killed server's.
+    _lock: Option<Flock<File>>,
+}
+
+/// The prefix of the names of token files.
+const PREFIX: &str = "token-";
+
+/// Removes the token files of servers that were killed.
+pub(crate) fn remove_stale(state_dir: &Path) {
+    // Without a directory there are none, and opening it would make it.
+    if !state_dir.exists() {
+        return;
+    }
+    let Ok(state) = StateDir::open(state_dir) else {
+        return;
+    };
+    let names = state.names().unwrap_or_default().into_iter();
+    for (name, _) in names.filter(|(name, _)| name.starts_with(PREFIX)) {
+        // A file that cannot be opened stays.
+        if let Ok(Some(_lock)) = lock(&state, &name) {
+            _ = state.remove(&name);
+            tracing::debug!(name, "the token of a server that was killed is removed");
+        }
+    }
+}
+
+/// Locks a file; `None` if there is none, or a server that runs has it.
+fn lock(state: &StateDir, name: &str) -> io::Result<Option<Flock<File>>> {
+    let Some(file) = state.open_file(name)? else {
+        return Ok(None);
+    };
+    Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).ok())
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        // The port is free by now, and another server may have left its own token here.
+        let found = self.state.read(&self.name, self.text.len() as u64);
+        if !matches!(found, Ok(Some(found)) if found == self.text.as_bytes()) {
+            return;
+        }
+        if let Err(error) = self.state.remove(&self.name) {
+            tracing::warn!(name = self.name, %error, "the token file stays behind");
+        }
+    }
+}
+
+/// Returns the text of a new token.
+///
+/// # Errors
+///
+/// If the system gives no random bytes.
+pub fn generate() -> anyhow::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
+    Ok(hexadecimal(&bytes))
+}
+
+/// Returns bytes as text.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

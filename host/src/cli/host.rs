@@ -1,0 +1,146 @@
+//! The options of all commands that run a host, and the one way in which they build and start it.
+
+use clap::Args;
+use toolhost_core::{Builder, Host, PluginSet, StartError};
+use toolhost_local::OpenError;
+use toolhost_plugin::Compiler;
+use toolhost_service::audit_options::{self, Oversight};
+use toolhost_service::processes::{self, Prepared};
+use toolhost_service::{THIS_PROGRAM, errors, files};
+
+use super::{Common, plugins};
+use crate::config::Config;
+
+/// What every host is made of.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(super) struct Options {
+    #[command(flatten)]
+    pub(super) plugins: plugins::Options,
+    #[command(flatten)]
+    files: files::Options,
+    #[command(flatten)]
+    oversight: audit_options::Options,
+    #[command(flatten)]
+    processes: processes::Options,
+}
+
+/// A host that is about to start.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    common: &'a Common,
+    options: &'a Options,
+    pub(super) config: Config,
+    pub(super) oversight: Oversight,
+    /// The plugins of the configuration.
+    pub(super) plugins: PluginSet,
+}
+
+impl Options {
+    /// Does what must be done before there are threads.
+    pub(super) fn prepare(&self) -> Prepared {
+        self.processes.prepare()
+    }
+
+    /// Reads the configuration and opens the audit trail.
+    pub(super) fn plan<'a>(&'a self, common: &'a Common) -> anyhow::Result<Plan<'a>> {
+        let config = self.plugins.configuration(common)?;
+        let oversight = self.oversight.open(common)?;
+        Ok(Plan {
+            common,
+            options: self,
+            plugins: config.plugins()?,
+            config,
+            oversight,
+        })
+    }
+}
+
+/// Starts a host in the workspace, with these plugins and the code cache of the state directory.
+///
+/// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
+/// what else is configured must then be possible a second time.
+pub(super) async fn start(
+    common: &Common,
+    plugins: PluginSet,
+    configure: impl Fn(Builder) -> anyhow::Result<Builder>,
+) -> anyhow::Result<Host> {
+    let workspace = common.workspace()?;
+    let builder = || {
+        let builder = Host::builder(&workspace).compiler(Compiler::new(THIS_PROGRAM));
+        configure(builder.configured(plugins.clone()))
+    };
+    let Some(path) = common.state_dir() else {
+        tracing::warn!(
+            "no state directory, as neither XDG_STATE_HOME nor HOME is set: code is compiled each time"
+        );
+        return Ok(builder()?.start().await?);
+    };
+    match builder()?.state_dir(path).start().await {
+        Err(error) if common.state_dir.is_none() && is_about_state(&error) => {
+            let error = errors::told(&error.into());
+            tracing::warn!(error, "no code cache: code is compiled each time");
+            Ok(builder()?.start().await?)
+        }
+        Err(StartError::Workspace(
+            error @ (OpenError::Unusable { .. } | OpenError::NotADirectory(_)),
+        )) => {
+            let error = errors::told(&error.into());
+            anyhow::bail!("{error}; name a directory with --workspace")
+        }
+        started => Ok(started?),
+    }
+}
+
+impl Plan<'_> {
+    /// Starts the host with these plugins. Records of its processes outlive the program if they are `kept`.
+    pub(super) async fn start(
+        &self,
+        plugins: PluginSet,
+        prepared: &Prepared,
+        kept: bool,
+        configure: impl Fn(Builder) -> Builder,
+    ) -> anyhow::Result<Host> {
+        let Self {
+            common, options, ..
+        } = self;
+        let start = start(common, plugins, |builder| {
+            let processes = match kept {
+                true => options.processes.kept(common, prepared.clone())?,
+                false => options.processes.temporary(common, prepared.clone())?,
+            };
+            let builder = builder
+                .processes(processes)
+                .files(options.files.grant())
+                .file_roots(options.files.roots())
+                .audit(self.oversight.audit().clone())
+                .metrics(self.oversight.metrics().clone())
+                .approval(self.oversight.approval().clone());
+            let builder = match options.plugins.guest_memory() {
+                Some(bytes) => builder.guest_memory(bytes),
+                None => builder,
+            };
+            Ok(configure(builder))
+        });
+        start.await
+    }
+
+    /// Returns the plugins that are part of the program, as the configuration has them: those of its files may have to be
+    /// compiled, for which nobody should wait.
+    pub(super) fn embedded(&self) -> PluginSet {
+        PluginSet {
+            embedded: self.plugins.embedded.clone(),
+            ..PluginSet::default()
+        }
+    }
+}
+
+/// Returns whether a host can be started without its state directory.
+fn is_about_state(error: &StartError) -> bool {
+    use toolhost_local::OpenError::Files;
+    use toolhost_local::files::OpenError::Journal;
+    matches!(
+        error,
+        StartError::StateDir(_) | StartError::Cache(_) | StartError::Workspace(Files(Journal(_)))
+    )
+}
