@@ -9,7 +9,7 @@ use serde_json::json;
 use super::execute;
 use super::exposition::Exposition;
 use crate::guest::{guest, options};
-use crate::harness::{Server, Setup, until};
+use crate::harness::{PATIENCE, Server, Setup, until};
 
 async fn scrape(server: &Server) -> Exposition {
     let response = server
@@ -209,15 +209,17 @@ async fn they_show_what_there_is_at_the_moment() {
         assert_eq!(during.value(&format!("toolhost_{name}")), value, "{name}");
     }
     // Places are given back a moment after the reply.
-    let host = setup.host.clone();
-    until("nothing runs any more", || {
-        let after = Exposition::read(&host.metrics().text());
-        let names = ["calls_running", "call_places_taken", "processes_live"];
-        let none = names
-            .iter()
-            .all(|name| after.value(&format!("toolhost_{name}")) == 0.0);
-        none.then_some(())
-    })
-    .await;
+    let nothing_runs = async {
+        loop {
+            let after = scrape(&server).await;
+            let names = ["calls_running", "call_places_taken", "processes_live"];
+            let value = |name| after.value(&format!("toolhost_{name}"));
+            if names.iter().all(|name| value(name) == 0.0) {
+                break;
+            }
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, nothing_runs).await;
+    ended.expect("something still runs");
     server.stop().await;
 }
