@@ -106,7 +106,7 @@ impl Attack {
         .await;
         let outcome = outcome.unwrap();
         end.assert(&outcome);
-        self.within_bounds(&log);
+        self.within_bounds(&outcome);
         (outcome, self.lines(&log))
     }
 
@@ -119,25 +119,17 @@ impl Attack {
         End::Reply("hello").assert(&other.unwrap());
     }
 
-    /// Asserts that no guest of the plugin took more memory or guest time than it may. The time is CPU time, and not that
+    /// Asserts that the guest of a call took no more memory and guest time than it may. The time is CPU time, and not that
     /// of a clock on the wall; as it is looked at now and then, the end can be late, by a little.
-    fn within_bounds(&self, log: &str) {
-        for line in self.lines(log).lines() {
-            let Some((_, facts)) = line.split_once("a guest ended") else {
-                continue;
-            };
-            let number = |name: &str| -> u128 {
-                let (_, rest) = facts.split_once(name).unwrap();
-                rest.split(' ').next().unwrap().parse().unwrap()
-            };
-            assert!(
-                number("memory=") <= self.limits.memory as u128,
-                "{name}: {line}",
-                name = self.plugin
-            );
-            let most = self.limits.guest_time + LATE;
-            assert!(number("guest_time_us=") <= most.as_micros(), "{line}");
-        }
+    fn within_bounds(&self, outcome: &Outcome) {
+        let used = outcome.used;
+        assert!(used.memory <= self.limits.memory as u64, "{used:?}");
+        assert!(used.guest_time <= self.limits.guest_time + LATE, "{used:?}");
+        // A guest that ran has used some of both.
+        assert!(
+            used.memory > 0 && used.guest_time > Duration::ZERO,
+            "{used:?}"
+        );
     }
 
     /// The lines of the log that are about this guest.

@@ -1,5 +1,6 @@
 //! The host: plugins, a workspace and the call ledger, put together. What the command line and the server use.
 
+mod admission;
 mod builder;
 mod health;
 mod interrupted;
@@ -264,72 +265,6 @@ impl Host {
         &self.inner.events
     }
 
-    /// Takes a place for a call, and returns what runs it.
-    fn admit(
-        &self,
-        route: Arc<Route>,
-        request: &Arc<Request>,
-        cancelled: CancellationToken,
-    ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
-        let inner = Arc::clone(&self.inner);
-        if inner.stopping.is_cancelled() {
-            return Err(Refused::Closed);
-        }
-        let (plugin, health) = (&route.plugin, &route.health);
-        let healthy = health.admit().map_err(|again_in| Refused::Quarantined {
-            plugin: plugin.name().to_owned(),
-            traps: health.most(),
-            again_in,
-        })?;
-        let admitted = plugin
-            .admit(&request.chat)
-            .map_err(|busy| Refused::Busy(busy.to_string()))?;
-        let request = Arc::clone(request);
-        let context = Context {
-            workspace: self.seen_by(&request.actor, &route.workspace),
-            max_wait: shorter(inner.max_wait, request.max_wait),
-            approval: inner.approval.clone(),
-            cancelled,
-            events: inner.events.clone(),
-        };
-        let tracked = inner.calls.token();
-        let read_only = route.read_only;
-        let execution = async move {
-            let _tracked = tracked;
-            let called = route.plugin.call(admitted, &route.tool, request, context);
-            let outcome = called.await;
-            let ending = match &outcome.result {
-                Ok(_) => Ending::Replied,
-                Err(error) => match error.kind {
-                    ErrorKind::Broken => Ending::Trapped,
-                    ErrorKind::UnknownTool
-                    | ErrorKind::InvalidArguments
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Failed => Ending::Replied,
-                    // The approval hook refuses as well.
-                    ErrorKind::Denied
-                    | ErrorKind::Limit
-                    | ErrorKind::Cancelled
-                    | ErrorKind::UnknownOutcome => Ending::Silent,
-                },
-            };
-            let change = healthy.ended(ending);
-            // What a version does that was exchanged meanwhile says nothing of the one in use.
-            if inner.plugins.table().has(&route.health) {
-                match change {
-                    Change::None => {}
-                    Change::Quarantined(time) => inner.quarantined(route.plugin.name(), time),
-                    Change::Recovered => inner.recovered(route.plugin.name()),
-                }
-            }
-            outcome
-        };
-        Ok(Admitted {
-            execution,
-            read_only,
-        })
-    }
-
     /// Returns how much the ledger remembers.
     pub fn ledger(&self) -> call::Stats {
         self.inner.ledger.stats()
@@ -415,9 +350,4 @@ impl Host {
     pub fn kill_now(&self) {
         self.inner.workspace.kill_now();
     }
-}
-
-/// Returns the shorter of two times that may be unbounded.
-fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    one.into_iter().chain(other).min()
 }

@@ -81,23 +81,23 @@ impl CallRecorder {
         count(&self.trail, failure);
     }
 
-    /// Records the end of the call, with the ids of the processes that it started. What a cancelled call replied counts as
+    /// Records the end of the call, with the ids of the processes that it started, and returns what its guest used. What a cancelled call replied counts as
     /// cancelled, too.
     pub(super) fn end(
         mut self,
         result: &Result<Reply, ToolError>,
         cancelled: bool,
         processes: &[String],
-    ) {
+    ) -> Used {
         let outcome = if cancelled {
             "cancelled"
         } else {
             outcome(result)
         };
-        self.write(outcome, processes);
+        self.write(outcome, processes)
     }
 
-    fn write(&mut self, outcome: &'static str, processes: &[String]) {
+    fn write(&mut self, outcome: &'static str, processes: &[String]) -> Used {
         self.ended = true;
         let used = self.usage.as_ref().map(Usage::used).unwrap_or_default();
         let duration = self.began.elapsed();
@@ -113,6 +113,7 @@ impl CallRecorder {
         self.trail.event("call", fields);
         let metrics = &self.trail.metrics;
         metrics.call(&self.trail.plugin, outcome, duration, &used);
+        used
     }
 }
 

@@ -4,6 +4,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+mod admission;
 mod aftermath;
 mod approve;
 mod cache;
@@ -39,6 +40,7 @@ mod thread_time;
 mod ticker;
 mod wasi;
 
+pub use admission::{Admitted, Busy};
 pub use cache::{CacheError, CodeCache};
 pub use capability::{Grants, Preopen, Settings};
 pub use compile::Compiler;
@@ -52,7 +54,7 @@ pub use imports::{GrantName, World};
 pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
 pub use load_error::LoadError;
-pub use run::{Admitted, Busy, Context};
+pub use run::Context;
 pub use schema::{InvalidSchema, Schema};
 pub use shape::Shape;
 pub use text::hidden_in;

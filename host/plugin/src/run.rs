@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 use wasmtime::Store;
 
+use super::admission::Admitted;
 use super::aftermath;
 use super::approve::{ApprovalRequest, approve};
 use super::call_recorder::{self, CallRecorder, Usage};
@@ -45,29 +46,6 @@ const LIST_TOOLS: Duration = Duration::from_mins(1);
 const STARTING: &str =
     "; a process is still being started: it will be ended as soon as it is there";
 
-/// A place for one call of a plugin.
-#[derive(Debug)]
-pub struct Admitted {
-    _chat: ChatPlace,
-    _plugin: OwnedSemaphorePermit,
-    _engine: OwnedSemaphorePermit,
-    /// The memory that the guest begins with.
-    memory: Share,
-    at: Instant,
-    /// Of the request that asked for the call.
-    span: Span,
-}
-
-/// There is no place for another call now.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}; try again later", .limit.reached(*.most as u64))]
-pub struct Busy {
-    /// The limit that was reached.
-    pub limit: LimitKind,
-    /// How many calls it allows.
-    pub most: usize,
-}
-
 /// What a call runs with, besides its request.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -84,42 +62,6 @@ pub struct Context {
 }
 
 impl Plugin {
-    /// Takes a place for a call of a chat.
-    ///
-    /// # Errors
-    ///
-    /// [`Busy`] if the chat in this plugin, the plugin, or all plugins together, run as many calls as they may, or if all guests
-    /// together have no room for the memory with which another one begins.
-    pub fn admit(&self, chat: &ChatId) -> Result<Admitted, Busy> {
-        let busy = |limit, most| {
-            self.engine.metrics.limit(&self.name, limit);
-            Busy { limit, most }
-        };
-        let limits = &self.limits;
-        let per_chat = limits.calls_per_chat;
-        let chat = self.chats.take(chat, per_chat);
-        let chat = chat.ok_or_else(|| busy(LimitKind::CallsPerChat, per_chat))?;
-        let plugin = Arc::clone(&self.permits)
-            .try_acquire_owned()
-            .map_err(|_| busy(LimitKind::ConcurrentCalls, limits.concurrent_calls))?;
-        let all = &self.engine.inner.calls;
-        let engine = Arc::clone(all)
-            .try_acquire_owned()
-            .map_err(|_| busy(LimitKind::CallsInAll, super::engine::CONCURRENT_CALLS))?;
-        let account = &self.engine.inner.memory;
-        let memory = account
-            .reserve(self.first_memory)
-            .ok_or_else(|| busy(LimitKind::MemoryInAll, account.limit()))?;
-        Ok(Admitted {
-            _chat: chat,
-            _plugin: plugin,
-            _engine: engine,
-            memory,
-            at: Instant::now(),
-            span: Span::current(),
-        })
-    }
-
     /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
     ///
     /// All that happens meanwhile is in a span of its own, within that of the task that took the place.
@@ -188,7 +130,7 @@ impl Plugin {
             }
         }
         let processes: Vec<String> = processes.into_iter().map(|process| process.id).collect();
-        tally.end(&result, cancelled, &processes);
+        let used = tally.end(&result, cancelled, &processes);
         Outcome {
             id: request.id.clone(),
             tool: request.tool.clone(),
@@ -198,6 +140,7 @@ impl Plugin {
             processes,
             duration: began.elapsed(),
             queued: began.saturating_duration_since(at),
+            used,
         }
     }
 

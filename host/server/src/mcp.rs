@@ -7,7 +7,6 @@
 mod call;
 mod caller;
 mod connection;
-mod current_principal;
 mod errors;
 mod handler;
 mod http;

@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metrics::Used;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
 use toolhost_state::id::CallId;
 
@@ -29,6 +30,8 @@ pub struct Outcome {
     pub duration: Duration,
     /// How long the call waited before it ran.
     pub queued: Duration,
+    /// What its guest used; nothing for a call that ran in an earlier host. No client sees it.
+    pub used: Used,
 }
 
 /// Where a call stands.
@@ -154,6 +157,7 @@ impl<'de> Deserialize<'de> for Outcome {
             processes: fields.processes,
             duration: Duration::from_millis(fields.duration_ms),
             queued: Duration::from_millis(fields.queued_ms),
+            used: Default::default(),
         })
     }
 }
@@ -174,6 +178,7 @@ mod tests {
             processes: vec!["p".into()],
             duration: Duration::from_micros(812_900),
             queued: Duration::ZERO,
+            used: Default::default(),
         }
     }
 

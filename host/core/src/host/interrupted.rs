@@ -55,6 +55,7 @@ pub(super) async fn settle(
             processes: infos.into_iter().map(|info| info.id).collect(),
             duration: ran.unwrap_or_default(),
             queued: Duration::ZERO,
+            used: Default::default(),
         };
         ledger.settle(&call, outcome).await;
     }

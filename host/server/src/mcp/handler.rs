@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::{Caller, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
-use super::{McpOptions, call, current_principal, errors, resources, tasks};
+use super::{McpOptions, call, errors, resources, tasks};
 use crate::unknown::cut;
 use toolhost_call::tool::{Definition, Format};
 use toolhost_core::Host;
@@ -48,7 +48,9 @@ const METHODS: [&str; 10] = [
 pub(super) struct Handler {
     pub(super) host: Host,
     pub(super) options: McpOptions,
-    /// Who is on the other end of the pipes; of HTTP, the requests say that.
+    /// The client of the pipes, or of the HTTP request for which this was made. `rmcp` looks tools up without naming a client.
+    principal: Principal,
+    /// The session of two pipes; requests over HTTP name their own.
     session: Option<Session>,
     /// Ends what would go on for as long as the server does.
     stopping: CancellationToken,
@@ -65,6 +67,7 @@ impl Handler {
     pub(super) fn new(
         host: Host,
         options: McpOptions,
+        principal: Principal,
         session: Option<Session>,
         stopping: CancellationToken,
     ) -> Self {
@@ -72,6 +75,7 @@ impl Handler {
         Self {
             host,
             options,
+            principal,
             session,
             stopping,
             telling: AtomicBool::new(false),
@@ -184,9 +188,9 @@ impl ServerHandler for Handler {
         Ok(ListToolsResult::with_all_items(rendered))
     }
 
-    /// Returns a tool by whose schema headers are checked: none that does not exist for whoever asks.
+    /// Returns a tool by whose schema headers are checked: none that the client may not use.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        if !current_principal::may_use(name) {
+        if !self.principal.may_use(name) {
             return None;
         }
         let tools = self.host.tools();

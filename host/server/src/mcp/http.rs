@@ -23,7 +23,7 @@ use super::connection::Connection;
 use super::handler::Handler;
 use super::message::{Carried, Message};
 use super::sessions::{NoSession, Sessions, Shared};
-use super::{McpOptions, current_principal, errors, keepalive};
+use super::{McpOptions, errors, keepalive};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Tokens};
 use toolhost_http::body;
@@ -81,23 +81,11 @@ impl Mcp {
         S: Clone + Send + Sync + 'static,
     {
         self.sessions.end_without(tokens);
-        let config = StreamableHttpServerConfig::default()
-            // Both were checked before, by what the operator allows.
-            .disable_allowed_hosts()
-            .disable_allowed_origins()
-            .with_max_request_body_bytes(super::lines::MAX_LINE)
-            .with_cancellation_token(self.closed.clone());
         let mcp = self.clone();
-        let handler = move || {
-            let (host, options) = (mcp.host.clone(), mcp.options.clone());
-            Ok(Handler::new(host, options, None, mcp.stopping.clone()))
-        };
         let sessions = Arc::new(Shared(Arc::clone(&self.sessions)));
-        let service = StreamableHttpService::new(handler, sessions, config);
-        let mcp = self.clone();
         let answer = move |path: Option<Path<String>>, request: Request| {
-            let (mcp, service) = (mcp.clone(), service.clone());
-            async move { mcp.answer(service, path, request).await }
+            let (mcp, sessions) = (mcp.clone(), Arc::clone(&sessions));
+            async move { mcp.answer(sessions, path, request).await }
         };
         Router::new()
             .route("/mcp", any(answer.clone()))
@@ -112,9 +100,37 @@ impl Mcp {
         self.closed.cancel();
     }
 
+    /// Returns what answers the requests of a client. One for each request, because `rmcp` looks tools up in a handler that it
+    /// makes without naming the client.
+    fn service(
+        &self,
+        principal: Principal,
+        sessions: Arc<Shared>,
+    ) -> StreamableHttpService<Handler, Shared> {
+        let config = StreamableHttpServerConfig::default()
+            // Both were checked before, by what the operator allows.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(super::lines::MAX_LINE)
+            .with_cancellation_token(self.closed.clone());
+        let mcp = self.clone();
+        let handler = move || {
+            let (host, options, stopping) =
+                (mcp.host.clone(), mcp.options.clone(), mcp.stopping.clone());
+            Ok(Handler::new(
+                host,
+                options,
+                principal.clone(),
+                None,
+                stopping,
+            ))
+        };
+        StreamableHttpService::new(handler, sessions, config)
+    }
+
     async fn answer(
         &self,
-        service: StreamableHttpService<Handler, Shared>,
+        sessions: Arc<Shared>,
         path: Option<Path<String>>,
         request: Request,
     ) -> Result<Response, Problem> {
@@ -197,11 +213,8 @@ impl Mcp {
         // Only of requests: the stream of a session has no end of its own.
         let reply = is_post.then(|| self.replies.token());
         let request = Request::from_parts(parts, Full::new(bytes));
-        let handling =
-            current_principal::on_behalf_of(
-                principal,
-                async move { service.handle(request).await },
-            );
+        let service = self.service(principal, sessions);
+        let handling = async move { service.handle(request).await };
         let mut response = match may_take_long {
             true => keepalive::in_time(handling).await,
             false => handling.await.map(Body::new),

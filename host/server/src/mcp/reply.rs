@@ -143,6 +143,7 @@ mod tests {
             processes: vec!["p1".into()],
             duration: Duration::from_millis(5),
             queued: Duration::ZERO,
+            used: Default::default(),
         };
         let chat = "c".parse().unwrap();
         let render = |structured| {

@@ -49,6 +49,7 @@ where
     let handler = Handler::new(
         host.clone(),
         options,
+        session.principal.clone(),
         Some(session.clone()),
         stopping.clone(),
     );

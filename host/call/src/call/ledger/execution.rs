@@ -84,6 +84,7 @@ impl Execution {
             processes: Vec::new(),
             duration: Duration::ZERO,
             queued: Duration::ZERO,
+            used: Default::default(),
         }
     }
 

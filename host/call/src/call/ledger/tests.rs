@@ -39,6 +39,7 @@ fn outcome(text: &str) -> Outcome {
         processes: Vec::new(),
         duration: Duration::ZERO,
         queued: Duration::ZERO,
+        used: Default::default(),
     }
 }
 

@@ -53,6 +53,7 @@ fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
         queued: Duration::ZERO,
+        used: Default::default(),
     }
 }
 
