@@ -22,13 +22,12 @@ use tokio_util::task::TaskTracker;
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::call::{
-    self, Actor, Admitted, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
+    self, Actor, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
 use toolhost_call::events::{Event, Events};
 use toolhost_call::metrics::{self, Metrics};
-use toolhost_call::tool::{Definition, ErrorKind};
+use toolhost_call::tool::Definition;
 use toolhost_local::Local;
-use toolhost_plugin::Context;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::Lock;
 use toolhost_workspace::Workspace;
@@ -37,12 +36,11 @@ use toolhost_workspace::process::{self, Info, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
-use health::{Change, Ending};
 use plugins::Plugins;
 pub use plugins::{
     Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
 };
-use table::{Listed, Route};
+use table::Listed;
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,6 @@ use super::admission::Admitted;
 use super::aftermath;
 use super::approve::{ApprovalRequest, approve};
 use super::call_recorder::{self, CallRecorder, Usage};
-use super::chats::ChatPlace;
 use super::failure::{Failure, Instantiating, Reached};
 use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
@@ -34,7 +32,6 @@ use toolhost_call::call::{Outcome, Request};
 use toolhost_call::events::Events;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{Definition, Reply, ToolError};
-use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
 

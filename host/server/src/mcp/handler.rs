@@ -24,6 +24,7 @@ use super::{McpOptions, call, errors, resources, tasks};
 use crate::unknown::cut;
 use toolhost_call::tool::{Definition, Format};
 use toolhost_core::Host;
+use toolhost_http::access::Principal;
 
 /// What is said about the tools to everybody.
 const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \
