@@ -94,11 +94,9 @@ fn repeated(text: &str) -> String {
 /// Options for a guest of this name, with every capability granted.
 pub(crate) fn options(name: &str) -> Options {
     Options {
-        grants: Grants {
-            processes: true,
-            files: FilesGrant::Write,
-            ..Grants::default()
-        },
+        grants: Grants::default()
+            .with_processes()
+            .with_files(FilesGrant::Write),
         ..Options::new(name)
     }
 }

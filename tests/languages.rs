@@ -148,7 +148,7 @@ async fn uncaught(setup: &Setup, tool: &str, arguments: Value, thrown: &str) {
 /// A call that needs more memory than it may have: its limit is what the caller is told, whatever the language made of it.
 async fn out_of_memory(language: &Language, most_mib: usize, tool: &str, arguments: Value) {
     let mut options = language.options(&[]);
-    options.grants.processes = true;
+    options.grants = options.grants.with_processes();
     options.limits.memory = most_mib << 20;
     let setup = language.host(options).await;
     let error = error_of(&setup, tool, arguments).await;

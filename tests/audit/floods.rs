@@ -21,10 +21,7 @@ async fn a_flood_of_denials_is_counted() {
     let setup = Setup::with(|builder| {
         let stranger = Options::new("stranger");
         let stranger = Options {
-            grants: Grants {
-                files: FilesGrant::Read,
-                ..Grants::default()
-            },
+            grants: Grants::default().with_files(FilesGrant::Read),
             ..stranger
         };
         builder

@@ -46,8 +46,8 @@ async fn setup(name: &str) -> Setup {
         let builder = builder.ledger_limits(call::Limits {
             keep: Duration::ZERO,
             keep_per_chat: 1,
-            fence: Duration::ZERO,
-            fences_per_chat: 1,
+            tombstone: Duration::ZERO,
+            tombstones_per_chat: 1,
             // Which is when it looks at the others: else only once a minute.
             bytes: 1 << 20,
         });

@@ -11,10 +11,7 @@ use super::*;
 /// A host whose file tools have little memory.
 async fn small() -> Setup {
     let options = Options {
-        grants: Grants {
-            files: FilesGrant::Write,
-            ..Grants::default()
-        },
+        grants: Grants::default().with_files(FilesGrant::Write),
         limits: Limits {
             memory: 16 << 20,
             ..Limits::default()

@@ -364,23 +364,23 @@ async fn a_call_can_be_looked_at_and_cancelled_in_its_chat_only() {
         (&json!("execute"), &json!("running"))
     );
     assert!(standing["running_ms"].is_u64(), "{standing}");
-    // For another chat there is no such call, and cancelling it there fences that chat's own.
+    // For another chat there is no such call, and cancelling it there tombstones that chat's own.
     let unknown = (404, "unknown_call".to_owned());
     assert_eq!(code(ask(Method::GET, "b")).await, unknown);
-    let fenced = send(ask(Method::DELETE, "b"), "location").await;
-    assert_eq!(fenced, (204, None, String::new()));
+    let tombstone = send(ask(Method::DELETE, "b"), "location").await;
+    assert_eq!(tombstone, (204, None, String::new()));
     assert!(is_alive(pid));
     let refused = (409, "cancelled".to_owned());
     let own = ask(Method::PUT, "b").json(&execute("echo x > ran"));
     assert_eq!(code(own).await, refused);
     assert!(!setup.root().join("ran").exists());
-    let (status, _, fence) = send(ask(Method::GET, "b"), "location").await;
-    let fence: Value = serde_json::from_str(&fence).unwrap();
+    let (status, _, tombstone) = send(ask(Method::GET, "b"), "location").await;
+    let tombstone: Value = serde_json::from_str(&tombstone).unwrap();
     assert_eq!(
-        (status, fence),
+        (status, tombstone),
         (
             200,
-            json!({ "id": "1", "state": "cancelled", "fenced": true })
+            json!({ "id": "1", "state": "cancelled", "tombstone": true })
         )
     );
     // Cancelling waits, and everybody gets the same.

@@ -137,7 +137,7 @@ async fn run_cancel_run_does_not_run_twice() {
 }
 
 #[tokio::test]
-async fn cancelling_what_has_not_arrived_leaves_a_fence_in_its_chat() {
+async fn cancelling_what_has_not_arrived_leaves_a_tombstone_in_its_chat() {
     let (setup, server) = server().await;
     assert_eq!(look(&server, "a", "1").await.0, 404);
     for _ in 0..2 {

@@ -34,7 +34,7 @@ async fn cost() {
 
 async fn measure(language: &Language, tool: &str, arguments: &Value) {
     let mut options = language.options(&[]);
-    options.grants.processes = true;
+    options.grants = options.grants.with_processes();
     let begun = Instant::now();
     let setup = language.host(options.clone()).await;
     let first = begun.elapsed();

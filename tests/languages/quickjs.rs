@@ -18,7 +18,7 @@ async fn quickjs() {
     without_its_grant(&language).await;
     let options = |settings| {
         let mut options: Options = language.options(settings);
-        options.grants.processes = true;
+        options.grants = options.grants.with_processes();
         options
     };
     let setup = language.host(options(&[])).await;

@@ -106,11 +106,9 @@ async fn more_exports_and_later_patches_are_accepted() {
 
 #[tokio::test]
 async fn what_is_granted_loads() {
-    let grants = Grants {
-        processes: true,
-        files: FilesGrant::Read,
-        ..Grants::default()
-    };
+    let grants = Grants::default()
+        .with_processes()
+        .with_files(FilesGrant::Read);
     let options = Options {
         grants: grants.clone(),
         ..Options::new("x")

@@ -110,7 +110,7 @@ async fn only_who_knows_tasks_gets_them() {
         let reply = http.request(method, unknown, json!({})).await;
         assert_eq!(reply["error"]["code"], -32021, "{reply}");
     }
-    // And no fence is left where nothing was cancelled.
+    // And no tombstone is left where nothing was cancelled.
     let meta = json!({ "io.toolhost/call": "call_9", "io.toolhost/chat": "c" });
     let reply = http.request("tools/call", execute("true"), meta).await;
     assert_eq!(reply["result"]["isError"], false, "{reply}");

@@ -51,10 +51,7 @@ async fn reply(setup: &Setup, argument: &str) -> String {
 }
 
 fn http(patterns: &[String]) -> Grants {
-    Grants {
-        http: patterns.iter().map(|text| text.parse().unwrap()).collect(),
-        ..Grants::default()
-    }
+    Grants::default().with_http(patterns.iter().map(|text| text.parse().unwrap()))
 }
 
 #[tokio::test]
@@ -310,14 +307,12 @@ async fn bytes_of_requests_and_responses_are_counted() {
 
 #[tokio::test]
 async fn variables_are_those_that_were_granted() {
-    let some = Grants {
-        env: vec![
-            "PATH".into(),
-            "SURELY_NOT_SET_ANYWHERE".into(),
-            "A=B".into(),
-        ],
-        ..Grants::default()
-    };
+    let mut some = Grants::default();
+    some.env = vec![
+        "PATH".into(),
+        "SURELY_NOT_SET_ANYWHERE".into(),
+        "A=B".into(),
+    ];
     let log = harness::logged(async {
         let setup = host("environment", some, Limits::default()).await;
         let expected = std::env::var("PATH").unwrap();
@@ -330,14 +325,13 @@ async fn variables_are_those_that_were_granted() {
 }
 
 fn preopen(directory: &Path, write: bool) -> Grants {
-    Grants {
-        preopens: vec![Preopen {
-            directory: directory.into(),
-            name: "/data".into(),
-            write,
-        }],
-        ..Grants::default()
-    }
+    let mut grants = Grants::default();
+    grants.preopens = vec![Preopen {
+        directory: directory.into(),
+        name: "/data".into(),
+        write,
+    }];
+    grants
 }
 
 #[tokio::test]

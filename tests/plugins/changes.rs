@@ -278,8 +278,11 @@ async fn each_change_is_in_the_trail() {
     let changed = recorded("plugin_changed").await;
     assert_eq!(changed["plugin"], "one");
     let changes = &changed["changes"];
-    assert_eq!(changes["grants"]["before"]["processes"], false);
-    assert_eq!(changes["grants"]["after"]["processes"], true);
+    assert_eq!(
+        changes["grants"]["before"]["processes"],
+        serde_json::Value::Null
+    );
+    assert_eq!(changes["grants"]["after"]["processes"], "own");
     assert_eq!(changes["limits"]["after"]["handles"], 7);
     assert_eq!(changes["settings"], json!(["region"]));
     assert_eq!(changes["secrets"], json!(["key"]));

@@ -35,7 +35,7 @@ pub(super) struct ApiError {
     validations: Vec<Validation>,
     /// How the process stands that has nothing else to show.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    standing: Option<Box<ProcessStatus>>,
+    process: Option<Box<ProcessStatus>>,
 }
 
 /// What is wrong with one field of a request.
@@ -58,7 +58,7 @@ impl ApiError {
             message: message.into(),
             detail: None,
             validations: Vec::new(),
-            standing: None,
+            process: None,
         }
     }
 
@@ -88,10 +88,10 @@ impl ApiError {
     }
 
     /// A process whose output is no longer kept.
-    pub(super) fn gone(id: &str, standing: ProcessStatus) -> Self {
+    pub(super) fn gone(id: &str, process: ProcessStatus) -> Self {
         let message = format!("The output of process {} is no longer kept.", quote(id));
         Self {
-            standing: Some(Box::new(standing)),
+            process: Some(Box::new(process)),
             ..Self::new(StatusCode::GONE, message)
         }
     }

@@ -51,8 +51,8 @@ pub(super) async fn events(
         None => parameters.number("since")?.unwrap_or(0),
     };
     if info.expired {
-        let standing = ProcessStatus::from(&info.state);
-        return Err(ApiError::gone(&info.id, standing));
+        let status = ProcessStatus::from(&info.state);
+        return Err(ApiError::gone(&info.id, status));
     }
     let follower = Follower {
         workspace,
@@ -183,14 +183,14 @@ impl Follower {
 #[derive(Debug, Serialize)]
 struct Exit {
     #[serde(flatten)]
-    standing: ProcessStatus,
+    status: ProcessStatus,
     total_bytes: u64,
 }
 
 impl Exit {
     fn of(state: &ProcessState, total_bytes: u64) -> Self {
         Self {
-            standing: ProcessStatus::from(state),
+            status: ProcessStatus::from(state),
             total_bytes,
         }
     }

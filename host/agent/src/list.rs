@@ -33,7 +33,7 @@ struct ProcessInfo {
     workdir: String,
     background: bool,
     #[serde(flatten)]
-    standing: ProcessStatus,
+    status: ProcessStatus,
     started_at_unix: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     exited_at_unix: Option<u64>,
@@ -49,7 +49,7 @@ impl From<Info> for ProcessInfo {
             command: info.command,
             workdir: text(&info.workdir),
             background: info.background,
-            standing: ProcessStatus::from(&info.state),
+            status: ProcessStatus::from(&info.state),
             started_at_unix: unix(info.started),
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),

@@ -46,7 +46,7 @@ struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<Truncated>,
     #[serde(flatten)]
-    standing: ProcessStatus,
+    status: ProcessStatus,
     /// Whether the shell runs for longer than the `timeout_ms` of its start.
     timed_out: bool,
     /// Whether a cancellation of its tool call ended it.
@@ -109,7 +109,7 @@ pub(super) async fn output(
     let mut output = Output {
         output: String::new(),
         truncated: None,
-        standing: ProcessStatus::from(&snapshot.state),
+        status: ProcessStatus::from(&snapshot.state),
         timed_out: snapshot.state == ProcessState::Running && info.is_overdue(),
         canceled: is_canceled(&snapshot.state),
         duration_ms: u64::try_from(info.ran.as_millis()).unwrap_or(u64::MAX),
@@ -139,7 +139,7 @@ pub(super) async fn output(
     // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
     let is_expired = workspace.info(owner, id).await.map_err(failed)?.expired;
     if is_expired {
-        return Err(ApiError::gone(id, output.standing));
+        return Err(ApiError::gone(id, output.status));
     }
     Ok(reply::json(StatusCode::OK, &output))
 }

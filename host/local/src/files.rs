@@ -32,7 +32,6 @@ use toolhost_workspace::files::{
 
 pub use open_error::OpenError;
 pub use pool::Pool;
-pub use read::Reader;
 pub use work::Work;
 
 use journal::Journal;

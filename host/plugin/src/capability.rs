@@ -6,10 +6,10 @@
 mod allowance;
 pub(crate) mod bindings;
 mod context;
-mod files;
-mod http;
+pub(crate) mod files;
+pub(crate) mod http;
 mod log;
-mod processes;
+pub(crate) mod processes;
 mod progress;
 mod settings;
 mod sockets;
@@ -18,7 +18,6 @@ mod started;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi_http::WasiHttpView;
 
-use crate::outgoing::Pattern;
+use crate::grants::{GrantValue, InvalidGrant};
 use bindings::toolhost::plugin as wit;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::Request;
@@ -40,39 +39,23 @@ pub(crate) use log::LineLog;
 pub(crate) use progress::Progress;
 pub(crate) use started::{Started, StartedProcess};
 
-/// What an operator lets a plugin import. Nothing by default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants {
-    /// Whether the plugin may run commands in the workspace of the calling chat.
-    pub processes: bool,
-    /// What the plugin may do with the files of the workspace.
-    pub files: FilesGrant,
-    /// The directories whose files these are, relative to the workspace or absolute; `None`: the workspace, and the further
-    /// roots of the host.
-    pub file_roots: Option<Vec<PathBuf>>,
-    /// Where the plugin may send HTTP requests; none: one that imports `wasi:http` does not load.
-    pub http: Vec<Pattern>,
-    /// Names of variables of the host's environment that the plugin sees through WASI, as they were when it was loaded. One
-    /// that is not set is left out.
-    pub env: Vec<String>,
-    /// Directories that the plugin sees through WASI.
-    pub preopens: Vec<Preopen>,
-}
-
-/// A directory of the host that a plugin sees through WASI, under a name of its own. Prefer [`Grants::files`], which knows of
-/// workspaces and replaces files as a whole.
-///
-/// It is the directory that had the path when the plugin was loaded, also if another one takes its place. Nothing leads out of
-/// it. It must not be, contain or lie in the host's state directory. Operations run on threads that may block and are bounded
-/// by the call's deadline and its handles; what they cost is not guest time, and nothing but the disk bounds what is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preopen {
-    /// The directory on this machine.
-    pub directory: PathBuf,
-    /// The path under which the plugin sees it.
-    pub name: String,
-    /// Whether the plugin may change what is in it.
-    pub write: bool,
+/// What there is to know of a capability that takes a grant.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// Its name, which is the key of its grant.
+    pub(crate) name: &'static str,
+    /// The interfaces that need it, without versions.
+    pub(crate) imports: &'static [&'static str],
+    /// The line of the configuration with the least that lets a plugin load.
+    pub(crate) line: &'static str,
+    /// What it lets a plugin do, in sentences without the last full stop.
+    pub(crate) meaning: &'static str,
+    /// The values on the command line; the last one grants most.
+    pub(crate) options: &'static [&'static str],
+    /// Reads a value as an operator wrote it. Returns what it grants, if anything, and what is wrong with it.
+    pub(crate) read: fn(GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>),
+    /// Returns the least value with which a plugin loads.
+    pub(crate) least: fn() -> GrantValue,
 }
 
 /// Settings and secrets that the operator gave a plugin.
@@ -199,24 +182,19 @@ impl HasData for Capabilities {
     type Data<'a> = View<'a>;
 }
 
-/// Links the capabilities that every plugin has, and those that this one was granted. WASI has to be linked before, as a part
-/// of it is replaced.
-pub(crate) fn add_to_linker<T: ScopeView + WasiHttpView + 'static>(
+/// Links the capabilities that every plugin has.
+pub(crate) fn add_free_to_linker<T: ScopeView + 'static>(
     linker: &mut Linker<T>,
-    grants: &Grants,
 ) -> wasmtime::Result<()> {
     wit::context::add_to_linker::<T, Capabilities>(linker, T::view)?;
     wit::settings::add_to_linker::<T, Capabilities>(linker, T::view)?;
     wit::log::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    wit::progress::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    if grants.processes {
-        wit::processes::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    }
-    if grants.files != FilesGrant::None {
-        wit::files::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    }
-    if !grants.http.is_empty() {
-        http::add_to_linker(linker)?;
-    }
+    wit::progress::add_to_linker::<T, Capabilities>(linker, T::view)
+}
+
+/// Links the sockets of WASI, which are denied and recorded.
+pub(crate) fn add_sockets_to_linker<T: ScopeView + WasiHttpView + 'static>(
+    linker: &mut Linker<T>,
+) -> wasmtime::Result<()> {
     sockets::add_to_linker(linker)
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Limits, Options, Plugin};
-use crate::capability::Grants;
+use crate::grants::Grants;
 use toolhost_call::audit::Header;
-use toolhost_workspace::files::FilesGrant;
 
 impl Plugin {
     /// Returns what the audit trail says of this plugin, which was loaded with these options.
@@ -62,12 +61,6 @@ pub fn changes(before: &Options, after: &Options) -> Value {
 }
 
 fn grants(grants: &Grants) -> Value {
-    let files = match grants.files {
-        FilesGrant::None => "none",
-        FilesGrant::Read => "read",
-        FilesGrant::Write => "write",
-    };
-    let http = grants.http.iter().map(ToString::to_string);
     let preopens = grants.preopens.iter().map(|preopen| {
         json!({
             "directory": preopen.directory.to_string_lossy(),
@@ -75,14 +68,12 @@ fn grants(grants: &Grants) -> Value {
             "write": preopen.write,
         })
     });
-    json!({
-        "processes": grants.processes,
-        "files": files,
-        "file_roots": grants.file_roots,
-        "http": http.collect::<Vec<_>>(),
-        "env": grants.env,
-        "preopens": preopens.collect::<Vec<_>>(),
-    })
+    let mut all = json!(grants.granted());
+    if let Value::Object(all) = &mut all {
+        all.insert("env".into(), json!(grants.env));
+        all.insert("preopens".into(), preopens.collect());
+    }
+    all
 }
 
 /// Returns the limits that are not the defaults, times in milliseconds.

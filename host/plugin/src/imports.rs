@@ -3,8 +3,8 @@
 
 use super::text::shown;
 use super::{LoadError, Shape};
-use crate::capability::Grants;
-use toolhost_workspace::files::FilesGrant;
+use crate::capabilities::{CAPABILITIES, Capability};
+use crate::grants::Grants;
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "toolhost:plugin/";
@@ -26,85 +26,14 @@ const WASI: [&str; 6] = [
     "wasi:sockets/",
 ];
 
-/// Interfaces of `wasi:http` by which requests are sent. They take a grant.
-const HTTP: [&str; 2] = ["wasi:http/types", "wasi:http/outgoing-handler"];
-
-/// A grant without which a plugin that imports what it stands for does not load, by its name in the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GrantName {
-    /// `processes`.
-    Processes,
-    /// `files`.
-    Files,
-    /// `http`.
-    Http,
-}
-
-impl GrantName {
-    /// Returns the name in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Processes => "processes",
-            Self::Files => "files",
-            Self::Http => "http",
-        }
-    }
-
-    /// Returns the line of the configuration, with the least that lets a plugin load.
-    pub fn line(self) -> &'static str {
-        match self {
-            Self::Processes => r#"processes = "own""#,
-            Self::Files => r#"files = "read""#,
-            Self::Http => r#"http = ["https://api.example.com"]"#,
-        }
-    }
-
-    /// Returns what it lets a plugin do, in sentences without the last full stop.
-    pub(super) fn meaning(self) -> &'static str {
-        match self {
-            Self::Processes => {
-                "`processes` lets it run any command as the user of the host, and see and signal those of the calling chat"
-            }
-            Self::Files => {
-                "`files` lets it read the files of the workspace, and with \"write\" change them as well"
-            }
-            Self::Http => {
-                "`http` lets it send requests to the hosts that you list; if it needs none, build it without HTTP, for jco and componentize-js with `-d http -d fetch-event`"
-            }
-        }
-    }
-}
-
-/// Returns the line of the configuration that grants all of these.
-pub(super) fn grants_line(grants: &[GrantName]) -> String {
-    let lines: Vec<_> = grants.iter().map(|grant| grant.line()).collect();
-    format!("grants = {{ {} }}", lines.join(", "))
-}
-
-/// A world of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum World {
-    /// `plugin`: it computes.
-    Plugin,
-    /// `process-plugin`: it runs commands.
-    ProcessPlugin,
-    /// `file-plugin`: it reads or writes files.
-    FilePlugin,
-    /// `full-plugin`: it does both.
-    FullPlugin,
-}
-
-impl World {
-    /// Returns its name in `wit/world.wit`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plugin => "plugin",
-            Self::ProcessPlugin => "process-plugin",
-            Self::FilePlugin => "file-plugin",
-            Self::FullPlugin => "full-plugin",
-        }
-    }
-}
+/// The worlds of the contract by the names that they have in `wit/world.wit`, the smallest first, each with the capabilities of the
+/// contract that it has. The last one has all.
+const WORLDS: [(&str, &[&str]); 4] = [
+    ("plugin", &[]),
+    ("process-plugin", &["processes"]),
+    ("file-plugin", &["files"]),
+    ("full-plugin", &["processes", "files"]),
+];
 
 /// Which import of a component this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +41,7 @@ enum Import {
     /// Every plugin has it.
     Free,
     /// It takes a grant.
-    Granted(GrantName),
+    Granted(&'static Capability),
     Newer,
     Older,
     OtherWasi,
@@ -124,37 +53,35 @@ fn import(name: &str) -> Import {
         return match version(interface) {
             Some(version) if version > VERSION => Import::Newer,
             Some(version) if version < VERSION => Import::Older,
-            Some(_) => match without_version(interface) {
-                free if FREE.contains(&free) => Import::Free,
-                "processes" => Import::Granted(GrantName::Processes),
-                "files" => Import::Granted(GrantName::Files),
-                _ => Import::Unknown,
-            },
+            Some(_) if FREE.contains(&without_version(interface)) => Import::Free,
+            Some(_) => granted(name),
             None => Import::Unknown,
         };
     }
-    let http = HTTP.contains(&without_version(name));
-    if !http && !WASI.iter().any(|package| name.starts_with(package)) {
-        return Import::Unknown;
-    }
+    let granted = granted(name);
+    let is_wasi = || WASI.iter().any(|package| name.starts_with(package));
     match version(name) {
-        Some((0, 2)) if http => Import::Granted(GrantName::Http),
-        Some((0, 2)) => Import::Free,
+        _ if granted == Import::Unknown && !is_wasi() => Import::Unknown,
+        Some((0, 2)) if granted == Import::Unknown => Import::Free,
+        Some((0, 2)) => granted,
         _ => Import::OtherWasi,
     }
 }
 
+/// Returns the capability that an import needs.
+fn granted(name: &str) -> Import {
+    Capability::of_import(without_version(name)).map_or(Import::Unknown, Import::Granted)
+}
+
 impl Shape {
     /// Returns the grants without which the component does not load, each once.
-    pub fn needs(&self) -> Vec<GrantName> {
-        let mut needs: Vec<_> = self.granted().map(|(_, grant)| grant).collect();
-        needs.sort_unstable();
-        needs.dedup();
-        needs
+    pub fn needs(&self) -> Vec<&'static Capability> {
+        let needs = |known: &&Capability| self.granted().any(|(_, need)| need == *known);
+        CAPABILITIES.iter().filter(needs).collect()
     }
 
     /// Returns the imports that need a grant.
-    pub fn granted(&self) -> impl Iterator<Item = (&str, GrantName)> {
+    pub fn granted(&self) -> impl Iterator<Item = (&str, &'static Capability)> {
         let granted = |name: &'_ String| match import(name) {
             Import::Granted(grant) => Some(grant),
             _ => None,
@@ -172,20 +99,20 @@ impl Shape {
         known.or_else(|| tools().next()).map(|(_, version)| version)
     }
 
-    /// Returns the smallest world of the contract that it fits, if it exports the tools in a version that this host speaks.
-    pub fn world(&self) -> Option<World> {
+    /// Returns the name of the smallest world of the contract that it fits, if it exports the tools in a version that this host
+    /// speaks.
+    pub fn world(&self) -> Option<&'static str> {
         self.contract()
             .filter(|contract| parse(contract) == Some(VERSION))?;
-        let needs = self.needs();
-        let needs = |grant| needs.contains(&grant);
-        Some(
-            match (needs(GrantName::Processes), needs(GrantName::Files)) {
-                (false, false) => World::Plugin,
-                (true, false) => World::ProcessPlugin,
-                (false, true) => World::FilePlugin,
-                (true, true) => World::FullPlugin,
-            },
-        )
+        let granted = self.granted();
+        let needs: Vec<_> = granted
+            .filter(|(import, _)| import.starts_with(PACKAGE))
+            .map(|(_, need)| need.name())
+            .collect();
+        let fits = |has: &[&str]| needs.iter().all(|need| has.contains(need));
+        let mut worlds = WORLDS.iter();
+        let world = worlds.find(|(_, has)| fits(has)).or(WORLDS.last());
+        world.map(|(name, _)| *name)
     }
 
     /// Returns the exports of the contract's tools, in any version.
@@ -209,12 +136,9 @@ impl Shape {
                 Import::Unknown => return Err(LoadError::UnknownImport(shown(name))),
             }
         }
-        let has = |grant| match grant {
-            GrantName::Processes => grants.processes,
-            GrantName::Files => grants.files != FilesGrant::None,
-            GrantName::Http => !grants.http.is_empty(),
-        };
-        let missing = self.granted().filter(|(_, grant)| !has(*grant));
+        let missing = self
+            .granted()
+            .filter(|(_, need)| grants.get(need.name()).is_none());
         let missing: Vec<_> = missing
             .map(|(name, grant)| (name.to_owned(), grant))
             .collect();
@@ -285,21 +209,19 @@ mod tests {
 
     #[test]
     fn imports_are_known_by_name_and_version() {
+        let known = |name| Capability::named(name).unwrap();
         use Import::{Free, Granted, Newer, Older, OtherWasi, Unknown};
         for (name, expected) in [
             ("toolhost:plugin/log@0.1.0", Free),
             ("toolhost:plugin/context@0.1.7", Free),
             (
                 "toolhost:plugin/processes@0.1.0",
-                Granted(GrantName::Processes),
+                Granted(known("processes")),
             ),
-            ("toolhost:plugin/files@0.1.12", Granted(GrantName::Files)),
+            ("toolhost:plugin/files@0.1.12", Granted(known("files"))),
             ("wasi:sockets/tcp@0.2.12", Free),
-            ("wasi:http/types@0.2.0", Granted(GrantName::Http)),
-            (
-                "wasi:http/outgoing-handler@0.2.10",
-                Granted(GrantName::Http),
-            ),
+            ("wasi:http/types@0.2.0", Granted(known("http"))),
+            ("wasi:http/outgoing-handler@0.2.10", Granted(known("http"))),
             ("toolhost:plugin/log@0.2.0", Newer),
             ("toolhost:plugin/magic@1.0.0", Newer),
             ("toolhost:plugin/log@0.0.9", Older),
@@ -326,7 +248,7 @@ mod tests {
         };
         let both = shape(&["toolhost:plugin/tools@0.2.0", "toolhost:plugin/tools@0.1.3"]);
         assert_eq!(both.contract(), Some("0.1.3"));
-        assert_eq!(both.world(), Some(World::FilePlugin));
+        assert_eq!(both.world(), Some("file-plugin"));
         both.judge_exports().unwrap();
         let newer = shape(&["toolhost:plugin/tools@0.2.0"]);
         assert_eq!((newer.contract(), newer.world()), (Some("0.2.0"), None));

@@ -15,9 +15,11 @@ use super::store::State;
 use super::text::shown;
 use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
+use crate::capabilities;
+use crate::capability::Settings;
 use crate::capability::bindings::FullPluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{self, Grants, Settings};
+use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 
 /// The CPU time that checking what a plugin listed may take. [`check`] looks at its own CPU time between schemas; this limit is
@@ -242,7 +244,7 @@ fn link(
     let mismatch = |error: wasmtime::Error| LoadError::Mismatch(shown(&format!("{error:#}")));
     let mut linker = Linker::new(wasm);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(mismatch)?;
-    capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
+    capabilities::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
     FullPluginPre::new(pre).map_err(mismatch)
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::Digest;
 use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
-use super::imports::{CONTRACT, GrantName, PACKAGE, grants_line};
+use super::imports::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
 use super::text::shown;
+use crate::capabilities::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;
 
 /// Why a plugin does not load. Each text says what to do, in one line. What the plugin wrote is escaped and cut in it.
@@ -100,7 +101,7 @@ pub enum LoadError {
         /// The name of the plugin.
         plugin: String,
         /// The full name of each import, and what grants it.
-        imports: Vec<(String, GrantName)>,
+        imports: Vec<(String, &'static Capability)>,
     },
     /// A directory that it was granted cannot be given to it.
     #[error("the directory {directory} cannot be granted: {problem}", directory = .directory.display())]
@@ -200,10 +201,9 @@ fn listed(names: &[String]) -> String {
     text.join(", ")
 }
 
-fn not_granted(plugin: &str, imports: &[(String, GrantName)]) -> String {
-    let mut grants: Vec<_> = imports.iter().map(|(_, grant)| *grant).collect();
-    grants.sort_unstable();
-    grants.dedup();
+fn not_granted(plugin: &str, imports: &[(String, &'static Capability)]) -> String {
+    let needed = |known: &&Capability| imports.iter().any(|(_, need)| need == known);
+    let grants: Vec<_> = CAPABILITIES.iter().filter(needed).collect();
     let names: Vec<_> = imports.iter().map(|(import, _)| import.clone()).collect();
     let meanings: Vec<_> = grants.iter().map(|grant| grant.meaning()).collect();
     format!(

@@ -3,7 +3,7 @@
 //! A guest and the host calls that it makes run only while somebody polls the future of its call. So the CPU time that the
 //! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and
 //! a thread that the kernel stops for others is not charged for that. Operations on files run on threads that may block, and
-//! add what they cost. The design's `call_hook` sees only the borders
+//! add what they cost. wasmtime's `call_hook` sees only the borders
 //! between guest and host, and not that a fiber was suspended between two of them.
 
 use std::future::Future;

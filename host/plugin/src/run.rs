@@ -274,7 +274,7 @@ impl Plugin {
             call,
             settings: Arc::clone(&self.settings),
             log,
-            files: self.grants.files,
+            files: self.grants.files(),
             trail,
             allowance: Allowance::new(self.limits.process_starts, self.limits.host_data),
             work: Arc::clone(&work),

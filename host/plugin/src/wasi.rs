@@ -14,7 +14,8 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::LoadError;
 use super::stdio::GuestOutput;
-use crate::capability::{Grants, LineLog, Preopen};
+use crate::capability::LineLog;
+use crate::grants::{Grants, Preopen};
 use crate::outgoing::{Network, Sender};
 
 /// The most random bytes of one request.
@@ -50,7 +51,7 @@ impl Granted {
         Ok(Self {
             environment: environment.collect(),
             directories: directories.collect::<Result<_, _>>()?,
-            sender: Sender::new(grants.http.clone(), Network::system()),
+            sender: Sender::new(grants.http(), Network::system()),
         })
     }
 

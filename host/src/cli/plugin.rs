@@ -13,11 +13,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Common;
 use crate::config::name_of;
 use toolhost_core::Grants;
-use toolhost_plugin::{CodeCache, Compiler, Engine, GrantName, Limits};
+use toolhost_plugin::{Capability, CodeCache, Compiler, Engine, Limits};
 use toolhost_service::THIS_PROGRAM;
 use toolhost_service::processes::Prepared;
 use toolhost_state::state_dir::StateDir;
-use toolhost_workspace::files::FilesGrant;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -143,17 +142,9 @@ fn engine(common: &Common) -> anyhow::Result<Engine> {
 }
 
 /// Returns the least grants with which a component that needs these loads. Nothing can be reached with that for HTTP.
-fn least(needs: &[GrantName]) -> Grants {
-    /// A name that no resolver knows (RFC 6761).
-    const NOWHERE: &str = "https://toolhost.invalid";
+fn least(needs: &[&Capability]) -> Grants {
     let mut grants = Grants::default();
-    for need in needs {
-        match need {
-            GrantName::Processes => grants.processes = true,
-            GrantName::Files => grants.files = FilesGrant::Write,
-            GrantName::Http => grants.http.extend(NOWHERE.parse()),
-        }
-    }
+    needs.iter().for_each(|need| grants.grant_least(need));
     grants
 }
 

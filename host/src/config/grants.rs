@@ -6,54 +6,21 @@ use serde::Deserialize;
 use toml::de::DeValue;
 
 use super::section::{Section, Value};
-use toolhost_plugin::{Grants, Preopen};
-use toolhost_workspace::files::FilesGrant;
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Processes {
-    None,
-    Own,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Access {
-    None,
-    Read,
-    Write,
-}
-
-/// The values of `access`.
-const ACCESS: &str = "\"none\", \"read\" or \"write\"";
-
-impl From<Access> for FilesGrant {
-    fn from(access: Access) -> Self {
-        match access {
-            Access::None => Self::None,
-            Access::Read => Self::Read,
-            Access::Write => Self::Write,
-        }
-    }
-}
+use toolhost_plugin::{CAPABILITIES, GrantValue, Grants, Preopen};
 
 /// Returns what a plugin may import and use. What is not named is not granted.
 pub(super) fn read(mut section: Section<'_, '_>, base: &std::path::Path) -> Grants {
-    let processes: Option<Processes> = section.expect("processes", "\"none\" or \"own\"");
-    let (files, file_roots) = match section.take("files") {
-        Some(files) => read_files(&section, files),
-        None => (FilesGrant::None, None),
-    };
-    let mut grants = Grants {
-        processes: matches!(processes, Some(Processes::Own)),
-        files,
-        file_roots,
-        ..Grants::default()
-    };
-    for (index, text) in section.texts("http").into_iter().flatten().enumerate() {
-        match text.parse() {
-            Ok(pattern) => grants.http.push(pattern),
-            Err(error) => section.wrong(&format!("http[{index}]"), error.to_string()),
+    let mut grants = Grants::default();
+    for capability in &CAPABILITIES {
+        let name = capability.name();
+        let Some(value) = section.take(name) else {
+            continue;
+        };
+        // A value of another kind, such as a number, grants nothing: the capability says what it takes.
+        let value = GrantValue::deserialize(toml::de::ValueDeserializer::from(value))
+            .unwrap_or(GrantValue::Text(String::new()));
+        for problem in grants.grant(capability, value).err().into_iter().flatten() {
+            section.wrong(&format!("{name}{}", problem.part), problem.text);
         }
     }
     for (index, name) in section.texts("env").into_iter().flatten().enumerate() {
@@ -79,25 +46,6 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &std::path::Path) -> Gran
     }
     section.finish();
     grants
-}
-
-/// Reads `"read"`, or `{ access = "read", roots = ["docs"] }`.
-fn read_files(section: &Section<'_, '_>, files: Value<'_>) -> (FilesGrant, Option<Vec<PathBuf>>) {
-    let otherwise = format!(
-        "it must be {ACCESS}, or a table such as {{ access = \"read\", roots = [\"docs\"] }}"
-    );
-    if files.get_ref().is_str() {
-        let access = Access::deserialize(toml::de::ValueDeserializer::from(files));
-        let access = access.inspect_err(|_| section.wrong("files", otherwise));
-        return (access.map_or(FilesGrant::None, FilesGrant::from), None);
-    }
-    let Some(mut table) = section.table("files", files, &otherwise) else {
-        return (FilesGrant::None, None);
-    };
-    let access: Option<Access> = table.required("access", ACCESS);
-    let roots = table.required("roots", "a list of directories, such as [\"docs\"]");
-    table.finish();
-    (access.map_or(FilesGrant::None, FilesGrant::from), roots)
 }
 
 fn read_preopen(mut table: Section<'_, '_>, base: &std::path::Path) -> Option<Preopen> {

@@ -96,9 +96,9 @@ fn everything_that_can_be_said_of_a_plugin() {
     assert_eq!(settings.secrets["key"], "the secret");
     assert!(!format!("{set:?}").contains("the secret"));
     let grants = &source.options.grants;
-    assert!(grants.processes && grants.files == FilesGrant::Read);
+    assert!(grants.processes() && grants.files() == FilesGrant::Read);
     assert_eq!(
-        grants.file_roots.as_deref().unwrap(),
+        grants.file_roots().unwrap(),
         ["docs", "/srv"].map(PathBuf::from)
     );
     assert_eq!(grants.env, ["WEATHER"]);
@@ -192,7 +192,7 @@ fn plugins_that_are_added_keep_what_the_file_says_of_them() {
         .plugins()
         .unwrap();
     let [a, b] = &set.sources[..] else { panic!() };
-    assert!(a.options.grants.processes && !b.options.grants.processes);
+    assert!(a.options.grants.processes() && !b.options.grants.processes());
     assert_eq!(
         a.component,
         toolhost_core::Component::File("/new.wasm".into())

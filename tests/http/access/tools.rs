@@ -186,8 +186,8 @@ async fn calls_of_other_tools_are_neither_cancelled_nor_stopped_nor_told_of() {
         asked(&server, token, method, path, body).await
     };
     // A future call.
-    let fence = ask(LISTER, Method::DELETE, "/calls/future", None).await;
-    assert_eq!(fence.0, 204);
+    let tombstone = ask(LISTER, Method::DELETE, "/calls/future", None).await;
+    assert_eq!(tombstone.0, 204);
     let list = json!({ "tool": "process_list" });
     let stopped = ask(LISTER, Method::PUT, "/calls/future", Some(list.clone())).await;
     assert_eq!((stopped.0, &stopped.1["code"]), (409, &json!("cancelled")));

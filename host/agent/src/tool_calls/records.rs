@@ -66,7 +66,7 @@ struct Record {
 #[derive(Debug)]
 enum State {
     /// No request has come, and none is to.
-    Fence,
+    Tombstone,
     Running(blake3::Hash, Coming),
     Answered(blake3::Hash, Answer),
     /// The answer is no longer kept.
@@ -96,13 +96,13 @@ impl Record {
         let chat = key.chat.as_ref().map_or(0, |chat| chat.as_str().len());
         let answer = match &self.state {
             State::Answered(_, answer) => answer.body.len(),
-            State::Fence | State::Running(..) | State::Dropped(_) => 0,
+            State::Tombstone | State::Running(..) | State::Dropped(_) => 0,
         };
         OVERHEAD + chat + key.call.len() + answer
     }
 
-    fn is_fence(&self) -> bool {
-        matches!(self.state, State::Fence)
+    fn is_tombstone(&self) -> bool {
+        matches!(self.state, State::Tombstone)
     }
 
     /// Returns whether it can be forgotten before its time.
@@ -132,7 +132,7 @@ impl Records {
         };
         let (first, begun) = match &record.state {
             _ if record.cancelled => return Err(ApiError::canceled()),
-            State::Fence => return Err(ApiError::canceled()),
+            State::Tombstone => return Err(ApiError::canceled()),
             State::Running(first, answer) => (first, Begun::Running(answer.clone())),
             State::Answered(first, answer) => (first, Begun::Answered(answer.clone())),
             State::Dropped(first) => (first, Begun::Answered(Answer::gone())),
@@ -152,7 +152,7 @@ impl Records {
             return self.put(key, record);
         };
         record.state = match answer.status {
-            StatusCode::TOO_MANY_REQUESTS if record.cancelled => State::Fence,
+            StatusCode::TOO_MANY_REQUESTS if record.cancelled => State::Tombstone,
             StatusCode::TOO_MANY_REQUESTS => return,
             _ if answer.body.len() > MAX_ANSWER => State::Dropped(request),
             _ => State::Answered(request, answer.clone()),
@@ -175,17 +175,17 @@ impl Records {
         self.forget_old();
         let Some(record) = self.by_key.get_mut(key) else {
             self.uses
-                .room_for_fence(token, &key.chat)
+                .room_for_tombstone(token, &key.chat)
                 .map_err(|detail| {
                     let message = "Too many tool calls were canceled that have not arrived.";
                     ApiError::new(StatusCode::TOO_MANY_REQUESTS, message).detail(detail)
                 })?;
-            self.add(key, token, State::Fence);
+            self.add(key, token, State::Tombstone);
             return Ok(Cancelled::NotReceived);
         };
         record.cancelled = true;
         Ok(match &record.state {
-            State::Fence => Cancelled::NotReceived,
+            State::Tombstone => Cancelled::NotReceived,
             State::Running(_, answer) => Cancelled::Running(answer.clone()),
             State::Answered(_, answer) => Cancelled::Answered(answer.clone()),
             State::Dropped(_) => Cancelled::Answered(Answer::gone()),
@@ -194,7 +194,7 @@ impl Records {
 
     fn add(&mut self, key: &Key, token: &Arc<str>, state: State) {
         let added = Instant::now();
-        let cancelled = matches!(state, State::Fence);
+        let cancelled = matches!(state, State::Tombstone);
         let record = Record {
             token: Arc::clone(token),
             added,
@@ -260,15 +260,15 @@ impl Records {
     }
 
     fn put(&mut self, key: &Key, record: Record) {
-        let (bytes, fence) = (record.bytes(key), record.is_fence());
-        self.uses.add(&record.token, &key.chat, bytes, fence);
+        let (bytes, tombstone) = (record.bytes(key), record.is_tombstone());
+        self.uses.add(&record.token, &key.chat, bytes, tombstone);
         self.by_key.insert(key.clone(), record);
     }
 
     fn take(&mut self, key: &Key) -> Option<Record> {
         let record = self.by_key.remove(key)?;
-        let (bytes, fence) = (record.bytes(key), record.is_fence());
-        self.uses.remove(&record.token, &key.chat, bytes, fence);
+        let (bytes, tombstone) = (record.bytes(key), record.is_tombstone());
+        self.uses.remove(&record.token, &key.chat, bytes, tombstone);
         Some(record)
     }
 }

@@ -48,14 +48,14 @@ impl Actor {
 
     /// Returns whether a call that stands like this is there for the actor.
     ///
-    /// A call of which only the id is left is not there, because its tool is no longer known. A fence is there if it stops calls
+    /// A call of which only the id is left is not there, because its tool is no longer known. A tombstone is there if it stops calls
     /// that the actor could make.
-    pub fn may_see(&self, standing: &CallStatus) -> bool {
-        match standing {
+    pub fn may_see(&self, status: &CallStatus) -> bool {
+        match status {
             CallStatus::Live { tool, .. } => self.may_use(tool),
             CallStatus::Ended(outcome) => self.may_use(&outcome.tool),
             CallStatus::Gone => self.may_use_all(),
-            CallStatus::Fenced { tools } => match (tools, self.tools()) {
+            CallStatus::Tombstone { tools } => match (tools, self.tools()) {
                 (Some(_), Some(own)) => own.iter().any(|tool| includes(tools, tool)),
                 (None, _) | (_, None) => true,
             },

@@ -67,7 +67,7 @@ enum Unwritten {
 struct End {
     chat: ChatId,
     digest: [u8; 32],
-    fenced: bool,
+    tombstone: bool,
     outcome: Arc<Outcome>,
 }
 
@@ -144,13 +144,13 @@ impl Journal {
         &self,
         chat: &ChatId,
         digest: &[u8; 32],
-        fenced: bool,
+        tombstone: bool,
         outcome: &Arc<Outcome>,
     ) {
         let end = End {
             chat: chat.clone(),
             digest: *digest,
-            fenced,
+            tombstone,
             outcome: Arc::clone(outcome),
         };
         let line = end.entry(usize::MAX);
@@ -263,7 +263,7 @@ impl End {
             call: self.outcome.id.to_string(),
             digest: hex(&self.digest),
             at: now(),
-            fenced: self.fenced,
+            tombstone: self.tombstone,
             outcome: json.filter(|json| json.get().len() <= most),
         })
     }

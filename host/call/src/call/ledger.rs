@@ -36,10 +36,10 @@ pub struct Limits {
     /// How many of the last outcomes of a chat are kept beyond that; 256 by default.
     pub keep_per_chat: usize,
     /// How long the id of a call is remembered after its outcome is gone; 24 h by default.
-    pub fence: Duration,
+    pub tombstone: Duration,
     /// How many calls of a chat that were cancelled before they arrived are remembered at once; 4,096 by default. Cancelling
     /// another one is refused until one of them is forgotten.
-    pub fences_per_chat: usize,
+    pub tombstones_per_chat: usize,
     /// The most bytes that all outcomes together may hold, beyond which the oldest go first; 256 MiB by default. Ids whose
     /// outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten of the chats with the most.
     pub bytes: usize,
@@ -51,8 +51,8 @@ impl Default for Limits {
         Self {
             keep: hour,
             keep_per_chat: 256,
-            fence: 24 * hour,
-            fences_per_chat: 4096,
+            tombstone: 24 * hour,
+            tombstones_per_chat: 4096,
             bytes: 256 << 20,
         }
     }
@@ -127,7 +127,7 @@ pub enum CallStatus {
     /// It has ended, and its outcome is no longer kept.
     Gone,
     /// It was cancelled before it arrived, and will not run.
-    Fenced {
+    Tombstone {
         /// The tools of which it was, one of them; `None`: any.
         tools: Option<Arc<BTreeSet<String>>>,
     },
@@ -142,7 +142,7 @@ pub enum Cancelled {
     ///
     /// A caller that may not use all tools gets this as well if the id is that of a call of a tool that it may not use: the
     /// id is taken, and a call of another tool does not run under it.
-    Fenced,
+    Tombstone,
     /// The call has ended, and its outcome is no longer kept.
     Gone,
 }
@@ -304,15 +304,15 @@ impl Ledger {
                 }
                 Ok(cancelled)
             }
-            Cancelling::Fenced { tools, news } => {
+            Cancelling::Tombstone { tools, news } => {
                 // A repeated cancellation waits for the disk as well, and retries a write that failed before.
                 if news || journal.is_synced() {
                     let written = journal.cancelled(chat, id, &tools).await;
                     written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
                 }
-                Ok(Cancelled::Fenced)
+                Ok(Cancelled::Tombstone)
             }
-            Cancelling::Foreign => Ok(Cancelled::Fenced),
+            Cancelling::Foreign => Ok(Cancelled::Tombstone),
         }
     }
 
@@ -383,7 +383,7 @@ impl Ledger {
             tool: request.tool.clone(),
             since: Instant::now(),
             cancelled,
-            fenced: false,
+            tombstone: false,
             told: told.clone(),
         };
         calls.forget(&key);

@@ -380,15 +380,9 @@ fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Op
         grants,
         ..Options::new(name)
     };
-    let grants = Grants {
-        processes: true,
-        ..Grants::default()
-    };
+    let grants = Grants::default().with_processes();
     let shell = shell.then(|| (toolhost_artifacts::SHELL.to_vec(), with("shell", grants)));
-    let grants = Grants {
-        files,
-        ..Grants::default()
-    };
+    let grants = Grants::default().with_files(files);
     let offered = files != FilesGrant::None;
     let files = offered.then(|| (toolhost_artifacts::FILES.to_vec(), with("files", grants)));
     shell.into_iter().chain(files)

@@ -322,10 +322,10 @@ impl Plugins {
         let mark = content.mark();
         let options = entry.source.options.clone();
         let loaded = async {
-            let workspace = match &options.grants.file_roots {
+            let workspace = match options.grants.file_roots() {
                 Some(roots) => self
                     .workspace
-                    .restricted(roots)
+                    .restricted(&roots)
                     .await
                     .map_err(|error| LoadError::FileRoots(error.to_string()))?,
                 None => Arc::clone(&self.workspace),

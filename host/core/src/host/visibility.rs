@@ -48,6 +48,6 @@ fn may_see_call(ledger: &Ledger, actor: &Actor, chat: &ChatId, call: Option<&Cal
     match call.and_then(|call| ledger.status(chat, call)) {
         Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
         Some(CallStatus::Ended(outcome)) => actor.may_use(&outcome.tool),
-        Some(CallStatus::Gone | CallStatus::Fenced { .. }) | None => false,
+        Some(CallStatus::Gone | CallStatus::Tombstone { .. }) | None => false,
     }
 }

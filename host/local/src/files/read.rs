@@ -15,29 +15,6 @@ use super::{Chunk, Error, Files, Kind, MAX_READ, Skipped, Work, version};
 /// How much is looked through at once.
 const STEP: usize = 256 << 10;
 
-/// A file that is open: what it is replaced by does not change what is read of it.
-#[derive(Debug)]
-pub struct Reader {
-    file: File,
-    size: u64,
-}
-
-impl Reader {
-    /// Returns the size that the file had when it was opened, in bytes.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Returns at most `max` bytes from the byte `offset` on, never more than [`MAX_READ`]; fewer only at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`].
-    pub fn read(&self, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
-        read_at(&self.file, offset, max.min(MAX_READ))
-    }
-}
-
 impl Files {
     /// Returns at most `max` bytes of a file, from the byte `offset` on; never more than [`MAX_READ`].
     ///
@@ -68,17 +45,6 @@ impl Files {
             version,
             identity: identity(&found),
         })
-    }
-
-    /// Opens a file, for who reads it piece by piece.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`].
-    pub fn reader(&self, path: &str) -> Result<Reader, Error> {
-        let file = self.open_file(path)?;
-        let size = Metadata::from_file(&file)?.len();
-        Ok(Reader { file, size })
     }
 
     /// Goes over at most `lines` lines of a file from the byte `offset` on, without returning them. Holes of a sparse file

@@ -85,21 +85,21 @@ async fn kill_in_time(process: Arc<Process>) {
 }
 
 /// Ends a process and waits until nothing is left of it that signals can reach. Its grace is over at once when there is a
-/// hurry.
+/// kill_now.
 pub(super) async fn end(
     process: &Process,
     grace: Duration,
-    hurry: &CancellationToken,
+    kill_now: &CancellationToken,
     cause: Cause,
 ) {
     let grace = grace.min(GRACE_MAX);
-    if !grace.is_zero() && !hurry.is_cancelled() {
+    if !grace.is_zero() && !kill_now.is_cancelled() {
         if let Err(error) = process.send(Signal::Terminate, cause) {
             tracing::debug!(process = process.id(), %error, "failed to terminate");
         }
         tokio::select! {
             gone = gone_within(process, grace) => if gone { return },
-            () = hurry.cancelled() => {}
+            () = kill_now.cancelled() => {}
         }
     }
     kill(process, cause).await;

@@ -8,7 +8,7 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::contain::{Event, Watch};
-use super::pipe_reader::{PipeReader, Room, Taken};
+use super::pipe_reader::{PipeBudget, PipeReader, Taken};
 use super::running::Process;
 use super::{Cause, ending};
 
@@ -41,13 +41,13 @@ impl Life {
         process: Arc<Process>,
         watch: Watch,
         output: pipe::Receiver,
-        room: Room,
+        budget: PipeBudget,
         output_limit: u64,
     ) -> Self {
         Self {
             process,
             watch,
-            reader: Some(PipeReader::new(output, room)),
+            reader: Some(PipeReader::new(output, budget)),
             output_limit,
             gone: false,
             stalled: Duration::ZERO,

@@ -24,11 +24,11 @@ const MOST_GROWN: usize = 16;
 /// The most that is read at once, in bytes.
 const READ: usize = 256 << 10;
 
-/// Room for grown pipes, shared by all processes of a registry.
+/// PipeBudget for grown pipes, shared by all processes of a registry.
 #[derive(Clone, Debug)]
-pub(super) struct Room(Arc<Semaphore>);
+pub(super) struct PipeBudget(Arc<Semaphore>);
 
-impl Room {
+impl PipeBudget {
     pub(super) fn new() -> Self {
         Self(Arc::new(Semaphore::new(MOST_GROWN)))
     }
@@ -38,7 +38,7 @@ impl Room {
 #[derive(Debug)]
 pub(super) struct PipeReader {
     pipe: pipe::Receiver,
-    room: Room,
+    budget: PipeBudget,
     /// Held while the pipe is grown, which it stays until it is closed.
     grown: Option<OwnedSemaphorePermit>,
 }
@@ -61,10 +61,10 @@ thread_local! {
 }
 
 impl PipeReader {
-    pub(super) fn new(pipe: pipe::Receiver, room: Room) -> Self {
+    pub(super) fn new(pipe: pipe::Receiver, budget: PipeBudget) -> Self {
         Self {
             pipe,
-            room,
+            budget,
             grown: None,
         }
     }
@@ -104,7 +104,7 @@ impl PipeReader {
     /// Makes the pipe larger, if there is room. One that stays as it is works as well, only slower.
     fn grow(&mut self) {
         if self.grown.is_none()
-            && let Ok(permit) = Arc::clone(&self.room.0).try_acquire_owned()
+            && let Ok(permit) = Arc::clone(&self.budget.0).try_acquire_owned()
             && fcntl(self.pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(GROWN_PIPE)).is_ok()
         {
             self.grown = Some(permit);

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::counts::Counts;
-use super::pipe_reader::Room;
+use super::pipe_reader::PipeBudget;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
@@ -47,7 +47,7 @@ pub struct Registry {
     runtime: Handle,
     chats: Mutex<Chats>,
     counts: Arc<Counts>,
-    room: Room,
+    budget: PipeBudget,
     /// The lives of all processes, and the starts of those that are not there yet.
     lives: TaskTracker,
     /// Ends under way, which whoever asked for them may not live to see.
@@ -55,7 +55,7 @@ pub struct Registry {
     /// Removals of what was saved, which take as long as the disk does.
     removals: TaskTracker,
     /// Takes the rest of their grace from all that are being ended, and from all that will be.
-    hurry: CancellationToken,
+    kill_now: CancellationToken,
     /// Starts since the upkeep was last asked to look.
     started: AtomicUsize,
     /// Asks the upkeep to look at once, as many processes were started.
@@ -92,11 +92,11 @@ impl Registry {
             runtime: Handle::current(),
             chats: Mutex::new(chats),
             counts: Arc::default(),
-            room: Room::new(),
+            budget: PipeBudget::new(),
             lives: TaskTracker::new(),
             ending: TaskTracker::new(),
             removals: TaskTracker::new(),
-            hurry: CancellationToken::new(),
+            kill_now: CancellationToken::new(),
             started: AtomicUsize::new(0),
             crowded: Arc::default(),
             _upkeep: closed.clone().drop_guard(),
@@ -246,7 +246,7 @@ impl Registry {
 
     /// Kills what is being ended at once, without the rest of its grace.
     pub fn kill_now(&self) {
-        self.hurry.cancel();
+        self.kill_now.cancel();
     }
 
     fn chats(&self) -> MutexGuard<'_, Chats> {

@@ -2,13 +2,116 @@
 
 mod convert;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use wasmtime::Result;
+use wasmtime::component::Linker;
 
 use super::wit::files as wit;
-use super::{Call, Scope, View};
+use super::{About, Call, Capabilities, Scope, ScopeView, View};
+use crate::grants::{GrantValue, InvalidGrant};
 use toolhost_workspace::files::{Error, FilesGrant, Write};
+
+/// The name of the capability.
+pub(crate) const NAME: &str = "files";
+
+/// The capability to use the files of the workspace.
+pub(crate) static ABOUT: About = About {
+    name: NAME,
+    imports: &["toolhost:plugin/files"],
+    line: r#"files = "read""#,
+    meaning: "`files` lets it read the files of the workspace, and with \"write\" change them as well",
+    options: &["files=none", "files=read", "files=write"],
+    read,
+    least: || GrantValue::Text("write".into()),
+};
+
+/// The values of `access`.
+const ACCESS: &str = r#""none", "read" or "write""#;
+
+/// Reads `"read"`, or `{ access = "read", roots = ["docs"] }`.
+fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
+    let is_access = |text: &str| matches!(text, "none" | "read" | "write");
+    let table = match value {
+        GrantValue::Text(text) if text == "none" => return (None, Vec::new()),
+        GrantValue::Text(text) if is_access(&text) => {
+            return (Some(GrantValue::Text(text)), Vec::new());
+        }
+        GrantValue::Table(table) => table,
+        GrantValue::Text(_) | GrantValue::List(_) => {
+            let what =
+                format!(r#"{ACCESS}, or a table such as {{ access = "read", roots = ["docs"] }}"#);
+            return (None, vec![InvalidGrant::must_be(&what)]);
+        }
+    };
+    let mut problems = Vec::new();
+    let mut wrong = |part: &str, text: String| {
+        let part = part.to_owned();
+        problems.push(InvalidGrant { part, text });
+    };
+    match table.get("access") {
+        Some(GrantValue::Text(text)) if is_access(text) => {}
+        Some(_) => wrong(".access", format!("it must be {ACCESS}")),
+        None => wrong("", format!("access is missing; it is {ACCESS}")),
+    }
+    let roots = r#"a list of directories, such as ["docs"]"#;
+    match table.get("roots") {
+        Some(GrantValue::List(_)) => {}
+        Some(_) => wrong(".roots", format!("it must be {roots}")),
+        None => wrong("", format!("roots is missing; it is {roots}")),
+    }
+    for key in table
+        .keys()
+        .filter(|key| !matches!(key.as_str(), "access" | "roots"))
+    {
+        let text = "there is no such key; there are access, roots";
+        wrong(&format!(".{key}"), text.into());
+    }
+    let grants =
+        problems.is_empty() && table.get("access") != Some(&GrantValue::Text("none".into()));
+    (grants.then_some(GrantValue::Table(table)), problems)
+}
+
+/// Returns what a value grants.
+pub(crate) fn grant(value: Option<&GrantValue>) -> FilesGrant {
+    let access = match value {
+        Some(GrantValue::Table(table)) => table.get("access"),
+        other => other,
+    };
+    match access {
+        Some(GrantValue::Text(text)) if text == "read" => FilesGrant::Read,
+        Some(GrantValue::Text(text)) if text == "write" => FilesGrant::Write,
+        _ => FilesGrant::None,
+    }
+}
+
+/// Returns the directories that a value bounds the files to.
+pub(crate) fn roots(value: &GrantValue) -> Option<Vec<PathBuf>> {
+    let GrantValue::Table(table) = value else {
+        return None;
+    };
+    match table.get("roots") {
+        Some(GrantValue::List(roots)) => Some(roots.iter().map(PathBuf::from).collect()),
+        _ => None,
+    }
+}
+
+/// Returns the value that grants this.
+pub(crate) fn value(grant: FilesGrant) -> Option<GrantValue> {
+    match grant {
+        FilesGrant::None => None,
+        FilesGrant::Read => Some(GrantValue::Text("read".into())),
+        FilesGrant::Write => Some(GrantValue::Text("write".into())),
+    }
+}
+
+/// Links the interface.
+pub(crate) fn add_to_linker<T: ScopeView + 'static>(
+    linker: &mut Linker<T>,
+) -> wasmtime::Result<()> {
+    wit::add_to_linker::<T, Capabilities>(linker, T::view)
+}
 
 type Answer<T> = std::result::Result<T, wit::Error>;
 

@@ -24,8 +24,11 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::{LineLog, Scope};
-use crate::outgoing::{Destination, Limit, Observer, Quota, SendError, Sender, Session, Timeouts};
+use super::{About, LineLog, Scope};
+use crate::grants::{GrantValue, InvalidGrant};
+use crate::outgoing::{
+    Destination, Limit, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
+};
 use crate::thread_time;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_workspace::files::CpuAccount;
@@ -44,8 +47,57 @@ const MAX_METHOD: usize = 64;
 const MAX_AUTHORITY: usize = 1 << 10;
 const MAX_PATH: usize = 16 << 10;
 
+/// The name of the capability.
+pub(crate) const NAME: &str = "http";
+
+/// The capability to send HTTP requests.
+pub(crate) static ABOUT: About = About {
+    name: NAME,
+    imports: &["wasi:http/types", "wasi:http/outgoing-handler"],
+    line: r#"http = ["https://api.example.com"]"#,
+    meaning: "`http` lets it send requests to the hosts that you list; if it needs none, build it without HTTP, for jco and componentize-js with `-d http -d fetch-event`",
+    options: &["http=PATTERN"],
+    read,
+    // A name that no resolver knows (RFC 6761).
+    least: || GrantValue::List(vec!["https://toolhost.invalid".into()]),
+};
+
+/// Reads a list of patterns, or one pattern.
+fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
+    let texts = match value {
+        GrantValue::Text(text) => vec![text],
+        GrantValue::List(texts) => texts,
+        GrantValue::Table(_) => {
+            let what = r#"a list of texts, such as ["a", "b"]"#;
+            return (None, vec![InvalidGrant::must_be(what)]);
+        }
+    };
+    let (mut patterns, mut problems) = (Vec::new(), Vec::new());
+    for (index, text) in texts.into_iter().enumerate() {
+        match text.parse::<Pattern>() {
+            Ok(_) => patterns.push(text),
+            Err(error) => problems.push(InvalidGrant {
+                part: format!("[{index}]"),
+                text: error.to_string(),
+            }),
+        }
+    }
+    let granted = (!patterns.is_empty()).then_some(GrantValue::List(patterns));
+    (granted, problems)
+}
+
+/// Returns the patterns that a value grants.
+pub(crate) fn patterns(value: Option<&GrantValue>) -> Vec<Pattern> {
+    match value {
+        Some(GrantValue::List(texts)) => {
+            texts.iter().filter_map(|text| text.parse().ok()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Links `wasi:http`, with functions in the place of those that would keep texts of any length.
-pub(super) fn add_to_linker<T: WasiHttpView + 'static>(
+pub(crate) fn add_to_linker<T: WasiHttpView + 'static>(
     linker: &mut Linker<T>,
 ) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;

@@ -7,13 +7,44 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use wasmtime::Result;
-use wasmtime::component::Resource;
+use wasmtime::component::{Linker, Resource};
 
 use super::wit::processes as wit;
-use super::{Call, Scope, StartedProcess, View};
+use super::{About, Call, Capabilities, Scope, ScopeView, StartedProcess, View};
+use crate::grants::{GrantValue, InvalidGrant};
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Command};
+
+/// The name of the capability.
+pub(crate) const NAME: &str = "processes";
+
+/// The capability to run commands.
+pub(crate) static ABOUT: About = About {
+    name: NAME,
+    imports: &["toolhost:plugin/processes"],
+    line: r#"processes = "own""#,
+    meaning: "`processes` lets it run any command as the user of the host, and see and signal those of the calling chat",
+    options: &["processes=own"],
+    read: |value| match value {
+        GrantValue::Text(text) if text == "own" => (Some(own()), Vec::new()),
+        GrantValue::Text(text) if text == "none" => (None, Vec::new()),
+        _ => (None, vec![InvalidGrant::must_be(r#""none" or "own""#)]),
+    },
+    least: own,
+};
+
+/// The grant to run commands for the calling chat.
+pub(crate) fn own() -> GrantValue {
+    GrantValue::Text("own".into())
+}
+
+/// Links the interface.
+pub(crate) fn add_to_linker<T: ScopeView + 'static>(
+    linker: &mut Linker<T>,
+) -> wasmtime::Result<()> {
+    wit::add_to_linker::<T, Capabilities>(linker, T::view)
+}
 
 /// The most bytes of one `read`.
 const MAX_READ: u32 = 4 << 20;

@@ -73,10 +73,10 @@ pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
 
 /// Says where a task stands.
 pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
-    let (id, standing) = find(host, caller, id)?;
-    let (task, payload) = match standing {
+    let (id, status) = find(host, caller, id)?;
+    let (task, payload) = match status {
         CallStatus::Ended(outcome) => ended(&id, &outcome, caller.structured),
-        CallStatus::Fenced { .. } => {
+        CallStatus::Tombstone { .. } => {
             let task = task(&id, id.created, "cancelled before it began");
             (task, TaskPayload::Cancelled)
         }
@@ -104,9 +104,9 @@ fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallStatus), 
     let principal = &caller.principal;
     let is_outside = caller.is_confined && caller.chat != id.chat;
     let visible = principal.may_name(&id.chat) && !is_outside;
-    let standing = visible.then(|| host.status(&id.chat, &id.call)).flatten();
-    let standing = standing.filter(|standing| principal.may_see(standing));
-    Ok((id, standing.ok_or_else(errors::unknown_task)?))
+    let status = visible.then(|| host.status(&id.chat, &id.call)).flatten();
+    let status = status.filter(|status| principal.may_see(status));
+    Ok((id, status.ok_or_else(errors::unknown_task)?))
 }
 
 fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload) {

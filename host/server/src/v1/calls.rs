@@ -53,19 +53,19 @@ enum LiveState {
 
 /// A call that was cancelled before it arrived. It did not run, and will not.
 #[derive(Serialize, ToSchema)]
-struct FencedCall {
+struct TombstoneCall {
     /// The id of the call.
     id: String,
     #[schema(inline)]
-    state: FencedState,
+    state: TombstoneState,
     /// Always `true`.
-    fenced: bool,
+    tombstone: bool,
 }
 
 /// Always `cancelled`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum FencedState {
+enum TombstoneState {
     Cancelled,
 }
 
@@ -76,7 +76,7 @@ enum FencedState {
 enum Call {
     Ended(wire::Outcome),
     Running(RunningCall),
-    Fenced(FencedCall),
+    Tombstone(TombstoneCall),
 }
 
 /// Calls a tool, or returns what came of that
@@ -162,8 +162,8 @@ async fn get(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Read, &chat)?;
-    let standing = host.status(&chat, &id);
-    match standing.filter(|standing| principal.may_see(standing)) {
+    let status = host.status(&chat, &id);
+    match status.filter(|status| principal.may_see(status)) {
         None => Err(unknown(&id)),
         Some(CallStatus::Gone) => Err(Refused::Gone.into()),
         Some(CallStatus::Ended(outcome)) => Ok(ended(&outcome)),
@@ -177,10 +177,10 @@ async fn get(
             })
             .into_response())
         }
-        Some(CallStatus::Fenced { .. }) => Ok(Json(FencedCall {
+        Some(CallStatus::Tombstone { .. }) => Ok(Json(TombstoneCall {
             id: id.to_string(),
-            state: FencedState::Cancelled,
-            fenced: true,
+            state: TombstoneState::Cancelled,
+            tombstone: true,
         })
         .into_response()),
     }
@@ -210,7 +210,7 @@ async fn delete(
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Call, &chat)?;
     match host.cancel(&chat, &id, principal.actor()).await? {
-        Cancelled::Fenced => Ok(StatusCode::NO_CONTENT.into_response()),
+        Cancelled::Tombstone => Ok(StatusCode::NO_CONTENT.into_response()),
         Cancelled::Gone => Err(Refused::Gone.into()),
         Cancelled::Ended(outcome) => Ok(ended(&outcome)),
     }

@@ -77,7 +77,7 @@ pub(super) struct Process {
     /// Whether it was started as a background process.
     background: bool,
     #[serde(flatten)]
-    standing: ProcessStatus,
+    status: ProcessStatus,
     /// When it was started, in seconds since 1970.
     started_at_unix: u64,
     /// When its shell exited.
@@ -99,7 +99,7 @@ impl From<Info> for Process {
             command: info.command,
             workdir: info.workdir.to_string_lossy().into_owned(),
             background: info.background,
-            standing: ProcessStatus::from(&info.state),
+            status: ProcessStatus::from(&info.state),
             started_at_unix: unix(info.started),
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),

@@ -156,7 +156,7 @@ struct Signalled {
     /// The process.
     id: String,
     #[serde(flatten)]
-    standing: ProcessStatus,
+    status: ProcessStatus,
 }
 
 /// Returns a number of a query that is in its bounds.
@@ -322,8 +322,8 @@ async fn signal(
     let state = host
         .signal(&chat, &id, signal, asked.grace_ms, principal.actor())
         .await;
-    let standing = ProcessStatus::from(&state.map_err(problem)?);
-    Ok(Json(Signalled { id, standing }).into_response())
+    let status = ProcessStatus::from(&state.map_err(problem)?);
+    Ok(Json(Signalled { id, status }).into_response())
 }
 
 fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {

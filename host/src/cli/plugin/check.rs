@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Common, Format, Subject, engine, least};
+use super::{Common, Format, Subject, engine};
 use crate::cli::print;
 use report::Report;
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
-use toolhost_plugin::outgoing::Pattern;
-use toolhost_plugin::{Digest, GrantName, Plugin, Shape};
+use toolhost_plugin::{CAPABILITIES, Capability, Digest, GrantValue, InvalidGrant, Plugin, Shape};
 use toolhost_service::processes::Prepared;
 use toolhost_workspace::files::FilesGrant;
 
@@ -36,12 +35,11 @@ pub(super) struct Options {
     confined: Option<PathBuf>,
 }
 
-/// A grant as it is written on the command line.
+/// A grant as it is written on the command line: `files=read`.
 #[derive(Clone, Debug)]
-enum Grant {
-    Processes,
-    Files(FilesGrant),
-    Http(Pattern, String),
+struct Grant {
+    capability: &'static Capability,
+    value: String,
 }
 
 /// A setting as it is written on the command line.
@@ -51,44 +49,49 @@ struct Setting(String, String);
 /// An argument that is not what it should be.
 #[derive(Debug, thiserror::Error)]
 enum Invalid {
-    #[error("a grant is processes=own, files=none, files=read, files=write or http=PATTERN")]
+    #[error("a grant is {}", written())]
     Grant,
     #[error("{0}")]
-    Pattern(String),
+    Value(InvalidGrant),
     #[error("a setting is NAME=VALUE")]
     Setting,
+}
+
+/// Returns every way in which a grant is written: `a, b or c`.
+fn written() -> String {
+    let all: Vec<_> = CAPABILITIES
+        .iter()
+        .flat_map(Capability::options)
+        .copied()
+        .collect();
+    match all.split_last() {
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
 }
 
 impl FromStr for Grant {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Ok(match text.split_once('=') {
-            Some(("processes", "own")) => Self::Processes,
-            Some(("files", "none")) => Self::Files(FilesGrant::None),
-            Some(("files", "read")) => Self::Files(FilesGrant::Read),
-            Some(("files", "write")) => Self::Files(FilesGrant::Write),
-            Some(("http", pattern)) => {
-                let parsed = pattern.parse::<Pattern>();
-                Self::Http(
-                    parsed.map_err(|error| Invalid::Pattern(error.to_string()))?,
-                    pattern.to_owned(),
-                )
-            }
-            _ => return Err(Invalid::Grant),
-        })
+        let (name, value) = text.split_once('=').ok_or(Invalid::Grant)?;
+        let capability = Capability::named(name).ok_or(Invalid::Grant)?;
+        let granted = Grants::default().grant(capability, GrantValue::Text(value.into()));
+        match granted.map_err(|mut problems| problems.pop()) {
+            Ok(()) => Ok(Self {
+                capability,
+                value: value.into(),
+            }),
+            // The text of a whole value says no more than the list of all of them.
+            Err(Some(problem)) if !problem.part.is_empty() => Err(Invalid::Value(problem)),
+            Err(_) => Err(Invalid::Grant),
+        }
     }
 }
 
 impl std::fmt::Display for Grant {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Processes => "processes=own",
-            Self::Files(FilesGrant::None) => "files=none",
-            Self::Files(FilesGrant::Read) => "files=read",
-            Self::Files(FilesGrant::Write) => "files=write",
-            Self::Http(_, pattern) => return write!(formatter, "http={pattern}"),
-        })
+        write!(formatter, "{}={}", self.capability.name(), self.value)
     }
 }
 
@@ -104,7 +107,7 @@ impl FromStr for Setting {
 impl Options {
     /// Starts a spawner, in the process of the check and if commands may run.
     pub(super) fn prepare(&self) -> Prepared {
-        if self.confined.is_some() && self.granted().processes {
+        if self.confined.is_some() && self.granted().processes() {
             Prepared::with_cgroup(true)
         } else {
             Prepared::default()
@@ -113,16 +116,10 @@ impl Options {
 
     /// Returns what the examples may use.
     fn granted(&self) -> Grants {
-        let mut grants = Grants {
-            files: FilesGrant::Write,
-            ..Grants::default()
-        };
-        for grant in &self.grant {
-            match grant {
-                Grant::Processes => grants.processes = true,
-                Grant::Files(files) => grants.files = *files,
-                Grant::Http(pattern, _) => grants.http.push(pattern.clone()),
-            }
+        let mut grants = Grants::default().with_files(FilesGrant::Write);
+        for Grant { capability, value } in &self.grant {
+            // It was read before, when the arguments were parsed.
+            _ = grants.grant(capability, GrantValue::Text(value.clone()));
         }
         grants
     }
@@ -163,7 +160,7 @@ async fn load(
     bytes: &[u8],
     name: &str,
     report: &mut Report,
-) -> anyhow::Result<Option<(Arc<Plugin>, Vec<GrantName>)>> {
+) -> anyhow::Result<Option<(Arc<Plugin>, Vec<&'static Capability>)>> {
     let shape = match Shape::read(bytes) {
         Ok(shape) => shape,
         Err(error) => {
@@ -178,22 +175,9 @@ async fn load(
     );
     let granted = options.granted();
     let mut missing = shape.needs();
-    missing.retain(|need| match need {
-        GrantName::Processes => !granted.processes,
-        GrantName::Files => granted.files == FilesGrant::None,
-        GrantName::Http => granted.http.is_empty(),
-    });
-    let lacking = least(&missing);
-    let grants = Grants {
-        processes: granted.processes || lacking.processes,
-        files: if granted.files == FilesGrant::None {
-            lacking.files
-        } else {
-            granted.files
-        },
-        http: [granted.http, lacking.http].concat(),
-        ..Grants::default()
-    };
+    missing.retain(|need| granted.get(need.name()).is_none());
+    let mut grants = granted;
+    missing.iter().for_each(|need| grants.grant_least(need));
     let settings = options.setting.iter();
     let plugin_options = PluginOptions {
         grants,
@@ -207,7 +191,7 @@ async fn load(
     };
     match Plugin::load(&engine(common)?, bytes, plugin_options).await {
         Ok(plugin) => {
-            let world = shape.world().map_or("no world", |world| world.name());
+            let world = shape.world().unwrap_or("no world");
             let count = match plugin.tools().len() {
                 1 => "1 tool".into(),
                 count => format!("{count} tools"),

@@ -81,7 +81,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         name,
         size: bytes.len(),
         sha256: Digest::of(&bytes),
-        world: known.and_then(Shape::world).map(|world| world.name()),
+        world: known.and_then(Shape::world),
         contract: known.and_then(Shape::contract).map(str::to_owned),
         imports: known.map(imports).unwrap_or_default(),
         exports: known.map(|shape| shape.exports.clone()).unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Tests of what is remembered, and of its bounds.
 
-use super::uses::{BYTES_OF_CHAT, FENCES_OF_CHAT};
+use super::uses::{BYTES_OF_CHAT, TOMBSTONES_OF_CHAT};
 use super::*;
 
 const CHAT: &str = "11111111-2222-4333-8444-555555555555";
@@ -47,17 +47,17 @@ impl Records {
 #[tokio::test(start_paused = true)]
 async fn an_hour_is_remembered() {
     let mut records = Records::default();
-    let (a, fence, running) = (key(None, "a"), key(Some(CHAT), "f"), key(None, "r"));
+    let (a, tombstone, running) = (key(None, "a"), key(Some(CHAT), "f"), key(None, "r"));
     records.run(&a, "t", 4);
     assert!(matches!(
-        records.cancel(&fence, &token("t")),
+        records.cancel(&tombstone, &token("t")),
         Ok(Cancelled::NotReceived)
     ));
     let first = records.begin(&running, &token("t"), request("a"));
     assert!(matches!(first, Ok(Begun::New(..))));
     tokio::time::advance(AGE).await;
     assert_eq!(records.repeat(&a), Some((200, 4)));
-    assert_eq!(records.repeat(&fence), Some((409, 0)));
+    assert_eq!(records.repeat(&tombstone), Some((409, 0)));
     tokio::time::advance(Duration::from_secs(1)).await;
     // A call under way is kept at any age.
     let again = records.begin(&running, &token("t"), request("a"));
@@ -131,11 +131,11 @@ fn a_busy_token_leaves_room_to_others() {
 }
 
 #[test]
-fn fences_are_refused_rather_than_forgotten() {
+fn tombstones_are_refused_rather_than_forgotten() {
     let mut records = Records::default();
-    for n in 0..FENCES_OF_CHAT {
-        let fence = key(Some(CHAT), &n.to_string());
-        assert!(records.cancel(&fence, &token("t")).is_ok());
+    for n in 0..TOMBSTONES_OF_CHAT {
+        let tombstone = key(Some(CHAT), &n.to_string());
+        assert!(records.cancel(&tombstone, &token("t")).is_ok());
     }
     let more = key(Some(CHAT), "more");
     let refused = records.cancel(&more, &token("t")).err().unwrap();

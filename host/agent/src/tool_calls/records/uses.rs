@@ -12,16 +12,16 @@ pub(super) const BYTES_OF_TOKEN: usize = BYTES / 2;
 pub(super) const BYTES_OF_CHAT: usize = BYTES / 4;
 
 /// The most cancelled tool calls that have not arrived: of all, of one token, and of one chat.
-const FENCES: usize = 8192;
-const FENCES_OF_TOKEN: usize = FENCES / 2;
-pub(super) const FENCES_OF_CHAT: usize = 256;
+const TOMBSTONES: usize = 8192;
+const TOMBSTONES_OF_TOKEN: usize = TOMBSTONES / 2;
+pub(super) const TOMBSTONES_OF_CHAT: usize = 256;
 
 /// The memory of some records.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     bytes: usize,
     records: usize,
-    fences: usize,
+    tombstones: usize,
 }
 
 /// A share that is exceeded.
@@ -48,16 +48,16 @@ impl Bound {
 }
 
 impl Use {
-    fn add(&mut self, bytes: usize, fence: bool) {
+    fn add(&mut self, bytes: usize, tombstone: bool) {
         self.bytes += bytes;
         self.records += 1;
-        self.fences += usize::from(fence);
+        self.tombstones += usize::from(tombstone);
     }
 
-    fn remove(&mut self, bytes: usize, fence: bool) {
+    fn remove(&mut self, bytes: usize, tombstone: bool) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.records = self.records.saturating_sub(1);
-        self.fences = self.fences.saturating_sub(usize::from(fence));
+        self.tombstones = self.tombstones.saturating_sub(usize::from(tombstone));
     }
 }
 
@@ -67,13 +67,13 @@ impl Uses {
         token: &Arc<str>,
         chat: &Option<ChatId>,
         bytes: usize,
-        fence: bool,
+        tombstone: bool,
     ) {
-        self.all.add(bytes, fence);
+        self.all.add(bytes, tombstone);
         let token = self.tokens.entry(Arc::clone(token)).or_default();
-        token.add(bytes, fence);
+        token.add(bytes, tombstone);
         let chat = self.chats.entry(chat.clone()).or_default();
-        chat.add(bytes, fence);
+        chat.add(bytes, tombstone);
     }
 
     pub(super) fn remove(
@@ -81,11 +81,11 @@ impl Uses {
         token: &Arc<str>,
         chat: &Option<ChatId>,
         bytes: usize,
-        fence: bool,
+        tombstone: bool,
     ) {
-        self.all.remove(bytes, fence);
-        remove_from(&mut self.tokens, token, bytes, fence);
-        remove_from(&mut self.chats, chat, bytes, fence);
+        self.all.remove(bytes, tombstone);
+        remove_from(&mut self.tokens, token, bytes, tombstone);
+        remove_from(&mut self.chats, chat, bytes, tombstone);
     }
 
     /// Returns a share that is exceeded: the chat's, the token's, or of all the largest token's.
@@ -112,18 +112,18 @@ impl Uses {
         taken <= most / 8 * 7 && self.all.bytes <= BYTES / 8 * 7
     }
 
-    /// Returns why there is no room for one more fence.
-    pub(super) fn room_for_fence(
+    /// Returns why there is no room for one more tombstone.
+    pub(super) fn room_for_tombstone(
         &self,
         token: &Arc<str>,
         chat: &Option<ChatId>,
     ) -> Result<(), String> {
         for (uses, most, of) in [
-            (of(&self.chats, chat), FENCES_OF_CHAT, "a chat"),
-            (of(&self.tokens, token), FENCES_OF_TOKEN, "a token"),
-            (self.all, FENCES, "the server"),
+            (of(&self.chats, chat), TOMBSTONES_OF_CHAT, "a chat"),
+            (of(&self.tokens, token), TOMBSTONES_OF_TOKEN, "a token"),
+            (self.all, TOMBSTONES, "the server"),
         ] {
-            if uses.fences >= most {
+            if uses.tombstones >= most {
                 return Err(format!("{of} has at most {most} of them, each for an hour"));
             }
         }
@@ -135,9 +135,9 @@ fn of<K: Eq + Hash>(uses: &HashMap<K, Use>, key: &K) -> Use {
     uses.get(key).copied().unwrap_or_default()
 }
 
-fn remove_from<K: Eq + Hash>(uses: &mut HashMap<K, Use>, key: &K, bytes: usize, fence: bool) {
+fn remove_from<K: Eq + Hash>(uses: &mut HashMap<K, Use>, key: &K, bytes: usize, tombstone: bool) {
     if let Some(found) = uses.get_mut(key) {
-        found.remove(bytes, fence);
+        found.remove(bytes, tombstone);
         if found.records == 0 {
             uses.remove(key);
         }

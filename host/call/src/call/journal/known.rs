@@ -45,7 +45,7 @@ pub(in crate::call) struct Ended {
     pub(super) at: u64,
     /// Whether it was cancelled before its end.
     #[serde(default)]
-    pub(super) fenced: bool,
+    pub(super) tombstone: bool,
     /// `None` if it is no longer kept.
     pub(super) outcome: Option<Box<RawValue>>,
 }
@@ -215,7 +215,7 @@ pub(in crate::call) struct Recovered {
     pub(in crate::call) call: CallId,
     pub(in crate::call) what: Remains,
     /// Whether somebody cancelled it.
-    pub(in crate::call) fenced: bool,
+    pub(in crate::call) tombstone: bool,
     /// How long ago the last thing happened to it.
     pub(in crate::call) age: Duration,
 }
@@ -231,7 +231,7 @@ pub(in crate::call) enum Remains {
         outcome: Option<Arc<Outcome>>,
     },
     /// It had not arrived, and is not to run if it is of one of these tools.
-    Fence { tools: ToolSet },
+    Tombstone { tools: ToolSet },
 }
 
 impl Knowledge {
@@ -256,12 +256,12 @@ impl Fact {
                     digest: digest(&ended.digest)?,
                     outcome: outcome.map(Arc::new),
                 };
-                let fenced = ended.fenced || self.cancelled.is_some();
+                let tombstone = ended.tombstone || self.cancelled.is_some();
                 return Some(Recovered {
                     chat: self.chat,
                     call: self.call,
                     what: remains,
-                    fenced,
+                    tombstone,
                     age: age(ended.at),
                 });
             }
@@ -278,8 +278,8 @@ impl Fact {
                 return Some(Recovered {
                     chat: self.chat,
                     call: self.call,
-                    what: Remains::Fence { tools },
-                    fenced: true,
+                    what: Remains::Tombstone { tools },
+                    tombstone: true,
                     age: age(cancelled.at),
                 });
             }
@@ -288,7 +288,7 @@ impl Fact {
             chat: self.chat,
             call: self.call,
             what,
-            fenced: self.cancelled.is_some(),
+            tombstone: self.cancelled.is_some(),
             age: age(at),
         })
     }

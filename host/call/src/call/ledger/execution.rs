@@ -64,8 +64,8 @@ impl Execution {
         let outcome = Arc::new(outcome.unwrap_or_else(failed));
         // Before anybody is told: a caller who knows the outcome is never told after a crash that nobody does.
         let chat = &self.request.chat;
-        let (journal, fenced) = (&shared.journal, self.is_fenced(&shared.calls()));
-        journal.ended(chat, &self.digest, fenced, &outcome).await;
+        let (journal, tombstone) = (&shared.journal, self.is_tombstone(&shared.calls()));
+        journal.ended(chat, &self.digest, tombstone, &outcome).await;
         self.over = true;
         self.finish(&outcome);
         if let Some(listener) = &shared.listener {
@@ -89,17 +89,23 @@ impl Execution {
     }
 
     /// Returns whether somebody has cancelled it so far.
-    fn is_fenced(&self, calls: &Calls) -> bool {
+    fn is_tombstone(&self, calls: &Calls) -> bool {
         let record = calls.entries.get(&self.key());
-        matches!(record, Some(Record::Running { fenced: true, .. }))
+        matches!(
+            record,
+            Some(Record::Running {
+                tombstone: true,
+                ..
+            })
+        )
     }
 
     fn finish(&self, outcome: &Arc<Outcome>) {
         let mut calls = self.shared.calls();
-        let fenced = self.is_fenced(&calls);
+        let tombstone = self.is_tombstone(&calls);
         let ended = Record::Ended {
             digest: self.digest,
-            fenced,
+            tombstone,
             outcome: Arc::clone(outcome),
             at: Instant::now(),
         };
@@ -115,15 +121,15 @@ impl Execution {
     fn forget(&mut self) {
         self.over = true;
         let mut calls = self.shared.calls();
-        let fenced = self.is_fenced(&calls);
-        match fenced {
+        let tombstone = self.is_tombstone(&calls);
+        match tombstone {
             true => {
                 let tools = [self.request.tool.clone()].into();
-                let fence = Record::Fenced {
+                let tombstone = Record::Tombstone {
                     at: Instant::now(),
                     tools: Some(Arc::new(tools)),
                 };
-                calls.put(self.key(), fence);
+                calls.put(self.key(), tombstone);
             }
             false => _ = calls.entries.remove(&self.key()),
         }

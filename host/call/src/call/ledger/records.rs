@@ -24,7 +24,7 @@ pub(super) struct Calls {
     /// The chats that are being ended, each with how often: nothing begins in them.
     pub(super) closing: HashMap<ChatId, usize>,
     /// How many calls of each chat were cancelled before they arrived, and are remembered for that.
-    pub(super) fences: HashMap<ChatId, usize>,
+    pub(super) tombstones: HashMap<ChatId, usize>,
     /// When it was last looked through for what can be forgotten, and whether somebody is at it.
     pub(super) swept: Option<Instant>,
     pub(super) sweeping: bool,
@@ -46,7 +46,7 @@ pub(super) enum Cancelling {
     /// It had ended.
     Over { cancelled: Cancelled, news: bool },
     /// It has not arrived, and will not run if it is of one of these tools.
-    Fenced { tools: ToolSet, news: bool },
+    Tombstone { tools: ToolSet, news: bool },
     /// It is of a tool that the caller may not use.
     Foreign,
 }
@@ -59,23 +59,23 @@ pub(super) enum Record {
         since: Instant,
         cancelled: CancellationToken,
         /// Whether somebody cancelled it: it is not to be repeated.
-        fenced: bool,
+        tombstone: bool,
         told: watch::Receiver<Completion>,
     },
     Ended {
         digest: [u8; 32],
         /// As above; it may have been cancelled after its end.
-        fenced: bool,
+        tombstone: bool,
         outcome: Arc<Outcome>,
         at: Instant,
     },
     Gone {
         digest: [u8; 32],
-        fenced: bool,
+        tombstone: bool,
         at: Instant,
     },
     /// It was cancelled before it arrived: calls of these tools do not run.
-    Fenced { at: Instant, tools: ToolSet },
+    Tombstone { at: Instant, tools: ToolSet },
 }
 
 impl Record {
@@ -91,9 +91,13 @@ impl Record {
         }
         match self {
             Self::Running { told, .. } => Ok(Begun::Running(told.clone())),
-            Self::Ended { fenced: true, .. }
-            | Self::Gone { fenced: true, .. }
-            | Self::Fenced { .. } => Err(Refused::Cancelled),
+            Self::Ended {
+                tombstone: true, ..
+            }
+            | Self::Gone {
+                tombstone: true, ..
+            }
+            | Self::Tombstone { .. } => Err(Refused::Cancelled),
             Self::Ended { outcome, .. } => Ok(Begun::Saved(Arc::clone(outcome))),
             Self::Gone { .. } => Err(Refused::Gone),
         }
@@ -101,7 +105,7 @@ impl Record {
 
     /// Returns whether a call of this tool may take the place of what is known.
     pub(super) fn lets_pass(&self, tool: &str) -> bool {
-        matches!(self, Self::Fenced { tools, .. } if !includes(tools, tool))
+        matches!(self, Self::Tombstone { tools, .. } if !includes(tools, tool))
     }
 
     /// Answers whoever asks where the call stands.
@@ -113,7 +117,7 @@ impl Record {
             },
             Self::Ended { outcome, .. } => CallStatus::Ended(Arc::clone(outcome)),
             Self::Gone { .. } => CallStatus::Gone,
-            Self::Fenced { tools, .. } => CallStatus::Fenced {
+            Self::Tombstone { tools, .. } => CallStatus::Tombstone {
                 tools: tools.clone(),
             },
         }
@@ -122,7 +126,9 @@ impl Record {
     /// Returns when it ended, or its outcome went.
     pub(super) fn ended(&self) -> Option<Instant> {
         match self {
-            Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Fenced { at, .. } => Some(*at),
+            Self::Ended { at, .. } | Self::Gone { at, .. } | Self::Tombstone { at, .. } => {
+                Some(*at)
+            }
             Self::Running { .. } => None,
         }
     }
@@ -131,7 +137,7 @@ impl Record {
     pub(super) fn size(&self) -> Option<usize> {
         match self {
             Self::Ended { outcome, .. } => Some(outcome.size()),
-            Self::Running { .. } | Self::Gone { .. } | Self::Fenced { .. } => None,
+            Self::Running { .. } | Self::Gone { .. } | Self::Tombstone { .. } => None,
         }
     }
 }
@@ -146,63 +152,63 @@ impl Calls {
         actor: &Actor,
     ) -> Result<Cancelling, Refused> {
         let Some(known) = self.entries.get_mut(&key) else {
-            let fences = self.fences.get(&key.0).copied().unwrap_or(0);
-            if fences >= limits.fences_per_chat {
+            let tombstones = self.tombstones.get(&key.0).copied().unwrap_or(0);
+            if tombstones >= limits.tombstones_per_chat {
                 // Another one would have to be forgotten, and its call could run.
                 return Err(Refused::Busy(format!(
-                    "{fences} calls of this chat were cancelled before they arrived, which is the most that are remembered"
+                    "{tombstones} calls of this chat were cancelled before they arrived, which is the most that are remembered"
                 )));
             }
-            return Ok(self.fence(key, actor.tools().clone()));
+            return Ok(self.tombstone(key, actor.tools().clone()));
         };
         Ok(match known {
             Record::Running {
                 tool,
                 cancelled,
-                fenced,
+                tombstone,
                 told,
                 ..
             } if actor.may_use(tool) => {
                 cancelled.cancel();
                 Cancelling::Running {
                     told: told.clone(),
-                    news: !std::mem::replace(fenced, true),
+                    news: !std::mem::replace(tombstone, true),
                 }
             }
             Record::Ended {
-                outcome, fenced, ..
+                outcome, tombstone, ..
             } if actor.may_use(&outcome.tool) => Cancelling::Over {
                 cancelled: Cancelled::Ended(Arc::clone(outcome)),
-                news: !std::mem::replace(fenced, true),
+                news: !std::mem::replace(tombstone, true),
             },
             // Of which tool it was is not known any more.
-            Record::Gone { fenced, .. } if actor.may_use_all() => Cancelling::Over {
+            Record::Gone { tombstone, .. } if actor.may_use_all() => Cancelling::Over {
                 cancelled: Cancelled::Gone,
-                news: !std::mem::replace(fenced, true),
+                news: !std::mem::replace(tombstone, true),
             },
             Record::Running { .. } | Record::Ended { .. } | Record::Gone { .. } => {
                 Cancelling::Foreign
             }
-            Record::Fenced { tools, .. } => {
+            Record::Tombstone { tools, .. } => {
                 let all = union(tools, actor.tools());
                 match *tools == all {
-                    true => Cancelling::Fenced {
+                    true => Cancelling::Tombstone {
                         tools: all,
                         news: false,
                     },
-                    false => self.fence(key, all),
+                    false => self.tombstone(key, all),
                 }
             }
         })
     }
 
-    fn fence(&mut self, key: Key, tools: ToolSet) -> Cancelling {
-        let record = Record::Fenced {
+    fn tombstone(&mut self, key: Key, tools: ToolSet) -> Cancelling {
+        let record = Record::Tombstone {
             at: Instant::now(),
             tools: tools.clone(),
         };
         self.put(key, record);
-        Cancelling::Fenced { tools, news: true }
+        Cancelling::Tombstone { tools, news: true }
     }
 
     /// Puts what is known of a call that does not run, in the place of what was.
@@ -212,9 +218,9 @@ impl Calls {
             Record::Running { .. } => {}
             Record::Ended { outcome, .. } => self.bytes += outcome.size(),
             Record::Gone { .. } => self.ids += cost(&key.0, &key.1),
-            Record::Fenced { .. } => {
+            Record::Tombstone { .. } => {
                 self.ids += cost(&key.0, &key.1);
-                *self.fences.entry(key.0.clone()).or_default() += 1;
+                *self.tombstones.entry(key.0.clone()).or_default() += 1;
             }
         }
         self.entries.insert(key, record);
@@ -226,12 +232,12 @@ impl Calls {
             None | Some(Record::Running { .. }) => {}
             Some(Record::Ended { outcome, .. }) => self.bytes -= outcome.size(),
             Some(Record::Gone { .. }) => self.ids -= cost(&key.0, &key.1),
-            Some(Record::Fenced { .. }) => {
+            Some(Record::Tombstone { .. }) => {
                 self.ids -= cost(&key.0, &key.1);
-                if let Entry::Occupied(mut fences) = self.fences.entry(key.0.clone()) {
-                    *fences.get_mut() -= 1;
-                    if *fences.get() == 0 {
-                        fences.remove();
+                if let Entry::Occupied(mut tombstones) = self.tombstones.entry(key.0.clone()) {
+                    *tombstones.get_mut() -= 1;
+                    if *tombstones.get() == 0 {
+                        tombstones.remove();
                     }
                 }
             }
@@ -249,12 +255,16 @@ impl Calls {
             Record::Running {
                 tool,
                 cancelled,
-                fenced,
+                tombstone,
                 told,
                 ..
             } if actor.may_use(tool) => {
                 cancelled.cancel();
-                Some((id.clone(), told.clone(), !std::mem::replace(fenced, true)))
+                Some((
+                    id.clone(),
+                    told.clone(),
+                    !std::mem::replace(tombstone, true),
+                ))
             }
             _ => None,
         });

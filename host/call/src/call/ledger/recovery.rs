@@ -27,7 +27,7 @@ pub struct Interrupted {
     /// When it began.
     pub started: SystemTime,
     digest: [u8; 32],
-    fenced: bool,
+    tombstone: bool,
 }
 
 impl Ledger {
@@ -64,7 +64,7 @@ impl Ledger {
                 chat,
                 call,
                 what,
-                fenced,
+                tombstone,
                 age,
             } = call;
             let record = match what {
@@ -75,7 +75,7 @@ impl Ledger {
                         tool,
                         started: SystemTime::now() - age,
                         digest,
-                        fenced,
+                        tombstone,
                     });
                     continue;
                 }
@@ -84,15 +84,19 @@ impl Ledger {
                     outcome: Some(outcome),
                 } => Record::Ended {
                     digest,
-                    fenced,
+                    tombstone,
                     outcome,
                     at,
                 },
                 Remains::Ended {
                     digest,
                     outcome: None,
-                } => Record::Gone { digest, fenced, at },
-                Remains::Fence { tools } => Record::Fenced { at, tools },
+                } => Record::Gone {
+                    digest,
+                    tombstone,
+                    at,
+                },
+                Remains::Tombstone { tools } => Record::Tombstone { at, tools },
             };
             calls.put((chat, call), record);
         }
@@ -109,12 +113,12 @@ impl Ledger {
         } = interrupted;
         let journal = &self.shared.journal;
         journal
-            .ended(chat, digest, interrupted.fenced, &outcome)
+            .ended(chat, digest, interrupted.tombstone, &outcome)
             .await;
         let mut calls = self.shared.calls();
         let record = Record::Ended {
             digest: *digest,
-            fenced: interrupted.fenced,
+            tombstone: interrupted.tombstone,
             outcome,
             at: Instant::now(),
         };

@@ -7,7 +7,7 @@ use super::Limits;
 use toolhost_state::id::{CallId, ChatId};
 
 /// What the id of a call whose outcome is gone is counted as besides its text and that of its chat, in bytes.
-const FENCE: usize = 160;
+const TOMBSTONE: usize = 160;
 
 /// What is to become of the record of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(in crate::call) enum Retention {
     /// Its outcome is kept.
     Kept,
     /// Its id is remembered, so that it does not run again.
-    Fenced,
+    Tombstone,
     /// Nothing is remembered.
     Forgotten,
 }
@@ -33,7 +33,7 @@ pub(in crate::call) struct EndedCall<'a> {
 
 /// Returns how many bytes the id of a call is counted as whose outcome is gone.
 pub(in crate::call) fn cost(chat: &ChatId, call: &CallId) -> usize {
-    FENCE + chat.as_str().len() + call.as_str().len()
+    TOMBSTONE + chat.as_str().len() + call.as_str().len()
 }
 
 /// How much there may be of all of them together, in bytes.
@@ -67,7 +67,7 @@ pub(in crate::call) fn fates<K: Ord>(
     past.sort_by(|(a, one), (b, other)| one.age.cmp(&other.age).then_with(|| b.cmp(a)));
     let mut positions = HashMap::<&ChatId, (usize, usize)>::new();
     let mut bytes = 0_usize;
-    let mut fences = Vec::new();
+    let mut tombstones = Vec::new();
     let mut fates = Vec::with_capacity(past.len());
     for (key, call) in past {
         let (outcomes, ids) = positions.entry(call.chat).or_default();
@@ -80,22 +80,22 @@ pub(in crate::call) fn fates<K: Ord>(
             }
             _ => Retention::Forgotten,
         };
-        let is_recent = call.size.is_some() || call.age <= limits.fence;
+        let is_recent = call.size.is_some() || call.age <= limits.tombstone;
         if fate == Retention::Forgotten && is_recent {
-            fences.push((*ids, fates.len(), cost(call.chat, call.call)));
+            tombstones.push((*ids, fates.len(), cost(call.chat, call.call)));
             *ids += 1;
         }
         fates.push((key, fate));
     }
-    fences.sort_unstable();
+    tombstones.sort_unstable();
     let mut left = room.ids;
-    for (_, at, size) in fences {
+    for (_, at, size) in tombstones {
         match left.checked_sub(size) {
             Some(rest) => left = rest,
             None => break,
         }
         if let Some((_, fate)) = fates.get_mut(at) {
-            *fate = Retention::Fenced;
+            *fate = Retention::Tombstone;
         }
     }
     fates

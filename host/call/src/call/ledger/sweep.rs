@@ -86,11 +86,23 @@ impl Calls {
         };
         match (fate, record) {
             (Retention::Forgotten, _) => self.forget(key),
-            (_, Record::Ended { digest, fenced, .. }) => {
-                let (digest, fenced) = (*digest, *fenced);
+            (
+                _,
+                Record::Ended {
+                    digest, tombstone, ..
+                },
+            ) => {
+                let (digest, tombstone) = (*digest, *tombstone);
                 // For how long it is remembered counts from here.
                 let at = Instant::now();
-                self.put(key.clone(), Record::Gone { digest, fenced, at });
+                self.put(
+                    key.clone(),
+                    Record::Gone {
+                        digest,
+                        tombstone,
+                        at,
+                    },
+                );
             }
             _ => {}
         }

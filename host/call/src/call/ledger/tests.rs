@@ -217,13 +217,13 @@ async fn a_reply_that_was_kept_for_long_is_remembered_for_a_day_more() {
 async fn what_is_remembered_does_not_depend_on_how_much_follows() {
     let limits = Limits {
         keep_per_chat: 1,
-        fences_per_chat: 1,
+        tombstones_per_chat: 1,
         ..Limits::default()
     };
     let (ledger, runs) = (Ledger::new(limits), Arc::default());
-    let fenced = request("a", "fenced", "{}");
+    let tombstone = request("a", "tombstone", "{}");
     ledger
-        .cancel(&fenced.chat, &fenced.id, &anyone())
+        .cancel(&tombstone.chat, &tombstone.id, &anyone())
         .await
         .unwrap();
     run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
@@ -235,11 +235,11 @@ async fn what_is_remembered_does_not_depend_on_how_much_follows() {
     }
     tokio::time::advance(Duration::from_secs(2 * 3600)).await;
     let of = async |id: &str| run(&ledger, &request("a", id, "{}"), &runs).await;
-    assert_eq!(of("fenced").await, Err(Refused::Cancelled));
+    assert_eq!(of("tombstone").await, Err(Refused::Cancelled));
     assert_eq!(of("1").await, Err(Refused::Gone));
     tokio::time::advance(Duration::from_secs(23 * 3600)).await;
     assert_eq!(of("1").await, Err(Refused::Gone));
-    assert_eq!(of("fenced").await.unwrap(), "19");
+    assert_eq!(of("tombstone").await.unwrap(), "19");
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,7 +249,7 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
         ..Limits::default()
     };
     let (ledger, runs) = (Ledger::new(limits), Arc::default());
-    let fence = async |chat: &str, id: String| {
+    let tombstone = async |chat: &str, id: String| {
         let request = request(chat, &id, "{}");
         tokio::time::advance(Duration::from_micros(1)).await;
         ledger
@@ -257,10 +257,10 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
             .await
             .unwrap();
     };
-    fence("quiet", "1".into()).await;
+    tombstone("quiet", "1".into()).await;
     // No minute passes meanwhile.
     for id in 0..1000 {
-        fence("busy", id.to_string()).await;
+        tombstone("busy", id.to_string()).await;
         assert!(ledger.shared.calls().ids <= 80_000 / 4 + 1000);
     }
     let of = async |chat: &str, id: &str| run(&ledger, &request(chat, id, "{}"), &runs).await;
@@ -268,9 +268,12 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
     assert_eq!(of("busy", "999").await, Err(Refused::Cancelled));
     assert_eq!(of("busy", "0").await.unwrap(), "0");
     let calls = ledger.shared.calls();
-    let fences = calls.fences.values().sum::<usize>();
-    let is_fence = |record: &&Record| matches!(record, Record::Fenced { .. });
-    assert_eq!(calls.entries.values().filter(is_fence).count(), fences);
+    let tombstones = calls.tombstones.values().sum::<usize>();
+    let is_tombstone = |record: &&Record| matches!(record, Record::Tombstone { .. });
+    assert_eq!(
+        calls.entries.values().filter(is_tombstone).count(),
+        tombstones
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -288,7 +291,7 @@ async fn bytes_are_bounded() {
             .await
             .unwrap();
     }
-    // There is room for a few outcomes and a dozen fences; the first ids are forgotten altogether.
+    // There is room for a few outcomes and a dozen tombstones; the first ids are forgotten altogether.
     let (known, gone) = {
         let calls = ledger.shared.calls();
         let is_gone = |record: &&Record| matches!(record, Record::Gone { .. });

@@ -32,9 +32,9 @@ impl Registry {
         id: &str,
     ) -> Result<State, Error> {
         let process = self.get(chat, id)?;
-        let (grace, hurry) = (self.limits.grace, self.hurry.clone());
+        let (grace, kill_now) = (self.limits.grace, self.kill_now.clone());
         let ended = async move {
-            end_with_call(&process, grace, &hurry).await;
+            end_with_call(&process, grace, &kill_now).await;
             process.state()
         };
         let ended = self.ending.spawn_on(ended, &self.runtime).await;
@@ -86,11 +86,11 @@ impl Registry {
         let mut live = self.chats().started_by(&owner, key);
         live.retain(|process| process.state().is_live());
         let count = live.len();
-        let hurry = self.hurry.clone();
+        let kill_now = self.kill_now.clone();
         let end = async move {
             let ends = live
                 .iter()
-                .map(|process| end_with_call(process, Duration::ZERO, &hurry));
+                .map(|process| end_with_call(process, Duration::ZERO, &kill_now));
             join_all(ends).await;
         };
         if let Err(error) = self.ending.spawn_on(end, &self.runtime).await {
@@ -139,11 +139,11 @@ impl Registry {
     ) -> (Vec<Info>, impl Future<Output = ()> + use<>) {
         live.retain(|process| process.state().is_live());
         let infos = live.iter().map(|process| process.info()).collect();
-        let (grace, hurry) = (self.limits.grace, self.hurry.clone());
+        let (grace, kill_now) = (self.limits.grace, self.kill_now.clone());
         let end = async move {
             let ends = live
                 .iter()
-                .map(|process| ending::end(process, grace, &hurry, Cause::Shutdown));
+                .map(|process| ending::end(process, grace, &kill_now, Cause::Shutdown));
             join_all(ends).await;
         };
         (infos, end)
@@ -151,8 +151,8 @@ impl Registry {
 }
 
 /// Ends a process with its call: later snapshots show it ended. A process that cannot be killed is given up.
-async fn end_with_call(process: &Process, grace: Duration, hurry: &CancellationToken) {
-    ending::end(process, grace, hurry, Cause::Cancelled).await;
+async fn end_with_call(process: &Process, grace: Duration, kill_now: &CancellationToken) {
+    ending::end(process, grace, kill_now, Cause::Cancelled).await;
     if timeout(LAST_WORDS, process.until_over()).await.is_err() {
         tracing::warn!(process = process.id(), "something of it is left");
     }

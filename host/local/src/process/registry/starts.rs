@@ -208,9 +208,9 @@ impl Registry {
         } else {
             // The registry was closed, or the chat ended, while this started.
             self.keeper.forget(&[Arc::clone(&process)]);
-            let hurry = self.hurry.clone();
+            let kill_now = self.kill_now.clone();
             let end = async move {
-                ending::end(&process, Duration::ZERO, &hurry, Cause::Shutdown).await;
+                ending::end(&process, Duration::ZERO, &kill_now, Cause::Shutdown).await;
                 // Whoever waits for starts under way waits for this.
                 drop(slot);
             };
@@ -221,14 +221,14 @@ impl Registry {
 
     /// Moves a process along to its end, in a task of its own.
     fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: pipe::Receiver) {
-        let (keeper, room, limit) = (
+        let (keeper, budget, limit) = (
             Arc::clone(&self.keeper),
-            self.room.clone(),
+            self.budget.clone(),
             self.limits.output,
         );
         let counts = Arc::clone(&self.counts);
         let life = async move {
-            let life = Life::new(Arc::clone(&process), watch, output, room, limit);
+            let life = Life::new(Arc::clone(&process), watch, output, budget, limit);
             let rest = life.finish().await;
             counts.ended(&process.state());
             if let Some(rest) = rest {

@@ -61,7 +61,7 @@ pub(super) enum Data {
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         #[serde(flatten)]
-        standing: ProcessStatus,
+        status: ProcessStatus,
         /// How many bytes it has written so far.
         total_bytes: u64,
     },
@@ -147,7 +147,7 @@ impl Data {
             } => Self::Process {
                 process: process.id.clone(),
                 call: call(&process),
-                standing: ProcessStatus::from(&state),
+                status: ProcessStatus::from(&state),
                 total_bytes: total,
             },
             Event::Reset(reset) => Self::Reset {

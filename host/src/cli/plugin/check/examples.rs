@@ -15,7 +15,7 @@ use toolhost_call::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_local::process::Config;
-use toolhost_plugin::{Context, Example, GrantName, Plugin, Schema, shown, shown_up_to};
+use toolhost_plugin::{Capability, Context, Example, Plugin, Schema, shown, shown_up_to};
 use toolhost_service::processes::Prepared;
 use toolhost_state::id::CallId;
 use toolhost_workspace::Workspace;
@@ -26,7 +26,7 @@ const COMPARISON: Duration = Duration::from_secs(10);
 /// Runs every example in a workspace in this directory, unless something is missing that they would need.
 pub(super) async fn run(
     plugin: &Plugin,
-    missing: &[GrantName],
+    missing: &[&Capability],
     prepared: Prepared,
     directory: &Path,
     report: &mut Report,
@@ -52,7 +52,8 @@ pub(super) async fn run(
         if !missing.is_empty() {
             let wanted: Vec<_> = missing
                 .iter()
-                .map(|grant| format!("--grant {}", option(*grant)))
+                .filter_map(|need| need.options().last())
+                .map(|option| format!("--grant {option}"))
                 .collect();
             let text = format!(
                 "{what}: it was not run; to have it run, add {}",
@@ -68,15 +69,6 @@ pub(super) async fn run(
     }
     workspace.end_all().await;
     Ok(())
-}
-
-/// Returns the option of this command that grants it.
-fn option(grant: GrantName) -> &'static str {
-    match grant {
-        GrantName::Processes => "processes=own",
-        GrantName::Files => "files=write",
-        GrantName::Http => "http=https://HOST",
-    }
 }
 
 /// Checks the arguments of an example as a call would, and against the schema of the tool, which wrong ones need not fit.

@@ -22,8 +22,8 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     let request = Arc::new(request("a", "1", "{}"));
     let mut first = Box::pin(ledger.run(&request, patient));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
-    let standing = ledger.status(&request.chat, &request.id);
-    assert!(matches!(standing, Some(CallStatus::Live { tool, .. }) if tool == "t"));
+    let status = ledger.status(&request.chat, &request.id);
+    assert!(matches!(status, Some(CallStatus::Live { tool, .. }) if tool == "t"));
     for _ in 0..2 {
         let cancelled = ledger
             .cancel(&request.chat, &request.id, &anyone())
@@ -37,8 +37,8 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     assert_eq!(first.await.unwrap().state(), State::Cancelled);
     let again = ledger.run(&request, patient).await;
     assert_eq!(again.unwrap_err(), Refused::Cancelled);
-    let standing = ledger.status(&request.chat, &request.id);
-    assert!(matches!(standing, Some(CallStatus::Ended(_))));
+    let status = ledger.status(&request.chat, &request.id);
+    assert!(matches!(status, Some(CallStatus::Ended(_))));
 }
 
 #[tokio::test]
@@ -51,10 +51,13 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
             .cancel(&here.chat, &here.id, &anyone())
             .await
             .unwrap();
-        assert!(matches!(cancelled, Cancelled::Fenced));
+        assert!(matches!(cancelled, Cancelled::Tombstone));
     }
-    let standing = ledger.status(&here.chat, &here.id);
-    assert!(matches!(standing, Some(CallStatus::Fenced { tools: None })));
+    let status = ledger.status(&here.chat, &here.id);
+    assert!(matches!(
+        status,
+        Some(CallStatus::Tombstone { tools: None })
+    ));
     for _ in 0..2 {
         assert_eq!(run(&ledger, &here, &runs).await, Err(Refused::Cancelled));
     }
@@ -104,16 +107,18 @@ async fn the_end_of_a_chat_cancels_its_calls_and_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fences_are_bounded_and_end() {
+async fn tombstones_are_bounded_and_end() {
     let limits = Limits {
         keep_per_chat: 0,
-        fences_per_chat: 3,
+        tombstones_per_chat: 3,
         ..Limits::default()
     };
     let (ledger, runs) = (Ledger::new(limits), Arc::default());
     let cancel = async |id: &str| {
-        let fenced = request("a", id, "{}");
-        ledger.cancel(&fenced.chat, &fenced.id, &anyone()).await
+        let tombstone = request("a", id, "{}");
+        ledger
+            .cancel(&tombstone.chat, &tombstone.id, &anyone())
+            .await
     };
     for id in ["1", "2", "3"] {
         cancel(id).await.unwrap();
@@ -142,13 +147,16 @@ fn of_tool(id: &str, tool: &str) -> Request {
 }
 
 #[tokio::test]
-async fn a_fence_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_host() {
+async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_host() {
     let (_base, state) = super::restart::directory();
     let open = || super::restart::open(&state, Limits::default(), crate::call::Durability::Host).0;
     let cancel = async |ledger: &Ledger, id: &str, tools: &[&str]| {
         let of = request("a", id, "{}");
         let cancelled = ledger.cancel(&of.chat, &of.id, &bounded(tools)).await;
-        assert!(matches!(cancelled, Ok(Cancelled::Fenced)), "{cancelled:?}");
+        assert!(
+            matches!(cancelled, Ok(Cancelled::Tombstone)),
+            "{cancelled:?}"
+        );
     };
     let ledger = open();
     cancel(&ledger, "one", &["t"]).await;
@@ -175,7 +183,7 @@ async fn a_fence_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_host() 
             "{id} {tool}: {ran:?}"
         );
     }
-    // The place of the fence was taken.
+    // The place of the tombstone was taken.
     let ran = run(&ledger, &of_tool("one", "t"), &runs).await;
     assert_eq!(ran, Err(Refused::InputMismatch));
 }
@@ -193,7 +201,10 @@ async fn who_may_not_use_a_tool_cancels_no_call_of_it() {
     let other = bounded(&["u"]);
     for request in [&over, &*live] {
         let cancelled = ledger.cancel(&request.chat, &request.id, &other).await;
-        assert!(matches!(cancelled, Ok(Cancelled::Fenced)), "{cancelled:?}");
+        assert!(
+            matches!(cancelled, Ok(Cancelled::Tombstone)),
+            "{cancelled:?}"
+        );
     }
     assert!(ledger.cancel_all(&live.chat, &other).await.is_empty());
     assert!(futures_util::poll!(call.as_mut()).is_pending());

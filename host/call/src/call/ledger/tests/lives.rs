@@ -41,7 +41,7 @@ async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_ran_after_its_fence_was_forgotten_has_its_reply() {
+async fn a_call_that_ran_after_its_tombstone_was_forgotten_has_its_reply() {
     let mut lines_of_both = lines("1", true).await;
     lines_of_both.extend(lines("1", false).await.into_iter().skip(1));
     let (_base, state) = directory();
@@ -90,19 +90,19 @@ async fn an_end_that_could_not_be_written_is_written_later() {
 }
 
 #[tokio::test]
-async fn a_start_and_a_fence_that_could_not_be_written_are_written_later() {
+async fn a_start_and_a_tombstone_that_could_not_be_written_are_written_later() {
     let (_base, state) = directory();
     let (ledger, _) = open(&state, Limits::default(), Durability::Host);
     let of = |id: &str| Arc::new(request("a", id, "{}"));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     ledger.shared.journal.replace_file(full.ok());
     hang(&ledger, &of("runs")).await;
-    let fenced = of("fenced");
+    let tombstone = of("tombstone");
     let cancelled = ledger
-        .cancel(&fenced.chat, &fenced.id, &anyone())
+        .cancel(&tombstone.chat, &tombstone.id, &anyone())
         .await
         .unwrap();
-    assert!(matches!(cancelled, Cancelled::Fenced), "{cancelled:?}");
+    assert!(matches!(cancelled, Cancelled::Tombstone), "{cancelled:?}");
     call(&ledger, &of("ends"), false, "ended").await.unwrap();
     ledger.shared.journal.replace_file(None);
     call(&ledger, &of("later"), false, "later").await.unwrap();
@@ -111,7 +111,7 @@ async fn a_start_and_a_fence_that_could_not_be_written_are_written_later() {
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host);
     let ids: Vec<_> = interrupted.iter().map(|call| call.call.as_str()).collect();
     assert_eq!(ids, ["runs"]);
-    let refused = call(&ledger, &fenced, false, "ran").await.unwrap_err();
+    let refused = call(&ledger, &tombstone, false, "ran").await.unwrap_err();
     assert_eq!(refused, Refused::Cancelled);
     for id in ["ends", "later"] {
         let again = call(&ledger, &of(id), false, "again").await.unwrap();
@@ -122,7 +122,7 @@ async fn a_start_and_a_fence_that_could_not_be_written_are_written_later() {
 }
 
 #[tokio::test]
-async fn a_fence_is_promised_only_when_it_is_written() {
+async fn a_tombstone_is_promised_only_when_it_is_written() {
     let (_base, state) = directory();
     let (ledger, _) = open(&state, Limits::default(), Durability::Power);
     let request = Arc::new(request("a", "1", "{}"));
@@ -140,7 +140,7 @@ async fn a_fence_is_promised_only_when_it_is_written() {
         .cancel(&request.chat, &request.id, &anyone())
         .await
         .unwrap();
-    assert!(matches!(cancelled, Cancelled::Fenced), "{cancelled:?}");
+    assert!(matches!(cancelled, Cancelled::Tombstone), "{cancelled:?}");
     drop(ledger);
     let (ledger, _) = open(&state, Limits::default(), Durability::Power);
     let refused = call(&ledger, &request, false, "ran").await.unwrap_err();
@@ -163,9 +163,9 @@ async fn a_call_that_could_not_be_written_runs_when_it_can() {
 }
 
 #[tokio::test]
-async fn more_fences_than_are_remembered_are_refused() {
+async fn more_tombstones_than_are_remembered_are_refused() {
     let limits = Limits {
-        fences_per_chat: 2,
+        tombstones_per_chat: 2,
         ..Limits::default()
     };
     let ledger = Ledger::new(limits);

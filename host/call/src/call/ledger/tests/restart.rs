@@ -78,7 +78,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
             .await
             .unwrap();
         ledger
-            .cancel(&of("fenced").chat, &of("fenced").id, &anyone())
+            .cancel(&of("tombstone").chat, &of("tombstone").id, &anyone())
             .await
             .unwrap();
         hang(&ledger, &of("running")).await;
@@ -92,7 +92,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
                 let again = call(&ledger, &of(id), false, "again").await.unwrap();
                 assert_eq!(bytes(&again), bytes(saved), "{id}");
             }
-            for id in ["cancelled", "fenced"] {
+            for id in ["cancelled", "tombstone"] {
                 let again = call(&ledger, &of(id), false, "again").await;
                 assert_eq!(again.unwrap_err(), Refused::Cancelled, "{id}");
             }
@@ -118,7 +118,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
 }
 
 #[tokio::test]
-async fn rewriting_keeps_what_is_kept_and_fences_the_rest() {
+async fn rewriting_keeps_what_is_kept_and_tombstones_the_rest() {
     let (_base, state) = directory();
     let limits = Limits {
         keep: Duration::ZERO,
