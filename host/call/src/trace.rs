@@ -4,7 +4,7 @@
 //! they are exported, and what goes on is the context of the span rather than that of the caller.
 
 #[cfg(feature = "otel")]
-pub(crate) mod otel;
+pub mod otel;
 mod state;
 
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl TraceContext {
 
 /// Makes a span that nobody entered yet a child of what its caller traces, where spans are exported.
 #[cfg(feature = "otel")]
-pub(crate) fn adopt(span: &tracing::Span, caller: &TraceContext) {
+pub fn adopt(span: &tracing::Span, caller: &TraceContext) {
     otel::adopt(span, caller);
 }
 

@@ -2,6 +2,12 @@
 //!
 //! The program `toolhost-agent` is made of this alone; `toolhost` adds tools, plugins and the configuration file.
 
+#![allow(
+    rustdoc::bare_urls,
+    rustdoc::broken_intra_doc_links,
+    reason = "the documentation of options is their help text"
+)]
+
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 

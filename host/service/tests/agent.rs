@@ -1,5 +1,14 @@
 //! The program `toolhost-agent`, as a container runs it: options, variables, HTTP, a signal.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and starts the program"
+)]
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;

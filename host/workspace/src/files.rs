@@ -12,14 +12,14 @@ pub use error::Error;
 pub use grant::FilesGrant;
 pub use metadata::{Entry, Kind, Metadata};
 
-/// The most bytes of one [`Files::read`], and of a file whose version is a hash of its content; 4 MiB.
+/// The most bytes of one `read_file` of a [`Workspace`](crate::Workspace), and of a file whose version is a hash of its content; 4 MiB.
 pub const MAX_READ: usize = 4 << 20;
 
-/// The most bytes of all files of one [`Files::write_all`]; 64 MiB.
+/// The most bytes of all files of one `write_files`; 64 MiB.
 pub const MAX_WRITE: usize = 64 << 20;
 
-/// The most files of one [`Files::write_all`].
+/// The most files of one `write_files`.
 pub const MAX_WRITES: usize = 200;
 
-/// The most entries of one [`Files::read_directory`].
+/// The most entries of one `read_directory`.
 pub const MAX_ENTRIES: usize = 10_000;

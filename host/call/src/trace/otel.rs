@@ -39,7 +39,7 @@ const ENDPOINTS: [&str; 2] = [
 
 /// Exports spans, from [`Export::connect`] to [`Export::finish`].
 #[derive(Debug)]
-pub(crate) struct Export {
+pub struct Export {
     provider: SdkTracerProvider,
     late: Late,
     resource: Resource,
@@ -47,7 +47,7 @@ pub(crate) struct Export {
 
 impl Export {
     /// Prepares what the environment asks for, if it does. Starts no thread.
-    pub(crate) fn configured() -> Option<Self> {
+    pub fn configured() -> Option<Self> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let is = |name, wanted: &str| {
             variable(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(wanted))
@@ -74,7 +74,7 @@ impl Export {
     }
 
     /// Returns what makes spans of the log those of OpenTelemetry. Only ours: not those of the libraries that send them.
-    pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
+    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
@@ -94,7 +94,7 @@ impl Export {
     /// # Errors
     ///
     /// If the variables make no sense, or no thread can be started.
-    pub(crate) fn connect(&self) -> Result<(), opentelemetry_otlp::ExporterBuildError> {
+    pub fn connect(&self) -> Result<(), opentelemetry_otlp::ExporterBuildError> {
         let exporter = Exporter::builder()
             .with_http()
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
@@ -110,7 +110,7 @@ impl Export {
     }
 
     /// Sends what is left, for a few seconds at most. Must be called outside of a runtime.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         // Why not was said before.
         _ = self.provider.shutdown_with_timeout(LAST_SPANS);
     }
