@@ -100,6 +100,10 @@ fn dependencies_point_one_way() {
             "server",
             &["state", "workspace", "call", "core", "http", "agent"],
         ),
+        (
+            "service",
+            &["state", "workspace", "local", "call", "http", "agent"],
+        ),
     ] {
         let manifest = manifest(&format!("host/{krate}"));
         let known = manifest
@@ -133,6 +137,7 @@ fn one_crate_knows_wasmtime() {
         "host/core",
         "host/http",
         "host/server",
+        "host/service",
     ] {
         let manifest = manifest(krate);
         let known = manifest

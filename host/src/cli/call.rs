@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -11,7 +12,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, host, plugins, print, remote};
-use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Request};
+use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_call::tool::Content;
 use toolhost_core::{CallError, Host};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
@@ -95,12 +97,8 @@ pub(super) async fn run(
         }
     };
     // A cancelled call has a reply, but not the one that was asked for.
-    let is_error = outcome.get("state") == Some(&json!("cancelled"))
-        || outcome
-            .get("is_error")
-            .and_then(Value::as_bool)
-            .unwrap_or(true);
-    let reply = reply(&outcome, &ended);
+    let is_error = outcome.cancelled || outcome.is_error();
+    let reply = reply(&outcome, &ended)?;
     print(&reply.to_string())?;
     Ok(if is_error || reply.get("success") == Some(&json!(false)) {
         ExitCode::FAILURE
@@ -111,11 +109,11 @@ pub(super) async fn run(
 
 /// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
 /// server. Returns `None` if there is no reply.
-async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Option<Value>> {
+async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Option<Arc<Outcome>>> {
     let Request { chat, id, .. } = request;
     let mut call = pin!(server.call(request));
     tokio::select! {
-        outcome = &mut call => return outcome.map(Some),
+        outcome = &mut call => return outcome.map(|outcome| Some(Arc::new(outcome))),
         () = signals::ended(Hangup::Ends) => {}
     }
     // From here on, also while this is being said.
@@ -125,7 +123,7 @@ async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Opt
     ));
     let cancelled = async {
         match server.cancel(request).await? {
-            Some(outcome) => anyhow::Ok(Some(outcome)),
+            Some(outcome) => anyhow::Ok(Some(Arc::new(outcome))),
             None => Ok(None),
         }
     };
@@ -134,7 +132,7 @@ async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Opt
             match &cancelled {
                 Ok(Some(outcome)) => stderr::line(format_args!(
                     "toolhost: call {id} is over: {}",
-                    outcome.get("state").and_then(Value::as_str).unwrap_or("ended")
+                    json!(outcome.state()).as_str().unwrap_or("ended")
                 )),
                 Ok(None) => stderr::line(format_args!(
                     "toolhost: call {id} had not begun, and will not run"
@@ -160,21 +158,21 @@ fn left(server: &remote::Server, request: &Request) {
 }
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
-async fn here(host: Host, request: Request) -> anyhow::Result<(Value, Vec<Info>)> {
+async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {
             // The call is cancelled and replies with what it has.
             let ended = end(&host).await;
             return match host.call(request).await {
-                Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
+                Ok(outcome) => Ok((outcome, ended)),
                 Err(error) => Err(error.into()),
             };
         }
     };
     let ended = end(&host).await;
     match called {
-        Ok(outcome) => Ok((serde_json::to_value(outcome.as_ref())?, ended)),
+        Ok(outcome) => Ok((outcome, ended)),
         Err(error @ CallError::UnknownTool { .. }) => {
             let failed = plugins::failed(&host);
             match failed.is_empty() {
@@ -217,19 +215,13 @@ async fn end(host: &Host) -> Vec<Info> {
 }
 
 /// Returns what is printed of an outcome: one part bare, several as `content`, a tool error as `error`.
-fn reply(outcome: &Value, ended: &[Info]) -> Value {
-    let mut reply = match (
-        outcome.get("error"),
-        outcome.get("content").and_then(Value::as_array),
-    ) {
-        (Some(error), _) => json!({ "error": error }),
-        (None, Some(parts)) => match parts.as_slice() {
-            [part] if part.get("type") == Some(&json!("json")) => {
-                part.get("json").cloned().unwrap_or_default()
-            }
+fn reply(outcome: &Outcome, ended: &[Info]) -> serde_json::Result<Value> {
+    let mut reply = match &outcome.result {
+        Err(error) => json!({ "error": error }),
+        Ok(reply) => match reply.content.as_slice() {
+            [Content::Json { json }] => serde_json::from_str(json.get())?,
             parts => json!({ "content": parts }),
         },
-        (None, None) => outcome.clone(),
     };
     if let Value::Object(fields) = &mut reply
         && !ended.is_empty()
@@ -240,7 +232,7 @@ fn reply(outcome: &Value, ended: &[Info]) -> Value {
             .collect::<Vec<_>>();
         fields.insert("ended_processes".into(), ended.into());
     }
-    reply
+    Ok(reply)
 }
 
 fn read_stdin() -> anyhow::Result<String> {

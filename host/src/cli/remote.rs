@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use connection::{Answer, Endpoint};
-use toolhost_call::call::Request;
+use toolhost_call::call::{Outcome, Request};
 use toolhost_call::tool::Format;
 
 /// Which server to use, and how to be let in.
@@ -84,23 +84,23 @@ impl Server {
         answer.json().context("the server's answer is not JSON")
     }
 
-    /// Returns the outcome of a call as the server describes it.
-    pub(super) async fn call(&self, request: &Request) -> anyhow::Result<Value> {
+    /// Returns the outcome of a call.
+    pub(super) async fn call(&self, request: &Request) -> anyhow::Result<Outcome> {
         let arguments: &serde_json::value::RawValue =
             serde_json::from_str(request.arguments.as_str())?;
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
         let sent = self.send(Method::PUT, &path(request), Some(body)).await;
         let answer = sent.with_context(|| format!("call {}", request.id))?;
-        answer.json().context("the server's answer is not JSON")
+        answer.json().context("the server's answer is no outcome")
     }
 
     /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.
-    pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Value>> {
+    pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Outcome>> {
         let answer = self.send(Method::DELETE, &path(request), None).await?;
         if answer.status == StatusCode::NO_CONTENT {
             return Ok(None);
         }
-        let outcome = answer.json().context("the server's answer is not JSON")?;
+        let outcome = answer.json().context("the server's answer is no outcome")?;
         Ok(Some(outcome))
     }
 
