@@ -1,8 +1,8 @@
 //! The state directory: the one place where Toolhost keeps files of its own.
 //!
-//! It belongs to the user that runs Toolhost and to nobody else. Everything below it is opened relative to a descriptor of
+//! It belongs to the user that runs Toolhost and to no other. Everything below it is opened relative to a descriptor of
 //! it, and no symbolic link is followed there. Of the path of the directory itself, only the last component is protected
-//! from links: who can replace a directory above it decides where the state is.
+//! from links: a user that can replace a directory above it decides where the state is.
 
 mod append;
 pub mod journal;
@@ -23,7 +23,7 @@ use nix::unistd::geteuid;
 pub use lock::Lock;
 pub use lock::holder;
 
-/// An open directory that only its owner, who runs this, can use.
+/// An open directory that only its owner can use, which is the user that runs this process.
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
@@ -41,17 +41,17 @@ pub enum StateDirError {
         /// Why not.
         source: io::Error,
     },
-    /// Somebody else owns it.
+    /// Another user owns it.
     #[error("the state directory {path} belongs to user {owner}, not to user {user}: name another with --state-dir", path = path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Who runs this.
+        /// The user that runs this process.
         user: u32,
     },
-    /// Others may write to it, so anything in it may be theirs.
+    /// Other users may write to it, so any file in it may be theirs.
     #[error("others may write to the state directory {path} (mode {mode:o}): name one of its own with --state-dir, or if it is Toolhost's alone, empty it and run `chmod 700` on it", path = path.display())]
     Shared {
         /// The directory.
@@ -59,7 +59,7 @@ pub enum StateDirError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Others may read it, and nothing shows that it is ours to close to them.
+    /// Other users may read it, and nothing shows that it is Toolhost's, so that its mode may be changed.
     #[error("others may read {path} (mode {mode:o}), which Toolhost did not make: name one of its own with --state-dir, or if it is Toolhost's alone, run `chmod 700` on it", path = path.display())]
     Readable {
         /// The directory.
@@ -72,12 +72,12 @@ pub enum StateDirError {
     Locked {
         /// The directory.
         path: PathBuf,
-        /// The process that has the lock; `None` if it did not say.
+        /// The process that has the lock; `None` if the lock file does not name it.
         pid: Option<u32>,
     },
 }
 
-/// The file by which a state directory is known: the key of the code cache.
+/// The file by which a state directory is recognised: the key of the code cache.
 pub const MARK: &str = "cache.key";
 
 impl StateDir {
@@ -97,8 +97,8 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If it is a symbolic link or no directory, belongs to somebody else, or can be written by others. A directory that
-    /// others can merely read is closed to them if it is a state directory already, and refused if it is not.
+    /// If it is a symbolic link or no directory, belongs to another user, or can be written by others. If others can merely read
+    /// it: a directory that is a state directory already is closed to them, and any other is refused.
     pub fn open(path: &Path) -> Result<Self, StateDirError> {
         // A link with `/` or `/.` behind it would be followed.
         let path: PathBuf = path.components().collect();
@@ -128,7 +128,7 @@ impl StateDir {
             Err(errno) => return Err(io(errno)),
         }
         let directory = openat(&self.directory, name, DIRECTORY, Mode::empty()).map_err(io)?;
-        // What is in our directory is ours.
+        // A directory in our directory is ours.
         Self::check(directory, path, true)
     }
 
@@ -140,7 +140,7 @@ impl StateDir {
     pub fn existing_subdirectory(&self, name: &str) -> Result<Option<Self>, StateDirError> {
         let path = self.path.join(name);
         match openat(&self.directory, name, DIRECTORY, Mode::empty()) {
-            // What is in our directory is ours.
+            // A directory in our directory is ours.
             Ok(directory) => Self::check(directory, path, true).map(Some),
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(StateDirError::Io {
@@ -150,11 +150,11 @@ impl StateDir {
         }
     }
 
-    /// Removes a directory in this one with the files in it. That there is none is no error.
+    /// Removes a directory in this one with the files in it. A missing directory is no error.
     ///
     /// # Errors
     ///
-    /// If it is a link, holds a directory, or the system refuses. What could be removed is gone.
+    /// If it is a link, holds a directory, or the system refuses. The files that could be removed are gone.
     pub fn remove_subdirectory(&self, name: &str) -> io::Result<()> {
         let directory = match self.existing_subdirectory(name) {
             Ok(Some(directory)) => directory,
@@ -205,7 +205,7 @@ impl StateDir {
         Ok(Self { path, directory })
     }
 
-    /// Returns the path by which the directory was opened. For messages: files are opened with [`StateDir::read`].
+    /// Returns the path by which the directory was opened. Use it in messages only: [`StateDir::read`] opens files.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -214,7 +214,7 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If it is a link, no regular file, larger, somebody else's, writable by others, or cannot be read.
+    /// If it is a link, no regular file, larger, owned by another user, writable by others, or cannot be read.
     pub fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.open_file(name)? else {
             return Ok(None);
@@ -232,9 +232,9 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If it is a link, no regular file, somebody else's, writable by others, or cannot be opened.
+    /// If it is a link, no regular file, owned by another user, writable by others, or cannot be opened.
     pub fn open_file(&self, name: &str) -> io::Result<Option<File>> {
-        // O_NONBLOCK: a FIFO in the place of the file must not stop us.
+        // O_NONBLOCK: a FIFO in the place of the file must not block the open.
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.directory, name, flags, Mode::empty()) {
             Ok(descriptor) => File::from(descriptor),
@@ -245,8 +245,8 @@ impl StateDir {
         Ok(Some(file))
     }
 
-    /// Makes an empty file with mode 0600, open for reading and writing. Unlike [`StateDir::write`], it is for what grows
-    /// under its name.
+    /// Makes an empty file with mode 0600, open for reading and writing. Use it for files that grow under their name, and
+    /// [`StateDir::write`] for files that are complete from the start.
     ///
     /// # Errors
     ///
@@ -268,7 +268,7 @@ impl StateDir {
         self.rename(&partial, name)
     }
 
-    /// Writes a file as [`StateDir::write`] does, of parts that follow each other.
+    /// Writes a file from consecutive parts, as [`StateDir::write`] does.
     ///
     /// # Errors
     ///
@@ -331,7 +331,7 @@ impl StateDir {
         Ok(renamed?)
     }
 
-    /// Removes a file. That there is none is no error.
+    /// Removes a file. A missing file is no error.
     ///
     /// # Errors
     ///
@@ -375,7 +375,7 @@ impl StateDir {
     }
 }
 
-/// Refuses what is no regular file that this user, and nobody else, can have written.
+/// Refuses a file that is not regular, or that another user can have written.
 fn check_file(file: &File, name: &str) -> io::Result<()> {
     let stat = fstat(file)?;
     let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
@@ -389,7 +389,7 @@ fn not_ours(name: &str) -> io::Error {
     io::Error::other(format!("{name} is not a file that this user wrote"))
 }
 
-/// Makes a directory and what is missing above it. Returns whether it was missing.
+/// Makes a directory and its missing parents. Returns whether the directory itself was missing.
 fn make(path: &Path) -> io::Result<bool> {
     let mut builder = std::fs::DirBuilder::new();
     builder.mode(0o700);
@@ -398,7 +398,8 @@ fn make(path: &Path) -> io::Result<bool> {
     }
     match builder.recursive(false).create(path) {
         Ok(()) => {
-            // So that what is waited for in it can be found after a power failure. Where the system refuses, it was not promised.
+            // Sync the parent, so that synced files in the directory can be found after a power failure. If the system
+            // refuses, no such promise was made.
             let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
             let parent = std::fs::File::open(parent.unwrap_or(Path::new(".")));
             _ = parent.and_then(|parent| parent.sync_all());

@@ -1,4 +1,4 @@
-//! One process: what others may ask of it while its task (see `lifecycle`) moves it along.
+//! One process: the questions and requests that it takes while its task (see `lifecycle`) moves it along.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,41 +24,41 @@ pub struct Process {
     pub(super) progress: Mutex<Progress>,
     pub(super) saved: Arc<SavedOutput>,
     counts: Arc<Counts>,
-    /// Told after every change of the state.
+    /// Notified after every change of the state.
     pub(super) changed: watch::Sender<()>,
-    /// Told after every chunk of output. Apart from the state, so that who waits for the end of a command is not woken by
-    /// each of its lines: a waiting guest would pay for that with its time.
+    /// Notified after every chunk of output. Separate from `changed`, so that a caller that waits for the end of a command
+    /// is not woken by each line of output: a waiting guest would pay for that with its time.
     pub(super) grown: watch::Sender<()>,
-    /// Told of both as well, with what it was.
+    /// Receive every change and every chunk of output as an event.
     subscribers: Subscribers,
-    /// Until when its caller means to wait for it.
+    /// Until when the caller means to wait for the process.
     pub(super) deadline: Option<Instant>,
-    /// Keeps the id that its caller chose from others.
+    /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
 }
 
-/// What changes while a process runs.
+/// The state that changes while a process runs.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) capture: Capture,
     /// How the shell ended, once it did.
     pub(super) exit: Option<ExitStatus>,
-    /// Why nobody knows how it ended.
+    /// Why it is unknown how the shell ended.
     pub(super) lost: Option<String>,
-    /// How it ended, if that is known from the journal.
+    /// How the process ended, if the journal says so.
     pub(super) recorded: Option<State>,
-    /// Whether the output of the ended shell was drained: from then on it has finished for everyone.
+    /// Whether the output of the ended shell was drained: from then on the process counts as finished.
     pub(super) drained: bool,
-    /// Whether something outlives the shell.
+    /// Whether a process outlives the shell.
     pub(super) lingering: bool,
     /// Whether the end of the output was read.
     pub(super) output_ended: bool,
     /// When the shell ended.
     pub(super) ended: Option<SystemTime>,
-    /// When nothing of it was left.
+    /// When no process was left.
     pub(super) over: Option<(SystemTime, Instant)>,
     pub(super) last_output: Option<SystemTime>,
-    /// The signals that were sent through this host, each with the cause for which it was first.
+    /// The signals that were sent through this host, each with the cause of the first time.
     pub(super) sent: Vec<(Signal, Cause)>,
     /// When a process that was asked to end is killed.
     pub(super) kill_at: Option<Instant>,
@@ -90,7 +90,7 @@ impl Process {
         }
     }
 
-    /// Tells the subscribers that this was started: once it can be found, and before anything of it changes.
+    /// Tells the subscribers that this process was started. Call it once the process can be found, and before its state changes.
     pub(super) fn announce(&self) {
         self.tell(ProcessEvent::Started {
             command: self.command(),
@@ -106,7 +106,7 @@ impl Process {
             contained: Contained::Past,
             progress: Mutex::new(progress),
             saved,
-            // It has ended: nothing of it is counted any more.
+            // The process has ended, so the counts no longer include it.
             counts: Arc::default(),
             changed: watch::Sender::new(()),
             grown: watch::Sender::new(()),
@@ -141,18 +141,19 @@ impl Process {
         &self.record.workdir
     }
 
-    /// Returns what named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did. That of a process of
-    /// an earlier host is known as well.
+    /// Returns the key of its start, as [`Command::key`](super::Command::key) says; `None` if it had none. The key of a process
+    /// of an earlier host is known as well.
     pub fn key(&self) -> Option<&str> {
         self.record.key.as_deref()
     }
 
-    /// Returns where it stands.
+    /// Returns the state of the process.
     pub fn state(&self) -> State {
         self.progress().state()
     }
 
-    /// Returns how long its caller still means to wait for it; `None` if it did not say. See [`Command::timeout`](super::Command::timeout).
+    /// Returns how long the caller still means to wait for the process; `None` if the caller set no time. See
+    /// [`Command::timeout`](super::Command::timeout).
     pub fn time_left(&self) -> Option<Duration> {
         let deadline = self.deadline?;
         Some(deadline.saturating_duration_since(Instant::now()))
@@ -163,14 +164,14 @@ impl Process {
         self.progress().expired
     }
 
-    /// Returns how long the shell ran that ended then, or has run so far.
+    /// Returns how long the shell ran until `ended`, or has run so far if it has not ended.
     fn ran(&self, ended: Option<SystemTime>) -> Duration {
         let ended = ended.unwrap_or_else(SystemTime::now);
         let ran = ended.duration_since(self.record.started);
         ran.unwrap_or_default()
     }
 
-    /// Returns what a list shows of it.
+    /// Returns the entry of this process in a list.
     pub fn info(&self) -> Info {
         let progress = self.progress();
         Info {
@@ -190,8 +191,8 @@ impl Process {
         }
     }
 
-    /// Sends one signal to everything and returns the state in which that met it: whoever sends to what has ended hears so,
-    /// and what it ends at once was not ended before.
+    /// Sends one signal to every process and returns the state just before it. A caller that signals an ended process sees that
+    /// it had ended; a process that the signal ends at once is returned as still live.
     pub(super) fn send(&self, signal: Signal, cause: Cause) -> Result<State, Error> {
         let state = {
             let mut progress = self.progress();
@@ -204,7 +205,7 @@ impl Process {
             }
             state
         };
-        // Without the lock: looking for members takes a while. The containment keeps signals and reaping apart.
+        // Without the lock: finding the members takes a while. The containment keeps signals and reaping apart.
         self.contained
             .signal(nix_signal(signal))
             .map_err(|error| Error::Failed(format!("signal process: {error}")))?;
@@ -234,14 +235,14 @@ impl Process {
         self.progress.lock()
     }
 
-    /// Changes the state and tells everyone who waits.
+    /// Changes the state and notifies all waiting tasks.
     pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
         {
             let mut progress = self.progress();
             let before = progress.state();
             change(&mut progress);
             let after = progress.state();
-            // Before anyone can see it: what somebody does because of it is then told after it.
+            // Tell the subscribers before any other task can see the change, so that events it causes come after this one.
             if before != after {
                 self.tell(ProcessEvent::Changed {
                     state: &after,
@@ -252,7 +253,7 @@ impl Process {
         self.changed.send_replace(());
     }
 
-    /// Adds output, tells those who wait for some, and returns how much there was in all.
+    /// Adds output, notifies the tasks that wait for output, and returns the total number of bytes.
     pub(super) fn push(&self, bytes: &[u8]) -> u64 {
         self.counts.output(bytes.len());
         let total = {
@@ -294,14 +295,15 @@ impl Progress {
         }
     }
 
-    /// Notes how the shell ended. What caused that is what was sent until now: signals that follow are for what outlives it.
+    /// Notes how the shell ended. Only the signals that were sent until now can be the cause: later ones are for the processes
+    /// that outlive the shell.
     pub(super) fn exited(&mut self, exit: Exit, out_of_memory: bool) {
         let sent = match exit {
             Exit::Signal(number) => {
                 let is_it = |(signal, _): &&(Signal, Cause)| nix_signal(*signal) as i32 == number;
                 self.sent.iter().find(is_it).map(|(_, cause)| *cause)
             }
-            // A handler of SIGTERM that cleans up and exits by itself was still asked to.
+            // A handler of SIGTERM that cleans up and exits by itself was still asked to end.
             Exit::Code(_) => self.sent_for(Signal::Terminate),
         };
         let starved = out_of_memory && matches!(exit, Exit::Signal(SIGKILL) | Exit::Code(KILLED));
@@ -328,7 +330,7 @@ impl Progress {
         sent.map(|(_, cause)| *cause)
     }
 
-    /// Notes that nobody knows how the shell ended.
+    /// Notes that it is unknown how the shell ended.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost = Some(why.to_owned());
         self.ended = Some(SystemTime::now());
@@ -337,7 +339,7 @@ impl Progress {
 
 const SIGKILL: i32 = nix::libc::SIGKILL;
 
-/// The exit code by which a shell tells that SIGKILL ended what it ran last.
+/// The exit code with which a shell reports that SIGKILL ended its last command.
 const KILLED: i32 = 128 + SIGKILL;
 
 /// Returns the name of a signal.

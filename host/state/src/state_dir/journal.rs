@@ -1,13 +1,13 @@
-//! Journals: what must survive a crash of the host.
+//! Journals: the facts that must survive a crash of the host.
 //!
-//! A journal is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache, which
-//! is not synced unless somebody asks for it: it survives a crash of the host, but not of the machine. There, its end may be
-//! missing or damaged, and then it says less, but it can still be read. Only a file that replaces another is synced, so that
-//! one of the two is there.
+//! A journal is an append-only file of JSON lines in the state directory. A line is one `write(2)` into the page cache,
+//! which is not synced unless the caller asks for it. So a line survives a crash of the host, but not of the machine. After
+//! a crash of the machine, the end of the file may be missing or damaged; the lines before it can still be read. Only a file
+//! that replaces another is synced, so that one of the two is there.
 //!
-//! So that it does not grow for ever, it is rewritten with the fewest lines that mean the same: when it is opened, and when
-//! it has grown past four times its size, or by 256 MiB. For that it is read again rather than kept in memory: a host has no use for what
-//! it knew of what ended long ago until the next start, and reading takes place on a thread of its own.
+//! The file is rewritten with the fewest lines that mean the same, so that it does not grow for ever: when it is opened, and
+//! when it has grown past four times its size, or by 256 MiB. A rewrite reads the file again on a thread of its own. The
+//! host does not keep its contents in memory, because it has no use for old entries until the next start.
 
 mod lines;
 
@@ -26,7 +26,7 @@ use lines::Contents;
 #[doc(hidden)]
 pub use lines::{header, line};
 
-/// What a journal knows: its entries, put together.
+/// The knowledge of a journal: its entries, put together.
 pub trait Known: Clone + Send + Sync + 'static {
     /// One fact.
     type Entry: Serialize + DeserializeOwned;
@@ -44,26 +44,26 @@ pub trait Known: Clone + Send + Sync + 'static {
     fn entries(&self) -> impl Iterator<Item = Self::Entry>;
 }
 
-/// Below this size in bytes, a file is not rewritten while it is in use.
+/// Files below this size in bytes are not rewritten while they are in use.
 pub const SMALL: u64 = 1 << 20;
 
-/// Writes facts down. Dropping it ends all writing.
+/// An open journal, to which entries are appended. Dropping it ends all writing.
 #[derive(Debug)]
 pub struct Journal<K> {
-    /// `None` if nothing is written down. Public for the tests of those who keep journals.
+    /// `None` if no file is kept. Public for the tests of the crates that keep journals.
     #[doc(hidden)]
     pub shared: Option<Arc<Shared<K>>>,
     intact: bool,
 }
 
-/// What the threads that write share.
+/// The state that the writing threads share.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Shared<K> {
     directory: StateDir,
-    /// What is known before the first entry.
+    /// The knowledge before the first entry.
     nothing: K,
-    /// Whether callers wait for the disk, so that nothing they waited for may get lost in a rewrite.
+    /// Whether callers wait for the disk. If so, a rewrite must not lose any entry that they waited for.
     synced: bool,
     out: Mutex<Out>,
 }
@@ -88,7 +88,7 @@ pub struct Out {
     /// Whether a thread rewrites the file.
     pub rewriting: bool,
     closed: bool,
-    /// Whether the disk may not have the name of the file yet.
+    /// Whether the directory entry of the file may not be on the disk yet.
     unnamed: bool,
 }
 
@@ -101,14 +101,15 @@ impl<K: Known> Journal<K> {
         }
     }
 
-    /// Opens a journal of a state directory, making it if there is none, and returns what it knew. Whoever opens it must hold the [`Lock`](crate::state_dir::Lock) of the directory.
+    /// Opens a journal of a state directory, making it if there is none, and returns the knowledge in it. The caller must hold
+    /// the [`Lock`](crate::state_dir::Lock).
     ///
-    /// Lines that are damaged are skipped and logged. With `synced`, a rewrite keeps what [`Journal::sync`] waited for.
+    /// Damaged lines are skipped and logged. With `synced`, a rewrite keeps every entry for which [`Journal::sync`] waited.
     ///
     /// # Errors
     ///
-    /// If the file is not ours alone, cannot be read, or cannot be written; or if it has a version that this host does not
-    /// know, in which case it is left as it is.
+    /// If the file does not belong to this user alone, cannot be read, or cannot be written. If the file has a version that
+    /// this host does not know, which leaves the file as it is.
     pub fn open(directory: &StateDir, nothing: K, synced: bool) -> io::Result<(Self, K)> {
         Self::open_in(directory, nothing, synced).map_err(|error| {
             let path = directory.path().join(K::FILE);
@@ -160,30 +161,30 @@ impl<K: Known> Journal<K> {
         Ok((journal, knowledge))
     }
 
-    /// Returns whether there is a file.
+    /// Returns whether the journal is kept in a file.
     pub fn is_kept(&self) -> bool {
         self.shared.is_some()
     }
 
-    /// Returns whether all of it could be read when it was opened. If not, or if there was none, it may lack facts.
+    /// Returns whether the whole file could be read when it was opened. If not, or if there was no file, facts may be missing.
     pub fn was_intact(&self) -> bool {
         self.intact
     }
 
-    /// Writes an entry down. It never fails for its caller: that entries could not be written is logged once until they
-    /// can be written again.
+    /// Writes an entry. It never fails for its caller: the first of several failures in a row is logged, and so is the next
+    /// success.
     ///
-    /// It takes one write to the page cache, some microseconds, so it can be called from a task. Seldom it waits for a
-    /// rewrite that puts its new file in place, which is one write of what was appended meanwhile.
+    /// It takes one write to the page cache, some microseconds, so a task may call it. Rarely, it waits while a rewrite puts its
+    /// new file in place, which takes one write of the lines that were appended meanwhile.
     pub fn append(&self, entry: &K::Entry) {
         _ = self.try_append(entry);
     }
 
-    /// As [`Journal::append`], for callers who have to know whether it was written.
+    /// As [`Journal::append`], for callers that must know whether the entry was written.
     ///
     /// # Errors
     ///
-    /// If the entry could not be written. That was logged.
+    /// If the entry could not be written. The failure is already logged.
     pub fn try_append(&self, entry: &K::Entry) -> io::Result<()> {
         let Some(shared) = &self.shared else {
             return Ok(());
@@ -219,7 +220,8 @@ impl<K: Known> Journal<K> {
         };
         let synced = shared.wait_for_disk();
         if synced.is_err() {
-            // What the disk refused once, later waits say nothing about: only another file has it for sure.
+            // After the disk refused once, later waits do not report it. Only a new file is sure to be complete, so the limit
+            // of 0 forces a rewrite.
             shared.out().limit = 0;
         }
         synced
@@ -229,7 +231,7 @@ impl<K: Known> Journal<K> {
 impl<K> Drop for Journal<K> {
     fn drop(&mut self) {
         if let Some(shared) = &self.shared {
-            // A rewrite under way would replace the file under the feet of whoever opens it next.
+            // Otherwise a rewrite under way would replace the file after the next owner has opened it.
             shared.out().closed = true;
         }
     }
@@ -265,7 +267,7 @@ impl<K: Known> Shared<K> {
             if unnamed {
                 self.directory.sync()?;
             }
-            // A rewrite may have put another file in its place meanwhile, with the same lines at its end.
+            // A rewrite may have put another file in place meanwhile, with the same lines at its end.
             let mut out = self.out();
             if out.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file)) {
                 out.unnamed &= !unnamed;
@@ -278,13 +280,13 @@ impl<K: Known> Shared<K> {
         let mut out = self.out();
         out.rewriting = false;
         if let Err(error) = rewritten {
-            // Not again at the very next line.
+            // Do not try again at the very next line.
             out.limit = out.size.saturating_mul(2);
             tracing::warn!(%error, size = out.size, journal = K::SUBJECT, "the journal could not be made smaller");
         }
     }
 
-    /// Replaces the file by the fewest lines that mean the same. What is appended meanwhile is taken over as it is.
+    /// Replaces the file by the fewest lines that mean the same. Lines that are appended meanwhile are copied unchanged.
     pub fn rewrite(&self) -> io::Result<()> {
         let (file, end) = {
             let mut out = self.out();
@@ -293,7 +295,7 @@ impl<K: Known> Shared<K> {
             (file, end)
         };
         let text = lines::compact(&lines::read(&file, end, &self.nothing)?.knowledge);
-        // The disk may take its time, in which nobody who appends has to wait.
+        // Write the new file without the lock, so that appending threads do not wait for the disk.
         let mut replacement = self.directory.prepare(K::FILE, &text)?;
         let replaced = self.replace(&file, end, &mut replacement);
         let Ok((mut out, size)) = replaced else {
@@ -311,7 +313,7 @@ impl<K: Known> Shared<K> {
         out.unnamed = true;
         let opened = out.file::<K>(&self.directory).map(|_| ());
         if self.synced {
-            // Before anything else is appended to a file that the disk may not find.
+            // Sync before anything else is appended: otherwise the disk may not find the file.
             self.directory.sync()?;
             out.unnamed = false;
             return opened;
@@ -320,14 +322,15 @@ impl<K: Known> Shared<K> {
         opened.and(self.directory.sync())
     }
 
-    /// Takes over what was appended to the file since, and returns with nobody appending any more, and the size of the replacement.
+    /// Copies the lines that were appended to the file since. Returns the lock, so that no thread appends any more, and the
+    /// size of the replacement.
     fn replace(
         &self,
         file: &File,
         mut end: u64,
         replacement: &mut Replacement,
     ) -> io::Result<(MutexGuard<'_, Out>, u64)> {
-        /// How often what was appended meanwhile is taken over before others have to wait for it.
+        /// How many times new lines are copied without the lock. The last copy makes appending threads wait.
         const ROUNDS: usize = 3;
         if self.synced {
             for _ in 0..ROUNDS {
@@ -345,7 +348,7 @@ impl<K: Known> Shared<K> {
     }
 }
 
-/// Copies what is behind this offset, and returns how much that was.
+/// Copies everything behind this offset, and returns its length in bytes.
 fn take_over(file: &File, from: u64, replacement: &mut Replacement) -> io::Result<u64> {
     let added = file.metadata()?.len().saturating_sub(from);
     let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
@@ -425,13 +428,13 @@ pub fn is_full(error: &io::Error) -> bool {
 }
 
 fn limit_after(size: u64) -> u64 {
-    /// What may be added to a large file: the disk is not to hold four times what is hundreds of megabytes.
+    /// The most that may be added to a large file: a file of hundreds of megabytes must not grow to four times its size.
     const MOST: u64 = 256 << 20;
     size.saturating_add(size.saturating_mul(3).min(MOST))
         .max(SMALL)
 }
 
-/// Removes what rewrites left behind that a crash tore off.
+/// Removes the partial files of rewrites that a crash interrupted.
 fn remove_partial(directory: &StateDir, name: &str) -> io::Result<()> {
     let prefix = format!(".{name}.");
     for (found, _) in directory.names()? {

@@ -18,7 +18,7 @@ use super::tree::{self, Tree};
 use super::wire::{FRAME, Frame, Frames};
 use super::{Event, Exit};
 
-/// Why nobody knows what became of a command.
+/// Why it is unknown what became of a command.
 const SUPERVISOR_KILLED: &str = "its supervisor was killed, perhaps by the command itself, and everything that it had started with it";
 const NEVER_STARTED: &str = "its shell did not start, after a long wait";
 const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was killed, and everything that it had started with it";
@@ -26,20 +26,20 @@ const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was kill
 /// A command below its supervisor.
 #[derive(Debug)]
 pub(in crate::process) struct Supervised {
-    /// Closed, and `None`, when nothing is left or nobody can tell: an ended process holds no descriptor.
+    /// Closed, and `None`, when no process is left or that cannot be known any more: an ended process holds no descriptor.
     socket: Mutex<Option<Arc<UnixStream>>>,
-    /// Whose child the supervisor is.
+    /// The process id of the spawner, the parent of the supervisor.
     spawner: i32,
-    /// 0 until it has said so, which takes long where a file system hangs.
+    /// 0 until the supervisor has reported its process id, which takes long if a file system hangs.
     supervisor: AtomicI32,
     shell: AtomicI32,
     leaf: Mutex<Option<Leaf>>,
     out_of_memory: AtomicBool,
-    /// Whether the supervisor answered that it kills what it looks after.
+    /// Whether the supervisor answered that it is killing the processes below it.
     killing: AtomicBool,
 }
 
-/// Reads what the supervisor has to say.
+/// The reader of the frames that the supervisor sends.
 #[derive(Debug)]
 pub(in crate::process) struct Watch {
     socket: Arc<UnixStream>,
@@ -61,7 +61,7 @@ impl Supervised {
         }
     }
 
-    /// Takes what the supervisor says once its shell runs.
+    /// Stores the process ids that the supervisor reports once its shell runs.
     pub(super) fn started(&self, supervisor: i32, shell: i32) {
         self.supervisor.store(supervisor, Ordering::Relaxed);
         self.shell.store(shell, Ordering::Relaxed);
@@ -80,10 +80,10 @@ impl Supervised {
         };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         match send(socket.as_raw_fd(), &frame.encode(), flags) {
-            // It ended by itself meanwhile.
+            // The command ended by itself meanwhile.
             Ok(_) | Err(Errno::EPIPE | Errno::ECONNRESET | Errno::ENOTCONN) => Ok(()),
             Err(Errno::EAGAIN) => {
-                // Its socket is full of signals that it does not take: somebody stopped it.
+                // The socket is full of signals that the supervisor does not read: another process stopped the supervisor.
                 self.kill_stalled_supervisor(false);
                 Err(io::Error::other("the supervisor does not answer"))
             }
@@ -95,10 +95,11 @@ impl Supervised {
         self.socket().is_none()
     }
 
-    /// Kills the supervisor if somebody stopped it, or if it is `overdue`: if it has not even answered that it kills what it
-    /// looks after. The spawner then kills what it left; first that is done from here, in case the spawner was not spared.
+    /// Kills the supervisor if another process stopped it, or if it is `overdue`: it has not even answered that it is killing the
+    /// processes below it. The spawner then kills the processes that are left. If `overdue`, the host kills them first, in case
+    /// the spawner cannot do so.
     ///
-    /// A command of the same user has more ways than one to keep its supervisor from its work: to freeze it, for example.
+    /// A command of the same user has several ways to keep its supervisor from working: it can freeze it, for example.
     pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
         let pid = self.supervisor.load(Ordering::Relaxed);
         let Some(status) = tree::status(pid).filter(|_| pid > 0) else {
@@ -110,7 +111,7 @@ impl Supervised {
         }
         if let Some(pid) = Pid::from_raw(pid)
             && let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
-            // The descriptor names the process for good. Is it the supervisor?
+            // The descriptor names one process for good. Check that this process is the supervisor.
             && tree::status(pid.as_raw_pid()).is_some_and(|now| now.parent == self.spawner)
         {
             if overdue {
@@ -126,7 +127,7 @@ impl Supervised {
         self.out_of_memory.load(Ordering::Relaxed)
     }
 
-    /// Returns what lives below the supervisor besides the shell, at most so many.
+    /// Returns the processes below the supervisor except the shell, at most `most`.
     pub(super) fn members(&self, most: usize) -> Vec<i32> {
         let supervisor = self.supervisor.load(Ordering::Relaxed);
         if self.is_gone() || supervisor == 0 {
@@ -143,7 +144,7 @@ impl Supervised {
         self.socket.lock().clone()
     }
 
-    /// Nothing is left, or nobody can tell: frees what is held for a command that lives.
+    /// Frees the resources of a live command. Call it when no process is left, or when that cannot be known any more.
     fn end(&self, leaf_may_be_full: bool) {
         self.note_memory();
         let mut leaf = self.leaf.lock();
@@ -206,7 +207,7 @@ impl Watch {
                         more = read(&self.socket, &mut self.frames) => (!more).then_some(SUPERVISOR_KILLED),
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
-                            // Nobody is there any more who would end what a dead supervisor leaves, so it must live.
+                            // Without the spawner, no process would end what a dead supervisor leaves. So the supervisor must live.
                             resume(supervised.supervisor.load(Ordering::Relaxed));
                             Some(SPAWNER_KILLED)
                         }
@@ -223,7 +224,7 @@ impl Watch {
     fn lose(&mut self, supervised: &Supervised, why: &'static str) -> Event {
         self.gone = true;
         if !self.spawner_ended.is_cancelled() {
-            // It kills what a dead supervisor left, unless somebody stopped it first.
+            // The spawner kills the processes that a dead supervisor left, unless another process stopped the spawner first.
             resume(supervised.spawner);
         }
         supervised.end(true);
@@ -231,16 +232,16 @@ impl Watch {
     }
 }
 
-/// Lets a process go on that somebody stopped, or is about to: the signal takes back one that is still on its way. Its number
-/// must not have been handed out again.
+/// Resumes a process that another process stopped or is about to stop: SIGCONT also discards a stop signal that is pending.
+/// The caller makes sure that the process id was not reused.
 pub(super) fn resume(pid: i32) {
-    // Other numbers stand for more than one process.
+    // Numbers below 1 stand for more than one process, and 1 is init.
     if pid > 1 {
         _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGCONT);
     }
 }
 
-/// Reads what there is. Returns false at the end.
+/// Reads the available frames. Returns false at the end.
 async fn read(socket: &UnixStream, frames: &mut Frames) -> bool {
     let mut buffer = [0; 8 * FRAME];
     loop {

@@ -1,4 +1,4 @@
-//! What a registry is opened with.
+//! The configuration of a registry.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use crate::process::{Environment, SaveLimits, Spawner};
 use toolhost_state::state_dir::journal::is_full;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 
-/// What a registry is opened with.
+/// The configuration of a registry.
 #[derive(Debug)]
 pub struct Config {
     /// The directory in which commands run by default, absolute.
     pub workspace: PathBuf,
-    /// What commands get of this host's environment.
+    /// The part of this host's environment that commands get.
     pub environment: Environment,
-    /// What a chat may use.
+    /// The limits of each chat.
     pub limits: Limits,
     /// How much output is saved.
     pub save_limits: SaveLimits,
-    /// What forks a supervisor for every command; `None`: plain process groups.
+    /// The program that forks a supervisor for every command; `None`: plain process groups.
     pub spawner: Option<Spawner>,
     /// Where output is saved, and whether it outlives the host.
     pub records: Records,
@@ -28,12 +28,12 @@ pub struct Config {
 /// Where output is saved, and whether it outlives the host.
 #[derive(Debug)]
 pub enum Records {
-    /// In a directory of their own in this one, which is removed at shutdown.
+    /// In a directory of their own below this one. The host removes it at shutdown.
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),
-    /// In a state directory as well, but where that has no space for what it lacks, in this other one as temporary ones, with
-    /// a warning.
+    /// In a state directory as well. If its file system has no space for the missing files, as temporary records below the other
+    /// directory, with a warning.
     KeptIfSpace(StateDir, PathBuf),
 }
 
@@ -62,7 +62,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns whether all that is wrong is that there is no space left.
+    /// Returns whether the only reason is that there is no space left.
     pub(super) fn is_full(&self) -> bool {
         let mut source: Option<&(dyn Error + 'static)> = Some(self);
         while let Some(error) = source {
@@ -75,13 +75,12 @@ impl OpenError {
     }
 }
 
-/// What a chat may use, and how long things are kept.
+/// The limits of a chat, and how long things are kept.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The most processes of one chat that run or linger at once; 32 by default.
     pub live_per_chat: usize,
-    /// How long the output of an ended process stays in memory; 5 minutes by default. After that it is read from what was
-    /// saved.
+    /// How long the output of an ended process stays in memory; 5 minutes by default. After that it is read from the saved copy.
     pub memory: Duration,
     /// The most output of ended processes in memory, over all chats, in bytes; 64 MiB by default. Beyond that, outputs that are
     /// saved completely are freed at once, the oldest first.
@@ -95,14 +94,14 @@ pub struct Limits {
     /// How long the state of an ended process is known in a chat that is idle; 48 hours by default, which is twice as long
     /// as its output is kept.
     pub known: Duration,
-    /// How long nobody may ask for a chat, wait for a process of it or follow one, before it is idle: its processes are
-    /// ended; 24 hours by default.
+    /// A chat is idle if for this time no caller asks for it, waits for one of its processes, or follows one. The processes of an
+    /// idle chat are ended; 24 hours by default.
     pub idle_chat: Duration,
     /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
     pub output: u64,
-    /// What a terminated process gets before it is killed, unless the caller says otherwise; 5 s by default.
+    /// The time from SIGTERM to SIGKILL, unless the caller says otherwise; 5 s by default.
     pub grace: Duration,
-    /// What is added to the niceness of commands; 5 by default. Needs a spawner.
+    /// The number added to the niceness of commands; 5 by default. Needs a spawner.
     pub nice: i32,
     /// The least `oom_score_adj` of commands, from -1000 to 1000; 500 by default. Needs a spawner.
     pub oom_score_adj: i32,
@@ -129,7 +128,7 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// Begins a configuration with the defaults: the environment of this process, and records that end with it.
+    /// Returns a configuration with the defaults: the environment of this process, and records that end with it.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),

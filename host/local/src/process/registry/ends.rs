@@ -12,16 +12,16 @@ use crate::process::running::Process;
 use crate::process::{Cause, Error, Info, State, ending};
 use toolhost_state::id::ChatId;
 
-/// How long an end waits for each of these: for starts that are under way, for the last output of what was ended, and for
-/// the disk.
+/// How long an end waits for each of three things: the starts under way, the last output of the ended processes, and the
+/// disk.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
 
 impl Registry {
-    /// Ends a process of this chat, or of no chat, because its call was cancelled or failed: SIGTERM, then SIGKILL for what is left after the grace. Returns how it
-    /// stands when nothing of it is left, or when it was given up, because something of it is stuck in the kernel: it is live
-    /// then.
+    /// Ends a process of this chat, or of no chat, because its call was cancelled or failed. Sends SIGTERM, then SIGKILL to the
+    /// processes that are left after the grace. Returns the state when no process is left. If a process is stuck in the kernel,
+    /// it is given up, and the returned state is still live.
     ///
-    /// It is ended even if the returned future is dropped.
+    /// The process is ended even if the returned future is dropped.
     ///
     /// # Errors
     ///
@@ -41,10 +41,10 @@ impl Registry {
         ended.map_err(|error| Error::Failed(error.to_string()))
     }
 
-    /// Ends every process of a chat, or of no chat, forgets the chat, and removes what was saved of it, unless the disk
-    /// hangs. Returns what was still live.
+    /// Ends every process of a chat, or of no chat, forgets the chat, and removes its saved outputs, unless the disk hangs.
+    /// Returns the processes that were still live.
     ///
-    /// They are ended even if the returned future is dropped.
+    /// The processes are ended even if the returned future is dropped.
     pub async fn end_chat<'a>(&self, chat: impl Into<Option<&'a ChatId>>) -> Vec<Info> {
         let owner = chat.into().cloned();
         let chat = {
@@ -52,7 +52,7 @@ impl Registry {
             let Some(chat) = chats.by_owner.remove(&owner) else {
                 return Vec::new();
             };
-            // Before anything can be started for the next chat of this name, which it must not be said of.
+            // Record the end before anything can start for the next chat of this name: the entry must not apply to that chat.
             self.keeper.chat_ended(&owner, &chat.processes);
             chat
         };
@@ -66,7 +66,7 @@ impl Registry {
         };
         let end = self.ending.spawn_on(end, &self.runtime);
         let keeper = Arc::clone(&self.keeper);
-        // Not one of the ends: a disk that hangs must not hold up who waits for processes.
+        // The removal is not part of the ends: a disk that hangs must not hold up callers that wait for processes.
         let removal = async move {
             if let Err(error) = end.await {
                 tracing::error!(%error, "failed to end a chat");
@@ -79,8 +79,8 @@ impl Registry {
         infos
     }
 
-    /// Kills everything that the starts with this key started in this chat, or in no chat, and returns how many processes that
-    /// were. They are killed even if the returned future is dropped.
+    /// Kills everything that the starts with this key started in this chat, or in no chat. Returns the number of processes. They
+    /// are killed even if the returned future is dropped.
     pub async fn cancel<'a>(&self, chat: impl Into<Option<&'a ChatId>>, key: &str) -> usize {
         let owner = chat.into().cloned();
         let mut live = self.chats().started_by(&owner, key);
@@ -99,13 +99,13 @@ impl Registry {
         count
     }
 
-    /// Refuses new processes and ends all that are live, also those of chats that are just being ended. Returns those of
-    /// chats that were not. What was saved stays readable by the next host, if records are kept.
+    /// Refuses new processes and ends all live ones, including those of chats that are just being ended. Returns the processes
+    /// of the other chats. The next host can still read the saved outputs, if records are kept.
     pub async fn shutdown(&self) -> Vec<Info> {
         let processes = {
             let mut chats = self.chats();
             chats.closed = true;
-            // They stay known: who asks until the end hears how they stand.
+            // The processes stay known, so that callers can ask for their state until the end.
             let all = chats.by_owner.values();
             all.flat_map(|chat| chat.processes.clone()).collect()
         };
@@ -115,7 +115,7 @@ impl Registry {
         }
         self.ending.close();
         self.ending.wait().await;
-        // A start that is under way counts until it has failed, or what it started has ended.
+        // A start under way counts until it has failed, or until its process has ended.
         self.lives.close();
         if timeout(LAST_WORDS, self.lives.wait()).await.is_err() {
             tracing::warn!("some processes could not be ended");
@@ -132,7 +132,7 @@ impl Registry {
         infos
     }
 
-    /// Returns those of these that live, and what ends them.
+    /// Returns the live ones of these processes, and a future that ends them.
     pub(super) fn ends(
         &self,
         mut live: Vec<Arc<Process>>,
@@ -150,7 +150,7 @@ impl Registry {
     }
 }
 
-/// Ends a process with its call: later snapshots show it ended. A process that cannot be killed is given up.
+/// Ends a process with its call: later snapshots show it as ended. A process that cannot be killed is given up.
 async fn end_with_call(process: &Process, grace: Duration, kill_now: &CancellationToken) {
     ending::end(process, grace, kill_now, Cause::Cancelled).await;
     if timeout(LAST_WORDS, process.until_over()).await.is_err() {

@@ -1,4 +1,4 @@
-//! One saved output: its state, and what may be asked of it.
+//! One saved output: its state, and the operations on it.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use super::ChatOutputs;
 use super::handover::Handover;
 use crate::process::Saved;
 
-/// How long what is on its way to the disk is waited for.
+/// How long to wait for bytes that are on their way to the disk.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// The copy of one output on disk. Lives, and holds its quota, until it is removed, makes room, or its chat is removed;
@@ -27,7 +27,7 @@ pub(crate) struct SavedOutput {
     pub(super) id: u64,
     pub(super) name: String,
     state: Mutex<State>,
-    /// Told whenever bytes were written or given up.
+    /// Notified whenever bytes were written or given up.
     pub(super) changed: Notify,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Location {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// Bytes that are written or on their way. Those that are given up are taken off again.
+    /// Bytes that are written or on their way. Bytes that are given up are subtracted again.
     pub(super) accepted: u64,
     pub(super) written: u64,
-    /// Why nothing more is accepted, unless it is for being closed.
+    /// Why nothing more is accepted, unless the reason is that it is closed.
     pub(super) end: Option<End>,
     pub(super) closed: bool,
-    /// Whether bytes of a cancelled append are queued for which there was no room.
+    /// Whether bytes of a cancelled append are queued although there was no room for them.
     pub(super) overdrawn: bool,
     pub(super) file: Option<Arc<File>>,
 }
@@ -56,11 +56,11 @@ pub(super) struct State {
 /// Why saving stopped.
 #[derive(Debug)]
 pub(super) enum End {
-    /// A limit was reached: what was accepted is still written.
+    /// A limit was reached. The accepted bytes are still written.
     Limit,
-    /// The disk did not take it: what is queued is given up.
+    /// The disk refused the bytes. The queued bytes are given up.
     Failed(String),
-    /// It is deleted.
+    /// The output is deleted.
     Removed,
 }
 
@@ -70,7 +70,7 @@ impl State {
         self.end.is_none() && !self.closed
     }
 
-    /// Returns whether what is queued is not to be written any more.
+    /// Returns whether the queued bytes must not be written any more.
     pub(super) fn is_given_up(&self) -> bool {
         matches!(self.end, Some(End::Failed(_) | End::Removed))
     }
@@ -107,13 +107,13 @@ impl SavedOutput {
         }
     }
 
-    /// Adds bytes to the end, and waits until they are on their way to the disk. Past a limit it takes those that fit.
+    /// Adds bytes to the end, and waits until they are on their way to the disk. Past a limit, only the bytes that fit are taken.
     ///
     /// If there is no room for them within 1 s, the disk counts as hung: they are given up, and saving stops with
     /// [`Saved::Failed`]. Once saving has stopped it returns at once. To be called by one task at a time.
     ///
-    /// Cancel safe: the bytes are taken with the first poll. Those of one dropped future wait in memory for their turn;
-    /// if that happens again before they are written, saving stops with [`Saved::Failed`].
+    /// Cancel safe: the first poll takes the bytes. The bytes of one dropped future wait in memory for their turn; if another
+    /// future is dropped before they are written, saving stops with [`Saved::Failed`].
     pub(crate) async fn append(self: &Arc<Self>, bytes: Bytes) {
         if let Some(store) = self.chat.store() {
             let bytes = self.accept(&store, bytes);
@@ -129,7 +129,7 @@ impl SavedOutput {
         state.takes_more() && !self.is_deleted(&state)
     }
 
-    /// Returns how much of the output is saved, or will be when what was accepted is written.
+    /// Returns how much of the output is saved, counting accepted bytes that are not written yet.
     pub(crate) fn status(&self) -> Saved {
         let state = self.state();
         match &state.end {
@@ -141,8 +141,8 @@ impl SavedOutput {
         }
     }
 
-    /// Returns how many bytes from the start are written or on their way. Falls when bytes are given up, never below
-    /// [`SavedOutput::written`], except that a removed output has none.
+    /// Returns how many bytes from the start are written or on their way. The number falls when bytes are given up, but never
+    /// below [`SavedOutput::written`], except that a removed output has none.
     pub(crate) fn accepted(&self) -> u64 {
         let state = self.state();
         if self.is_deleted(&state) {
@@ -160,8 +160,8 @@ impl SavedOutput {
         state.written
     }
 
-    /// Waits until those bytes below the cursor `until` that were accepted are written or given up. A hung disk can
-    /// hold it up for as long as nothing is appended: the caller sets the limit. Cancel safe.
+    /// Waits until all accepted bytes below the cursor `until` are written or given up. While nothing is appended, a hung disk
+    /// can block it without limit: the caller sets the time limit. Cancel safe.
     pub(crate) async fn settled(&self, until: u64) {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -177,18 +177,17 @@ impl SavedOutput {
         }
     }
 
-    /// As [`SavedOutput::settled`], for a moment only: on its way is what there is when a disk hangs.
+    /// As [`SavedOutput::settled`], for at most one second: a hung disk may leave bytes on their way.
     pub(crate) async fn settled_soon(&self, until: u64) {
         _ = timeout(SETTLE, self.settled(until)).await;
     }
 
-    /// Reads at most `max` bytes from the cursor `offset` on. Short only at the end of what is written; a removed
-    /// output is empty. What is on its way is not waited for: [`SavedOutput::settled`] does that.
+    /// Reads at most `max` bytes from the cursor `offset` on. The result is short only at the end of the written bytes; a removed
+    /// output is empty. Does not wait for bytes that are on their way: [`SavedOutput::settled`] does that.
     ///
     /// # Errors
     ///
-    /// If a named file is gone, is a link or not a file that this user wrote, or it cannot be read. No error has a path
-    /// in it.
+    /// If a named file is gone, is a link, was not written by this user, or cannot be read. No error contains a path.
     pub(crate) async fn read(self: &Arc<Self>, offset: u64, max: usize) -> io::Result<Vec<u8>> {
         let output = Arc::clone(self);
         tokio::task::spawn_blocking(move || output.read_now(offset, max))
@@ -196,8 +195,8 @@ impl SavedOutput {
             .map_err(io::Error::other)?
     }
 
-    /// Says that nothing will be appended any more; what is appended all the same is dropped. From now on it may have
-    /// to make room for newer outputs. A named file holds no descriptor once everything is written.
+    /// Ends the output: bytes that are appended later are dropped. From now on the output may have to make room for newer
+    /// outputs. A named file holds no descriptor once everything is written.
     pub(crate) fn close(self: &Arc<Self>) {
         if std::mem::replace(&mut self.state().closed, true) {
             return;
@@ -209,8 +208,8 @@ impl SavedOutput {
         }
     }
 
-    /// Makes it [`Saved::None`], gives its quota back, and has the file deleted after what is being written at the
-    /// moment. Does not wait for the disk. What is being read is read to the end.
+    /// Makes the status [`Saved::None`], gives the quota back, and has the file deleted after the writes that are under way.
+    /// Does not wait for the disk. Reads that are under way are completed.
     pub(crate) fn remove(self: &Arc<Self>) {
         self.mark_removed();
         let output = Arc::clone(self);
@@ -222,7 +221,7 @@ impl SavedOutput {
         }
     }
 
-    /// Returns where it is, from the start and whether it has a file yet or not.
+    /// Returns the location of the file, which is known before the file exists.
     pub(crate) fn location(&self) -> Location {
         Location {
             directory: self.chat.name.clone(),
