@@ -1,9 +1,9 @@
 //! Files beneath the roots of a workspace: resolved, read, listed, and replaced as a whole.
 //!
-//! Every path is walked from a root, one name at a time, each opened relative to the directory above it and never through a
-//! link (`walk`): who swaps a directory for a link meanwhile changes where the walk goes, and never to where it may not.
-//! What is then done is done to a name in a directory that is open. Devices, pipes and sockets are never opened. Everything
-//! here blocks: call it where that is allowed.
+//! Every path is walked from a root, one name at a time. Each name is opened relative to the directory above it and never
+//! through a link (`walk`). A process that swaps a directory for a link meanwhile changes where the walk goes, but never to
+//! a place outside the roots. Each operation then acts on a name in an open directory. Devices, pipes and sockets are never
+//! opened. All functions here block: call them where that is allowed.
 
 mod directory;
 mod hidden;
@@ -39,32 +39,32 @@ use roots::Roots;
 
 use toolhost_state::state_dir::StateDir;
 
-/// What may be reached, and where it is remembered what must not be left behind.
+/// The directories that may be reached, and where the names of temporary files are kept.
 #[derive(Debug)]
 pub struct Config {
-    /// The directory that relative paths begin at. It must exist.
+    /// The directory that relative paths start from. It must exist.
     pub workspace: PathBuf,
     /// Further directories that may be reached, by absolute paths. They must exist.
     pub roots: Vec<PathBuf>,
     /// Directories that may not be reached, although they may lie beneath a root: those with secrets of the host.
     pub hidden: Vec<PathBuf>,
-    /// Where the names of temporary files are kept while there are any.
+    /// Where the names of existing temporary files are kept.
     pub temporaries: Temporaries,
 }
 
-/// Where the names of temporary files are kept while there are any, so that the next start removes what a crash left.
+/// Where the names of existing temporary files are kept, so that the next start removes those that a crash left.
 #[derive(Debug)]
 pub enum Temporaries {
-    /// Nowhere: a crash may leave one.
+    /// Nowhere: a crash may leave a temporary file.
     Forgotten,
     /// In a state directory, which any number of hosts may share.
     Kept(StateDir),
-    /// The same, but nowhere, with a warning, where that is not possible.
+    /// As `Kept` if possible, otherwise as `Forgotten`, with a warning.
     KeptIfPossible(StateDir),
 }
 
 impl Config {
-    /// Makes the configuration for one directory and nothing else.
+    /// Returns the configuration for one directory and nothing else.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -80,7 +80,7 @@ impl Config {
 pub struct Files {
     roots: Roots,
     journal: Option<Arc<Journal>>,
-    /// Held while preconditions are checked and files replaced, so that of two writers one comes first.
+    /// Held while preconditions are checked and files replaced, so that two writers take turns.
     replacing: Arc<Mutex<()>>,
 }
 
@@ -107,8 +107,8 @@ impl Files {
         })
     }
 
-    /// Returns the files of these directories alone, relative to the workspace or absolute. Relative paths still begin at the
-    /// workspace, and reach only what is in one of them.
+    /// Returns access to the files of these directories alone, given relative to the workspace or absolute. Relative paths still
+    /// start from the workspace, and reach only files in one of these directories.
     ///
     /// # Errors
     ///
@@ -121,12 +121,12 @@ impl Files {
         })
     }
 
-    /// Returns the directory that relative paths begin at, absolute and without links.
+    /// Returns the directory that relative paths start from, absolute and without links.
     pub fn workspace(&self) -> &Path {
         self.roots.workspace()
     }
 
-    /// Returns facts about what a path names, following links.
+    /// Returns the metadata of the file that a path names, following links.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Files {
         self.walk(path)?.metadata()
     }
 
-    /// Returns the absolute path that a path stands for, every link resolved. The last names may be missing.
+    /// Returns the absolute path that a path stands for, with every link resolved. The last names may be missing.
     ///
     /// # Errors
     ///

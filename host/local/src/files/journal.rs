@@ -1,7 +1,8 @@
-//! Which temporary files there are, so that none stays behind when a host is killed.
+//! The journal of temporary files, so that none stays behind when a host is killed.
 //!
-//! Each host has a file of its own in a directory that they share, locked for as long as it lives. A name is written into it
-//! before the file of that name is made. Whoever opens a journal first removes what the files of the dead name.
+//! Each host has a file of its own in a directory that they share, and locks the file for as long as the host lives. The
+//! host writes the name of a temporary file there before it makes the file. A host that opens its journal first removes the
+//! temporary files that the journals of dead hosts name.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -23,13 +24,13 @@ const DIRECTORY: &str = "files";
 /// The largest journal that is read: it is emptied whenever no temporary file is left.
 const MAX_JOURNAL: u64 = 64 << 20;
 
-/// What is in the name of every temporary file, so that nothing else is ever removed.
+/// The part that the name of every temporary file has, so that no other file is ever removed.
 pub(super) const MARK: &str = ".tmp.";
 
-/// How large a journal becomes before those of its files that are still there are written into another one.
+/// The size in bytes past which a journal is replaced by one that names only the files that are still there.
 const ROTATE: u64 = 64 << 10;
 
-/// What ends a path in a journal: no path has it.
+/// The byte that ends a path in a journal: no path contains it.
 const END: u8 = 0;
 
 /// The journal of one host.
@@ -44,12 +45,12 @@ struct Open {
     name: String,
     file: Flock<File>,
     length: u64,
-    /// The files that may be there.
+    /// The temporary files that may exist.
     live: BTreeSet<PathBuf>,
 }
 
 impl Journal {
-    /// Removes what other hosts left, and begins a journal.
+    /// Removes the files that dead hosts left, and begins a journal.
     pub(super) fn open(state: &StateDir) -> io::Result<Self> {
         let directory = state.subdirectory(DIRECTORY).map_err(io::Error::other)?;
         if let Err(error) = recover(&directory) {
@@ -63,7 +64,7 @@ impl Journal {
     pub(super) fn add(&self, path: &Path) -> io::Result<()> {
         let mut open = self.lock();
         if open.length > ROTATE {
-            // Complete before the old one goes, so that no name is lost in between.
+            // The new journal is complete before the old one is removed, so that no name is lost in between.
             let mut next = begin(&self.directory)?;
             for path in std::mem::take(&mut open.live) {
                 next.add(path)?;
@@ -74,7 +75,7 @@ impl Journal {
         open.add(path.to_path_buf())
     }
 
-    /// Takes note that a file is there no longer. When none is left, the journal is emptied.
+    /// Notes that a file no longer exists. When none is left, the journal is emptied.
     pub(super) fn remove(&self, path: &Path) {
         let mut open = self.lock();
         open.live.remove(path);
@@ -98,7 +99,7 @@ impl Open {
         let mut record = path.as_os_str().as_bytes().to_vec();
         record.push(END);
         if let Err(error) = self.file.write_all_at(&record, self.length) {
-            // Half of a name would be the beginning of the next one.
+            // Otherwise half of a name would be the beginning of the next one.
             _ = self.file.set_len(self.length);
             return Err(error);
         }
@@ -108,12 +109,12 @@ impl Open {
     }
 }
 
-/// Makes a journal that nobody takes for one of the dead.
+/// Makes a locked journal, which other hosts do not take for that of a dead host.
 fn begin(directory: &StateDir) -> io::Result<Open> {
     loop {
         let name = format!("{}.journal", uuid::Uuid::new_v4().simple());
         let file = directory.create_file(&name)?;
-        // Until it is locked, another start may do so, and remove it.
+        // Until the file is locked, another start may lock and remove it.
         let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
             continue;
         };
@@ -146,7 +147,7 @@ fn recover(directory: &StateDir) -> io::Result<()> {
         let Ok(Some(file)) = directory.open_file(&name) else {
             continue;
         };
-        // Held until it is removed, so that no other start does the same.
+        // The lock is held until the journal is removed, so that no other start does the same.
         let Ok(_locked) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
             continue;
         };
@@ -157,7 +158,7 @@ fn recover(directory: &StateDir) -> io::Result<()> {
                 continue;
             }
         };
-        // What has no end named a file that was not made yet.
+        // A record without an end names a file that was not made yet.
         let records = text.split_inclusive(|&byte| byte == END);
         let paths = records.filter_map(|record| record.strip_suffix(&[END]));
         let path = |path| Path::new(OsStr::from_bytes(path));
@@ -168,7 +169,7 @@ fn recover(directory: &StateDir) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes one temporary file, unless somebody has put a link into its path. Returns whether it is gone.
+/// Removes one temporary file, unless its path has a link in it. Returns false if the file is still there.
 fn clean(path: &Path) -> bool {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return true;

@@ -1,7 +1,7 @@
-//! By what it is told that a file has changed.
+//! File versions, which tell whether a file has changed.
 //!
-//! Times alone do not tell: the kernel's clock for files stands still for milliseconds, and a file that is written twice
-//! meanwhile has the same. Whatever can be edited is small enough to be hashed.
+//! Times alone do not suffice: the kernel's clock for files stands still for milliseconds, so two writes within that time
+//! leave the same time. Every file that can be edited is small enough to be hashed.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,15 +10,15 @@ use cap_std::fs::{Metadata, MetadataExt};
 
 use super::{Error, MAX_READ};
 
-/// How often a file is read that is written meanwhile.
+/// The most times that a file is read if it changes while it is being read.
 const TRIES: usize = 4;
 
-/// Returns the version of content that is at hand.
+/// Returns the version of content in memory.
 pub(super) fn of_content(content: &[u8]) -> String {
     shorten('c', blake3::hash(content))
 }
 
-/// Returns the version of a file that is too large to be read for it.
+/// Returns the version of a file that is too large to be hashed.
 pub(super) fn of_stat(found: &Metadata) -> String {
     let mut hasher = blake3::Hasher::new();
     for number in [found.dev(), found.ino(), found.size()] {
@@ -35,22 +35,22 @@ pub(super) fn of_stat(found: &Metadata) -> String {
     shorten('s', hasher.finalize())
 }
 
-/// 128 bits are enough: nobody gains by two contents with one version.
+/// 128 bits are enough: an attacker gains nothing from two contents with one version.
 fn shorten(kind: char, hash: blake3::Hash) -> String {
     let hex = hash.to_hex();
     format!("{kind}{}", hex.get(..32).unwrap_or_default())
 }
 
-/// Returns the version of an open file, and what the system says of it.
+/// Returns the version of an open file, and its metadata.
 pub(super) fn of(file: &File) -> Result<(String, Metadata), Error> {
     let (content, found) = whole(file)?;
     let version = content.map_or_else(|| of_stat(&found), |content| of_content(&content));
     Ok((version, found))
 }
 
-/// Returns all of a file if it is small enough, and what the system says of it.
+/// Returns all of a file if it is small enough, and its metadata.
 ///
-/// Where it is written meanwhile, it is read again: what is half old and half new was never there.
+/// If the file changes meanwhile, it is read again: a mix of old and new content never existed as a version.
 pub(super) fn whole(file: &File) -> Result<(Option<Vec<u8>>, Metadata), Error> {
     let mut before = Metadata::from_file(file)?;
     let mut tries = 1;
@@ -80,7 +80,7 @@ fn times(found: &Metadata) -> (i64, i64, i64, i64, u64) {
     )
 }
 
-/// Reads a file from its start, but not much more than is ever wanted of one: some say that they are empty, and are not.
+/// Reads a file from its start, up to one byte past the largest size. Some files report a size of 0 but are not empty.
 fn from_start(mut file: &File, size: u64) -> Result<Vec<u8>, Error> {
     std::io::Seek::rewind(&mut file)?;
     let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);

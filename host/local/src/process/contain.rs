@@ -1,10 +1,10 @@
-//! Containment: what holds a command together, so that a signal reaches all of it and nothing of it outlives its end.
+//! Containment: holding a command together, so that a signal reaches all of it and no process of it outlives its end.
 //!
 //! With the Toolhost program at hand, every command runs below a supervisor of its own (see `spawner`), within a cgroup
 //! where one was delegated to the host. A program that embeds the library and names no [`Spawner`] gets plain process
-//! groups, which commands can leave. [`Containment`] tells which it is, and why nothing better.
+//! groups, which commands can leave. [`Containment`] tells which means is used, and why not a better one.
 //!
-//! The only place that starts and signals processes.
+//! Only this module starts and signals processes.
 
 mod cgroup;
 mod group;
@@ -37,7 +37,7 @@ pub use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
 pub use tree::{is_alive, lists_children};
 
-/// The most survivors that are named. Who starts thousands does not want to read about each.
+/// The most survivors that are named. A list of thousands would be of no use to the reader.
 const MOST_SURVIVORS: usize = 64;
 
 /// How a shell ended.
@@ -48,16 +48,16 @@ pub(super) enum Exit {
     Signal(i32),
 }
 
-/// What a command is started with.
+/// The parameters of a start.
 pub(super) struct Spawn<'a> {
     pub(super) shell: &'a Path,
     pub(super) command: &'a str,
     pub(super) workdir: &'a Path,
     pub(super) env: &'a BTreeMap<OsString, OsString>,
     pub(super) stdin: Option<&'a [u8]>,
-    /// What is added to the niceness.
+    /// The number added to the niceness.
     pub(super) nice: i32,
-    /// What `oom_score_adj` becomes, unless it is higher already.
+    /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
 }
 
@@ -69,18 +69,18 @@ pub(super) struct Spawned {
     pub(super) output: PipeReader,
 }
 
-/// What became of a command.
+/// An event in the life of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// Its shell ended.
     Exited(Exit),
     /// Nothing of it is left.
     Gone,
-    /// Nobody can tell any more, and what is left is being killed; the text says why.
+    /// It is unknown how the command ended, and its remaining processes are being killed; the text says why.
     Lost(&'static str),
 }
 
-/// A command that runs, or ran.
+/// The containment of a command that runs, or ran.
 #[derive(Debug)]
 pub(super) enum Contained {
     Group(Group),
@@ -89,7 +89,7 @@ pub(super) enum Contained {
     Past,
 }
 
-/// Tells what becomes of a command. Held by the one task that moves its process along.
+/// The source of the events of a command. Held by the one task that moves its process along.
 #[derive(Debug)]
 pub(super) enum Watch {
     Group(group::Watch),
@@ -106,10 +106,10 @@ pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<
 }
 
 impl Contained {
-    /// Sends a signal to everything. That there is nothing left is no error.
+    /// Sends a signal to every process of the command. It is no error if none is left.
     ///
-    /// SIGTERM lets stopped processes go on, which would not see it otherwise. SIGKILL of what is supervised goes on until
-    /// nothing is left.
+    /// SIGTERM also resumes stopped processes, which would not handle it otherwise. SIGKILL of a supervised command is repeated
+    /// until no process is left.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         match self {
             Self::Group(group) => group.signal(signal),
@@ -118,14 +118,14 @@ impl Contained {
         }
     }
 
-    /// Lets the number of the shell name something else from now on: its exit is known and its output drained.
+    /// Allows the process id of the shell to be reused from now on. Its exit must be known and its output drained.
     pub(super) fn release(&self) {
         if let Self::Group(group) = self {
             group.reap();
         }
     }
 
-    /// Returns whether nothing is left, by a look that may be as old as this.
+    /// Returns whether no process is left, by a look that is at most `max_age` old.
     pub(super) fn is_empty(&self, max_age: Duration) -> bool {
         match self {
             Self::Group(group) => group.is_empty(max_age),
@@ -134,20 +134,20 @@ impl Contained {
         }
     }
 
-    /// Returns whether a process can have left without anybody noticing.
+    /// Returns whether a process can leave the containment unnoticed.
     pub(super) fn can_be_left(&self) -> bool {
         matches!(self, Self::Group(_))
     }
 
-    /// Frees what should have ended and cannot, because a command stopped what looks after it, or otherwise keeps it from
-    /// answering where that is `overdue`.
+    /// Kills the supervisor of a command that should have ended and cannot, because the command stopped the supervisor. If
+    /// `overdue`, also if the command keeps the supervisor from answering in another way.
     pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
         if let Self::Supervised(supervised) = self {
             supervised.kill_stalled_supervisor(overdue);
         }
     }
 
-    /// Returns whether the kernel ended something for lack of memory, as far as that is known.
+    /// Returns whether the kernel killed a process of the command for lack of memory, as far as that is known.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         match self {
             Self::Group(_) | Self::Past => false,
@@ -155,7 +155,7 @@ impl Contained {
         }
     }
 
-    /// Returns what lives of it besides the shell, at most [`MOST_SURVIVORS`].
+    /// Returns the live processes of the command besides the shell, at most [`MOST_SURVIVORS`].
     pub(super) fn survivors(&self) -> Vec<Survivor> {
         let members = match self {
             Self::Group(group) => group.members(),
@@ -166,7 +166,7 @@ impl Contained {
         members.map(survivors::survivor).collect()
     }
 
-    /// Ends what nobody is going to watch.
+    /// Kills a command that no task is going to watch.
     pub(super) fn abandon(&self) {
         match self {
             Self::Group(group) => group.abandon(),
@@ -177,7 +177,7 @@ impl Contained {
 }
 
 impl Watch {
-    /// Waits for the next event: the exit first, then that nothing is left. Cancel safe.
+    /// Waits for the next event: first the exit, then that no process is left. Cancel safe.
     pub(super) async fn next(&mut self, contained: &Contained) -> Event {
         match (self, contained) {
             (Self::Group(watch), Contained::Group(group)) => watch.next(group).await,
@@ -200,7 +200,7 @@ pub(super) fn containment(spawner: Option<&Spawner>) -> Containment {
     )
 }
 
-/// Says why a command could not be started, with what would help.
+/// Returns why a command could not be started, and how to avoid that.
 pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>, kind: Kind) -> String {
     if error.raw_os_error() != Some(nix::libc::E2BIG) {
         return error.to_string();
@@ -231,7 +231,7 @@ pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>, kind: Kind) -> Strin
 /// The longest command that a shell in a plain process group takes, in bytes.
 const MOST_IN_GROUP: usize = 131_071;
 
-/// Finds the shell: `/bin/sh`, or else `sh` in this search path. An absolute path.
+/// Finds the shell: `/bin/sh`, or else `sh` in this search path. The result is an absolute path.
 pub(super) fn find_shell(path: &std::ffi::OsStr) -> Option<PathBuf> {
     let candidates = std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())

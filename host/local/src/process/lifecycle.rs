@@ -14,25 +14,26 @@ use super::{Cause, ending};
 
 /// How long the output may be silent after the shell has exited before the process counts as drained.
 ///
-/// Every chunk starts it anew: a hook that writes 80 ms after the shell is still heard.
+/// Every chunk restarts this time, so the output of a hook that writes 80 ms after the shell is still read.
 const DRAIN_IDLE: Duration = Duration::from_millis(100);
 
-/// How long draining may take in all: a grandchild that never stops writing must not hold the reply.
+/// The longest time for draining in all: a grandchild that never stops writing must not hold up the reply.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
-/// How long what was signalled together with a shell may take to die after it without counting as a survivor.
+/// How long the processes that were signalled together with a shell may take to die after it. Until then they do not count as
+/// survivors.
 const DEATHS_MAX: Duration = Duration::from_millis(200);
 
-/// The life of a process, as far as one task moves it along, whoever waits for the process.
+/// The life of a process. One task moves it along, whether or not a caller waits for the process.
 pub(super) struct Life {
     process: Arc<Process>,
     watch: Watch,
     /// `None` after the end of the output.
     reader: Option<PipeReader>,
     output_limit: u64,
-    /// Whether nothing is left that a signal could reach.
+    /// Whether no process is left that a signal could reach.
     gone: bool,
-    /// How long reading waited for the disk. A process is not to blame for that.
+    /// How long reading waited for the disk. This time does not count against the process.
     stalled: Duration,
 }
 
@@ -54,8 +55,8 @@ impl Life {
         }
     }
 
-    /// Moves the process along until it has finished: its shell has exited, and its output is read. Returns what is to be done
-    /// if something outlives the shell.
+    /// Moves the process along until it has finished: its shell has exited, and its output is read. Returns the life if a
+    /// process outlives the shell; the caller then calls [`Life::outlive`].
     pub(super) async fn finish(mut self) -> Option<Self> {
         self.until_exit().await;
         self.drain().await;
@@ -64,7 +65,7 @@ impl Life {
         self.lingers().then_some(self)
     }
 
-    /// Moves it along until nothing is left of it.
+    /// Moves the process along until nothing is left of it.
     pub(super) async fn outlive(mut self) {
         self.linger().await;
         self.process.update(|progress| progress.lingering = false);
@@ -77,7 +78,7 @@ impl Life {
         }
     }
 
-    /// Reads what the ended shell and its children still write, for a bounded time.
+    /// Reads the output that the ended shell and its children still write, for a bounded time.
     async fn drain(&mut self) {
         let last = Instant::now() + DRAIN_MAX;
         let mut idle = Instant::now() + DRAIN_IDLE;
@@ -91,7 +92,7 @@ impl Life {
         }
     }
 
-    /// Waits a moment for the rest of what was told to end together with its shell: it is no survivor, it dies.
+    /// Waits a moment for the processes that were told to end together with the shell: they are dying, not surviving.
     async fn last_deaths(&mut self) {
         let patience = Instant::now() + DEATHS_MAX;
         while !self.gone && self.process.was_told_to_end() && Instant::now() < patience {
@@ -99,10 +100,10 @@ impl Life {
         }
     }
 
-    /// Says that the process has finished for everyone, whether or not something outlives its shell.
+    /// Marks the process as finished, whether or not another process outlives its shell.
     fn settle(&mut self) {
         self.process.contained.release();
-        // The news that nothing is left mostly came with the exit.
+        // The event that nothing is left usually came with the exit.
         while let Some(event) = now(self.watch.next(&self.process.contained)) {
             self.note(event);
         }
@@ -118,25 +119,25 @@ impl Life {
         !self.gone || self.reader.is_some()
     }
 
-    /// Goes on reading what outlives the shell, until nothing is left that writes or that signals can reach.
+    /// Reads the output of the processes that outlive the shell, until none is left that writes or that signals can reach.
     async fn linger(&mut self) {
         while !self.gone {
             self.step(None).await;
             if self.reader.is_none() && !self.gone {
-                // Mostly that was the last of it.
+                // Usually no process is left when the output has ended.
                 self.gone = self.process.contained.is_empty(Duration::ZERO);
             }
         }
         if self.process.contained.can_be_left() {
             self.outlast().await;
         }
-        // Whatever holds the pipe now is not of this command: it was handed the pipe.
+        // A process that still holds the pipe is not of this command: it was handed the pipe.
         self.drain().await;
         self.end_output();
     }
 
-    /// Reads on where something that no signal reaches holds the pipe, unless all that a signal reaches was killed: who asked
-    /// for that is not kept waiting.
+    /// Reads on while a process that no signal reaches holds the pipe. Stops if all reachable processes were killed, so that the
+    /// caller of the kill does not wait.
     async fn outlast(&mut self) {
         while self.reader.is_some() {
             if self.process.was_killed() {
@@ -150,7 +151,7 @@ impl Life {
         }
     }
 
-    /// Waits for output or news, until a moment if one is given.
+    /// Waits for output or an event, until a moment if one is given.
     async fn step(&mut self, until: Option<Instant>) -> Step {
         let silence = async {
             match until {
@@ -164,8 +165,8 @@ impl Life {
                 None => std::future::pending().await,
             }
         };
-        // What is awaited here can be dropped; what is done about it below cannot, and is not. In this order: a flood does not
-        // hide the news, and after a stall, output that is there is no silence.
+        // Only waits are cancelled here; the work on their results is below and is never dropped. The order matters: a flood
+        // of output does not hide events, and after a stall, available output does not count as silence.
         tokio::select! {
             biased;
             event = self.watch.next(&self.process.contained) => {
@@ -193,7 +194,7 @@ impl Life {
             Ok(Taken::Nothing) => return,
             Ok(Taken::Pushed(total)) => total,
             Ok(Taken::ToSave(bytes)) => {
-                // Saved before it shows: a cursor never meets bytes that neither memory nor the saved output has.
+                // Save before showing: a cursor must never meet bytes that neither memory nor the saved output has.
                 let begun = Instant::now();
                 self.process.saved.append(bytes.clone()).await;
                 self.stalled += begun.elapsed();
@@ -239,14 +240,14 @@ impl Life {
     }
 }
 
-/// What a step saw.
+/// The result of a step.
 enum Step {
     Output,
     Event,
     Silence,
 }
 
-/// Returns the output of a future that is ready, without waiting for one that is not.
+/// Returns the output of a future that is ready. Does not wait for a future that is not.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     futures_util::FutureExt::now_or_never(future)
 }

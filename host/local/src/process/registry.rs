@@ -43,38 +43,38 @@ pub struct Registry {
     spawner: Option<Spawner>,
     subscribers: Subscribers,
     keeper: Arc<RecordStore>,
-    /// Where the tasks of the processes run, whichever runtime asks for one.
+    /// The runtime of the tasks of all processes, whichever runtime a caller is in.
     runtime: Handle,
     chats: Mutex<Chats>,
     counts: Arc<Counts>,
     budget: PipeBudget,
-    /// The lives of all processes, and the starts of those that are not there yet.
+    /// The lives of all processes, and the starts under way.
     lives: TaskTracker,
-    /// Ends under way, which whoever asked for them may not live to see.
+    /// Ends under way. They continue even if the caller that asked for them goes away.
     ending: TaskTracker,
-    /// Removals of what was saved, which take as long as the disk does.
+    /// Removals of saved outputs, which take as long as the disk does.
     removals: TaskTracker,
-    /// Takes the rest of their grace from all that are being ended, and from all that will be.
+    /// Cancels the grace of all processes that are being ended, now and later.
     kill_now: CancellationToken,
-    /// Starts since the upkeep was last asked to look.
+    /// Starts since the upkeep was last woken.
     started: AtomicUsize,
-    /// Asks the upkeep to look at once, as many processes were started.
+    /// Wakes the upkeep when many processes were started.
     crowded: Arc<Notify>,
     /// Ends the upkeep with the registry.
     _upkeep: DropGuard,
 }
 
 impl Registry {
-    /// Opens a registry. One whose records are kept knows the processes of earlier ones: what ended, and how, and what was
-    /// lost because the host stopped while it ran.
+    /// Opens a registry. If records are kept, it knows the processes of earlier registries: which ended, and how, and which were
+    /// lost because the host stopped while they ran.
     ///
     /// # Errors
     ///
-    /// If the records cannot be kept, or another host keeps its own in the same place.
+    /// If the records cannot be kept, or another host keeps its records in the same place.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
+    /// Outside of a tokio runtime: the runtime of the caller runs the tasks of all processes.
     pub fn open(config: Config) -> Result<Arc<Self>, OpenError> {
         let (keeper, recovered) = RecordStore::open(config.records, config.save_limits)?;
         let mut chats = Chats::default();
@@ -116,17 +116,17 @@ impl Registry {
         &self.workspace
     }
 
-    /// Returns whether the records outlive this registry, which holds the lock of their directory then.
+    /// Returns whether the records outlive this registry. If so, it holds the lock of their directory.
     pub fn keeps_records(&self) -> bool {
         self.keeper.is_kept()
     }
 
-    /// Returns how commands are held together, and why not better.
+    /// Returns how commands are held together, and why not by a better means.
     pub fn containment(&self) -> Containment {
         contain::containment(self.spawner.as_ref())
     }
 
-    /// Tells this subscriber of all that processes do from now on, until it is dropped.
+    /// Sends this subscriber all events of processes from now on, until it is dropped.
     pub fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         self.subscribers.add(subscriber);
     }
@@ -149,7 +149,7 @@ impl Registry {
         found.ok_or_else(|| Error::NotFound(id.to_owned()))
     }
 
-    /// Returns the process that has this id, whosoever it is: for callers that may see everything, or check by themselves.
+    /// Returns the process that has this id, of any chat: for callers that may see everything, or check the chat themselves.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl Registry {
         found.ok_or_else(|| Error::NotFound(id.to_owned()))
     }
 
-    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: running ones first, then what
-    /// lingers, then what ended, each newest first.
+    /// Returns at most `max` processes of a chat, or of no chat, and how many there are: running ones first, then lingering
+    /// ones, then ended ones, each newest first.
     pub fn list<'a>(
         &self,
         chat: impl Into<Option<&'a ChatId>>,
@@ -178,11 +178,11 @@ impl Registry {
     }
 
     /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
-    /// It counts as asking for those of no chat only.
+    /// It counts as a use of the processes of no chat only.
     pub fn list_all(&self, running_only: bool, max: usize) -> (Vec<Info>, usize) {
         let mut processes: Vec<_> = {
             let mut chats = self.chats();
-            // Who names no chat sees all, and has those of none.
+            // A caller that names no chat sees all processes, and owns those of no chat.
             chats.used(&None);
             let all = chats.by_owner.values();
             all.flat_map(|chat| chat.processes.clone()).collect()
@@ -191,14 +191,14 @@ impl Registry {
         infos(&processes, running_only, max)
     }
 
-    /// Returns how many processes run or linger, of all chats and of none. This is no use of any of them.
+    /// Returns how many processes run or linger, of all chats and of none. It counts as a use of no chat.
     pub fn live(&self) -> usize {
         let chats = self.chats();
         let all = chats.by_owner.values().flat_map(|chat| &chat.processes);
         all.filter(|process| process.state().is_live()).count()
     }
 
-    /// Returns what was counted of all processes that this registry started. This is no use of any of them.
+    /// Returns the totals over all processes that this registry started. It counts as a use of no chat.
     pub fn totals(&self) -> Totals {
         Totals {
             saved: self.keeper.store.bytes(),
@@ -207,8 +207,8 @@ impl Registry {
         }
     }
 
-    /// Sends a signal to everything that a process of this chat, or of no chat, started; see [`Signal::Terminate`] for the
-    /// grace, which is that of the limits if none is given.
+    /// Sends a signal to everything that a process of this chat, or of no chat, started. For the grace, see
+    /// Sends a signal to everything that a process of this chat, or of no chat, started. /// [`Signal::Terminate`]; if none is given, that of the limits applies.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Registry {
         self.signal_process(&self.get(chat, id)?, signal, grace)
     }
 
-    /// As [`Registry::signal`], for a process that was found before.
+    /// As [`Registry::signal`], for a process that the caller already has.
     ///
     /// # Errors
     ///
@@ -238,13 +238,13 @@ impl Registry {
         ending::signal(process, signal, grace.unwrap_or(self.limits.grace))
     }
 
-    /// Does now what is done every 30 s: frees, expires and forgets what ended long enough ago, and ends what runs in
-    /// idle chats.
+    /// Runs the upkeep now instead of waiting for the next 30 s: frees, expires and forgets old ended processes, and ends the
+    /// processes of idle chats.
     pub async fn tidy_up(&self) {
         upkeep::look(self).await;
     }
 
-    /// Kills what is being ended at once, without the rest of its grace.
+    /// Kills the processes that are being ended at once, without the rest of their grace.
     pub fn kill_now(&self) {
         self.kill_now.cancel();
     }
@@ -253,7 +253,7 @@ impl Registry {
         self.chats.lock()
     }
 
-    /// Returns the chats, unless nothing may be started any more.
+    /// Returns the chats, or an error if the registry is closed.
     fn open_chats(&self) -> Result<MutexGuard<'_, Chats>, Error> {
         let chats = self.chats();
         if chats.closed {
@@ -263,7 +263,7 @@ impl Registry {
     }
 }
 
-/// Returns what a list shows of processes that are in the order of their start.
+/// Returns the list entries of processes that are in the order of their start.
 fn infos(processes: &[Arc<Process>], running_only: bool, max: usize) -> (Vec<Info>, usize) {
     let mut infos: Vec<_> = processes
         .iter()
@@ -271,7 +271,7 @@ fn infos(processes: &[Arc<Process>], running_only: bool, max: usize) -> (Vec<Inf
         .map(|process| process.info())
         .collect();
     infos.retain(|info| !running_only || info.state.is_live());
-    // Stable, so that the order of starts decides among equals.
+    // A stable sort, so that the order of starts decides among equals.
     infos.sort_by_key(|info| match info.state {
         State::Running => 0,
         State::Lingering(_) => 1,

@@ -1,4 +1,4 @@
-//! Cgroups, version 2: a wall around a command that the kernel keeps, where one was delegated to this host.
+//! Cgroups, version 2: the kernel keeps all processes of a command in one. This needs a cgroup delegated to this host.
 
 use std::fs;
 use std::io;
@@ -13,13 +13,13 @@ use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, Pid, access, geteuid};
 use parking_lot::Mutex;
 
-/// What the names of cgroups of commands begin with; the host's process id follows.
+/// The prefix of the names of cgroups of commands; the host's process id follows.
 const PREFIX: &str = "toolhost-";
 
-/// How deep cgroups that a command made are removed.
+/// How many levels of nested cgroups that a command made are removed.
 const MOST_DEEP: u8 = 32;
 
-/// How often, and after how long, it is tried again to remove what is left at the end of the host.
+/// How often, and after how long, the host retries at its end to remove the cgroups that are left.
 const MOST_TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
@@ -43,14 +43,14 @@ impl Parent {
     ///
     /// # Errors
     ///
-    /// Why not, as the end of a sentence.
+    /// The reason why not, as the end of a sentence.
     pub(super) fn find() -> Result<Self, String> {
         let text = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let path = locate(&text("/proc/self/mountinfo")?, &text("/proc/self/cgroup")?)
             .ok_or("no cgroup of version 2 is mounted here")?;
         let shown = path.display();
         let writable = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
-        // A process is moved by somebody who may write to the parent of where it comes from, too.
+        // To move a process, its mover must also be able to write to the parent of the cgroup that the process leaves.
         if !writable(&path) || !writable(&path.join("cgroup.procs")) {
             return Err(format!(
                 "the cgroup {shown} is not delegated to this user: with systemd, set Delegate=yes in the unit"
@@ -115,7 +115,7 @@ impl Parent {
         left.is_empty()
     }
 
-    /// Removes the cgroups of hosts that ended before they could. Those in use cannot be removed.
+    /// Removes the cgroups that ended hosts left behind. Cgroups in use cannot be removed.
     fn remove_left(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -133,7 +133,7 @@ impl Parent {
 }
 
 impl Drop for Parent {
-    /// What was killed a moment ago may still be in its cgroup.
+    /// Retries, because processes that were killed a moment ago may still be in their cgroup.
     fn drop(&mut self) {
         for _ in 0..MOST_TRIES {
             if self.remove_dropped() {
@@ -145,12 +145,12 @@ impl Drop for Parent {
 }
 
 impl Leaf {
-    /// Kills everything in it.
+    /// Kills all processes in the cgroup.
     pub(super) fn kill(&self) -> io::Result<()> {
         Killer::open(self.directory.as_fd())?.kill()
     }
 
-    /// Returns whether the kernel ended something in it for lack of memory. Told only where the memory controller is on.
+    /// Returns whether the kernel killed a process in the cgroup for lack of memory. Needs the memory controller.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.path.join("memory.events")).unwrap_or_default();
         events
@@ -175,7 +175,7 @@ impl Drop for Leaf {
     }
 }
 
-/// Removes a cgroup with those that a command made within it, down to a depth that no honest one reaches.
+/// Removes a cgroup with those that a command made within it, down to a depth that no reasonable command reaches.
 fn remove(path: &Path, depth: u8) -> io::Result<()> {
     let removed = fs::remove_dir(path);
     if depth == 0 || !is_busy(&removed) {
@@ -195,12 +195,12 @@ fn is_busy(removed: &io::Result<()>) -> bool {
         .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
 }
 
-/// Kills everything in a cgroup; opened before that is needed, as nothing can be opened by then perhaps.
+/// Kills all processes in a cgroup. It is opened in advance, because later there may be no free descriptor.
 #[derive(Debug)]
 pub(super) struct Killer(OwnedFd);
 
 impl Killer {
-    /// Opens what kills a cgroup, given by its directory.
+    /// Opens the `cgroup.kill` file of a cgroup, given by its directory.
     pub(super) fn open(cgroup: BorrowedFd<'_>) -> io::Result<Self> {
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
         Ok(Self(openat(cgroup, "cgroup.kill", flags, Mode::empty())?))
@@ -222,19 +222,19 @@ fn locate(mountinfo: &str, cgroups: &str) -> Option<PathBuf> {
         }
         let mut fields = mount.split(' ').skip(3);
         let (root, point) = (fields.next()?, fields.next()?);
-        // The mount may show a part of the hierarchy only.
+        // The mount may show only a part of the hierarchy.
         let below = Path::new(own).strip_prefix(root).ok()?;
         Some(Path::new(point).join(below))
     })
 }
 
-/// Whether this is the top of what this process can see, as in a container with a namespace of its own.
+/// Returns whether this is the topmost cgroup that this process can see, as in a container with its own cgroup namespace.
 fn is_root_of_view(path: &Path) -> bool {
     path.parent()
         .is_none_or(|parent| !parent.join("cgroup.procs").exists())
 }
 
-/// Whether the manager of the hierarchy left it to somebody.
+/// Returns whether the manager of the hierarchy marked this cgroup as delegated.
 fn is_delegated(path: &Path) -> bool {
     ["trusted.delegate", "user.delegate"].iter().any(|name| {
         let mut value = [0_u8; 8];

@@ -1,7 +1,7 @@
 //! One process group: spawning its leader, waiting for it without reaping, signalling all of it.
 //!
-//! What there is without a spawner. A command can leave its group (`setsid`, `timeout`, a shell with job control), and is not
-//! reached by signals then.
+//! This is the containment without a spawner. A command can leave its group (`setsid`, `timeout`, a shell with job control).
+//! Signals do not reach it then.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 use super::spawner::in_memory;
 use super::{Contained, Event, Exit, Spawn, Spawned, survivors};
 
-/// How often what outlives a shell is looked for: orphans are nobody's children here, so their end is no event.
+/// How often to look for processes that outlive a shell. They are not children of this host, so their end is no event.
 const LINGER_LOOK: Duration = Duration::from_millis(500);
 
 /// A process group whose leader this host started.
@@ -31,7 +31,7 @@ pub(in crate::process) struct Group {
     reaped: Mutex<bool>,
 }
 
-/// Notices the exit of a leader, and the end of its group.
+/// The watch for the exit of a leader and the end of its group.
 #[derive(Debug)]
 pub(in crate::process) struct Watch {
     /// Readable once the leader has exited; `None` after that, as an ended process must hold no descriptor.
@@ -46,7 +46,7 @@ impl Group {
         let (reader, writer) = io::pipe()?;
         let stdin = match spawn.stdin {
             None => Stdio::null(),
-            // A file, not a pipe: nobody has to feed it, whatever the command does with it.
+            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
             Some(bytes) => in_memory(bytes)?.into(),
         };
         #[expect(
@@ -64,7 +64,7 @@ impl Group {
             .stderr(writer)
             .process_group(0)
             .spawn()?;
-        // Nobody else waits for this child, so its number is its own until it is reaped here.
+        // Only this code waits for the child, so its process id is not reused until it is reaped here.
         let leader = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
         let pidfd = rustix::process::Pid::from_raw(leader.as_raw())
             .ok_or_else(|| io::Error::other("the child has no process id"))
@@ -88,7 +88,7 @@ impl Group {
         }
     }
 
-    /// Ends a group that nobody is going to watch, and waits for its leader.
+    /// Kills a group that no task is going to watch, and waits for its leader.
     pub(super) fn abandon(&self) {
         let mut reaped = self.reaped.lock();
         if !*reaped {
@@ -97,12 +97,12 @@ impl Group {
         }
     }
 
-    /// Returns how the leader ended, or `None` if it runs. It stays a zombie.
+    /// Returns how the leader ended, or `None` if it runs. The leader stays a zombie.
     pub(super) fn peek_exit(&self) -> io::Result<Option<Exit>> {
         self.wait(WaitIdOptions::NOWAIT)
     }
 
-    /// Removes the zombie of the leader. Nothing happens while it runs.
+    /// Reaps the zombie of the leader. Does nothing while the leader runs.
     pub(super) fn reap(&self) {
         let mut reaped = self.reaped.lock();
         if *reaped {
@@ -111,7 +111,7 @@ impl Group {
         match self.wait(WaitIdOptions::empty()) {
             Ok(exit) => *reaped = exit.is_some(),
             Err(error) => {
-                // Somebody else reaped it, so its number is not ours any more.
+                // Other code of this host reaped it, so its process id may be reused.
                 tracing::warn!(pid = self.leader.as_raw(), %error, "failed to reap a process");
                 *reaped = true;
             }
@@ -130,11 +130,11 @@ impl Group {
         Ok(code.map(Exit::Code).or(signal.map(Exit::Signal)))
     }
 
-    /// Sends a signal to every member. That there is none left is no error.
+    /// Sends a signal to every member. It is no error if no member is left.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         let sent = self.send(signal);
         if signal == Signal::SIGTERM {
-            // A stopped process would not see the signal before somebody lets it go on.
+            // A stopped process does not handle the signal until it is resumed.
             _ = self.send(Signal::SIGCONT);
         }
         sent
@@ -148,8 +148,8 @@ impl Group {
                 Err(errno) => Err(errno.into()),
             };
         }
-        // The number may name a stranger's group by now, so members are looked up and signalled one by one. One that may
-        // not be signalled, such as a setuid program, must not shield the others.
+        // The process group id may have been reused by now, so the members are looked up and signalled one by one. A member
+        // that may not be signalled, such as a setuid program, must not shield the others.
         let members = survivors::members(self.leader.as_raw());
         let results = members
             .iter()
@@ -157,8 +157,7 @@ impl Group {
         results.fold(Ok(()), Result::and)
     }
 
-    /// Returns whether nothing of the group is left, by a look that may be as old as this. Zombies that nobody reaps do not
-    /// count.
+    /// Returns whether no member of the group is left, by a look that is at most `max_age` old. Unreaped zombies do not count.
     pub(super) fn is_empty(&self, max_age: Duration) -> bool {
         let reaped = *self.reaped.lock();
         reaped
@@ -166,7 +165,7 @@ impl Group {
                 || !survivors::has_members(self.leader.as_raw(), max_age))
     }
 
-    /// Returns the members that live, without the leader.
+    /// Returns the live members, without the leader.
     pub(super) fn members(&self) -> Vec<i32> {
         survivors::members(self.leader.as_raw())
     }
@@ -208,7 +207,7 @@ async fn exit(group: &Group, pidfd: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
     }
 }
 
-/// Makes the end of a process an event of the runtime.
+/// Registers a pidfd with the runtime, so that the end of the process is an event.
 #[expect(
     unsafe_code,
     reason = "tokio wants a promise that the descriptor stays open while it is watched"
@@ -223,7 +222,7 @@ fn kill_and_reap(leader: Pid) {
     _ = nix::sys::wait::waitpid(leader, None);
 }
 
-/// Signals one member through a descriptor, and only if that still names a member.
+/// Signals one member through a descriptor, and only if the descriptor still names a member.
 fn signal_member(member: i32, group: i32, signal: Signal) -> io::Result<()> {
     let Some(pid) = rustix::process::Pid::from_raw(member) else {
         return Ok(());
@@ -231,8 +230,8 @@ fn signal_member(member: i32, group: i32, signal: Signal) -> io::Result<()> {
     let Some(raw) = rustix::process::Signal::from_named_raw(signal as i32) else {
         return Ok(());
     };
-    // The descriptor names one process for good. It is checked after it was opened, so a number that was handed out again
-    // in between is noticed.
+    // The descriptor names one process for good. It is checked after it was opened, so a reuse of the process id in between is
+    // noticed.
     let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
         return Ok(());
     };

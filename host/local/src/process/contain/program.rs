@@ -1,8 +1,8 @@
 //! The spawner: a small program of one thread that forks a supervisor for each command.
 //!
-//! It runs with an empty environment, apart from the host, so that a fork copies next to nothing and no secret is near a
-//! command. Orphans of a supervisor that somebody killed become its children, and it kills them. It ends when the host has
-//! closed its socket and nothing is left to look after.
+//! It runs with an empty environment, in a process apart from the host, so that a fork copies next to nothing and no secret is
+//! near a command. If a supervisor is killed, its orphans become children of the spawner, which kills them. The spawner ends
+//! when the host has closed its socket and no supervisor or orphan is left.
 
 mod events;
 mod shell;
@@ -26,17 +26,17 @@ use super::wire::{FRAME, Frame};
 use events::Events;
 use toolhost_state::own_limits::OwnLimits;
 
-/// How long the next round of a kill may wait, in milliseconds, at first and at most.
+/// The pause before the next round of a kill, in milliseconds: first and longest.
 const ROUND_MS: (u16, u16) = (2, 500);
 
-/// How often the supervisors of a host that is gone are told to go on, in milliseconds: one that a command stopped could
-/// not end what it looks after.
+/// How often the spawner sends SIGCONT to the supervisors after the host is gone, in milliseconds: a supervisor that a command
+/// stopped could not end its processes.
 const NUDGE_MS: u16 = 200;
 
-/// After how many of those a supervisor that is still stopped is killed, and what it looked after with it.
+/// After how many nudges a supervisor that is still stopped is killed. The spawner then kills its processes.
 const MOST_NUDGES: u32 = 10;
 
-/// After how many of those any supervisor is: what it looks after should be gone by then, and is killed from here if not.
+/// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills those that are not.
 const LAST_NUDGE: u32 = 25;
 
 /// The descriptors that come with [`Frame::Start`].
@@ -54,13 +54,13 @@ struct Spawner {
     host: Option<OwnedFd>,
     events: Events,
     supervisors: HashSet<i32>,
-    /// The limits that commands begin with, also after a command has lowered those of the spawner.
+    /// The limits that commands begin with, even after a command has lowered those of the spawner.
     limits: OwnLimits,
     /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
     orphans: Option<u16>,
 }
 
-/// Is the spawner until the host and all supervisors are gone. Its socket to the host is standard input.
+/// Runs the spawner until the host and all supervisors are gone. Its socket to the host is standard input.
 pub fn run() -> ! {
     match Spawner::begin() {
         Ok(mut spawner) => {
@@ -75,9 +75,9 @@ impl Spawner {
     fn begin() -> io::Result<Self> {
         nix::sys::prctl::set_dumpable(false)?;
         nix::sys::prctl::set_child_subreaper(true)?;
-        // Only SIGKILL and SIGSTOP reach it: a Ctrl-C in the host's terminal is for the host.
+        // Only SIGKILL and SIGSTOP reach the spawner: a Ctrl-C in the host's terminal is for the host.
         sys::default_signals(&SigSet::all())?;
-        // A command may have stopped it. Then the end of the host lets it go on, which it would not see otherwise.
+        // A command may have stopped the spawner. SIGCONT at the end of the host then resumes it, so that it sees that end.
         nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
         _ = nix::unistd::setsid();
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
@@ -89,7 +89,7 @@ impl Spawner {
             sys::duplicate(null.as_fd(), standard)?;
         }
         sys::close_all_but(&[socket.as_raw_fd()])?;
-        // Closed above, so its number is not its own any more.
+        // `null` was closed above, so it must not close its number again.
         std::mem::forget(null);
         let spawner = Self {
             own: OwnChildren::open(),
@@ -124,7 +124,7 @@ impl Spawner {
                 nudges += 1;
                 for supervisor in &self.supervisors {
                     let stopped = tree::status(*supervisor).is_some_and(|status| status.stopped);
-                    // One that is stopped again and again never gets to its work.
+                    // A supervisor that is stopped again and again never gets to its work.
                     let hopeless = nudges > if stopped { MOST_NUDGES } else { LAST_NUDGE };
                     let signal = if hopeless {
                         Signal::SIGKILL
@@ -137,7 +137,7 @@ impl Spawner {
         }
     }
 
-    /// Returns whether nobody needs it any more.
+    /// Returns whether the host is gone and no supervisor or orphan is left.
     fn is_done(&mut self) -> bool {
         if self.host.is_some() || !self.supervisors.is_empty() || self.orphans.is_some() {
             return false;
@@ -149,12 +149,12 @@ impl Spawner {
         alone
     }
 
-    /// Takes one message of the host.
+    /// Receives one message from the host.
     fn serve(&mut self) {
         let Some(host) = &self.host else {
             return;
         };
-        // Before the descriptors of a message count against them.
+        // Restore the limits before the descriptors of a message count against them.
         self.limits.restore();
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
@@ -190,14 +190,14 @@ impl Spawner {
         }
     }
 
-    /// Takes the zombies away. A supervisor that did not end by itself leaves orphans behind; and where one orphan ended there
-    /// may be another that it started just before, which no look at a moment is sure to see.
+    /// Reaps the zombies. A supervisor that did not end by itself leaves orphans behind. Where one orphan ended, there may be
+    /// another that it started just before, which a single look may miss.
     fn reap(&mut self) {
-        // Not by nix, which has no names for real-time signals, and would not say whom one of them ended.
+        // Not with nix: it has no names for real-time signals, and would not say which process one of them ended.
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         while let Ok(Some((pid, status))) = rustix::process::wait(options) {
             if status.stopped() {
-                // Only a command stops a supervisor, so that nobody can end it.
+                // Only a command stops a supervisor, to keep it from ending the command.
                 if self.supervisors.contains(&pid.as_raw_pid()) {
                     _ = kill(Pid::from_raw(pid.as_raw_pid()), Signal::SIGCONT);
                 }
@@ -220,15 +220,14 @@ impl Spawner {
         } else {
             tree.kill();
             self.orphans = Some((pause * 2).min(ROUND_MS.1));
-            // What was killed is gone in a moment, and then nothing else is to be waited for.
+            // The killed processes are gone in a moment. After that, no event wakes the spawner, so reap them now.
             self.reap();
         }
     }
 }
 
 impl Start {
-    /// Takes the descriptors of a message. Where some are missing, this process may have no more of them, and the host is told
-    /// so.
+    /// Takes the descriptors of a message. If some are missing, this process may have no more of them, and the host is told so.
     fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
         let mut fds = fds.into_iter();
         let control = fds.next()?;

@@ -1,4 +1,4 @@
-//! The host's end of the spawner: starting it, asking it for supervisors, and replacing it if somebody kills it.
+//! The host's end of the spawner: starting it, asking it for supervisors, and replacing it if another process kills it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -23,13 +23,13 @@ use super::{Contained, Containment, Kind, Spawn, Spawned, Watch};
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
 
-/// How long the spawner, or a supervisor, may take to answer. An executable on a file system that hangs takes that long;
-/// otherwise it is milliseconds.
+/// How long the spawner, or a supervisor, may take to answer. Usually an answer takes milliseconds; it takes this long if the
+/// executable is on a file system that hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Forks a supervisor for every command. Cheap to clone: clones share the one program.
 ///
-/// It is started with an empty environment, and ends when the last clone is dropped and all that it looks after has ended.
+/// It is started with an empty environment. It ends when the last clone is dropped and all its commands have ended.
 #[derive(Clone, Debug)]
 pub struct Spawner {
     inner: Arc<Inner>,
@@ -42,19 +42,19 @@ struct Inner {
     cgroup: Result<Parent, String>,
 }
 
-/// One spawner that was started.
+/// One running spawner process.
 #[derive(Debug)]
 struct Running {
     socket: UnixStream,
     /// Taken only at the end.
     child: Option<Child>,
-    /// Cancelled when its end was noticed.
+    /// Cancelled when the host notices the end of the process.
     ended: CancellationToken,
-    /// Cancelled when another took its place.
+    /// Cancelled when another spawner took its place.
     retired: CancellationToken,
 }
 
-/// A supervisor that the spawner was asked for.
+/// A supervisor that the spawner accepted to start.
 struct Asked {
     control: UnixStream,
     spawner: i32,
@@ -75,7 +75,7 @@ impl Spawner {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Spawner::start`].
     pub fn start_without_cgroup(program: &Path) -> io::Result<Self> {
         Self::with_cgroup(program, Err("it was switched off".into()))
     }
@@ -109,14 +109,14 @@ impl Spawner {
         self.running().pid()
     }
 
-    /// Waits until the present spawner ends, and starts another. Those whom it had started see their token cancelled.
+    /// Waits until the present spawner ends, and starts another. The supervisors of the old one see their token cancelled.
     ///
     /// # Errors
     ///
     /// If no other can be started. The next command tries again.
     pub(in crate::process) async fn replace_when_ended(&self) -> io::Result<()> {
         let spawner = self.clone();
-        // Who replaces it holds the lock for as long as that takes.
+        // On a thread for blocking work, because a replacement holds the lock for as long as it takes.
         let current = tokio::task::spawn_blocking(move || {
             let running = spawner.running();
             let socket = running.socket.try_clone()?;
@@ -126,7 +126,7 @@ impl Spawner {
         socket.set_nonblocking(true)?;
         let socket = tokio::net::UnixStream::from_std(socket)?;
         let mut buffer = [0; FRAME];
-        // It says nothing after its first word, so what can be read is its end.
+        // The spawner sends nothing after `Ready`, so the socket becomes readable only at its end.
         loop {
             tokio::select! {
                 readable = socket.readable() => readable?,
@@ -144,7 +144,7 @@ impl Spawner {
             .map_err(io::Error::other)?
     }
 
-    /// Starts another spawner in the place of this one, whose socket is closed, unless somebody did before.
+    /// Replaces this spawner, whose socket is closed, by another, unless it is already replaced.
     fn replace(&self, pid: u32) -> io::Result<()> {
         let mut running = self.running();
         if running.pid() != pid {
@@ -161,8 +161,8 @@ impl Spawner {
         Ok(())
     }
 
-    /// Starts another spawner beside this one, which does not answer, unless somebody did before. What it had started runs on,
-    /// and is lost only when it ends.
+    /// Starts another spawner beside this one, which does not answer, unless it is already replaced. The commands of the old one
+    /// run on, and are lost only when it ends.
     fn retire(&self, pid: u32, why: &str) -> io::Result<()> {
         let mut running = self.running();
         if running.pid() != pid {
@@ -175,13 +175,13 @@ impl Spawner {
         old.wait_for_end()
     }
 
-    /// Starts a command and waits until its shell has executed, or could not. To be called within a runtime.
+    /// Starts a command and waits until its shell has executed, or could not. The caller must be within a tokio runtime.
     pub(super) fn spawn(&self, spawn: &Spawn<'_>) -> io::Result<Spawned> {
         let (reader, writer) = io::pipe()?;
         let request = in_memory(&request(spawn).encode())?;
         let stdin = match spawn.stdin {
             None => File::open("/dev/null")?.into(),
-            // A file, not a pipe: nobody has to feed it, whatever the command does with it.
+            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
             Some(bytes) => in_memory(bytes)?,
         };
         let leaf = self.leaf();
@@ -190,7 +190,7 @@ impl Spawner {
         let cgroup = leaf.is_some();
         let asked = match self.ask(cgroup, &fds)? {
             Ok(asked) => asked,
-            // By the one that took its place.
+            // Ask the spawner that replaced the failed one.
             Err(_) => self.ask(cgroup, &fds)??,
         };
         drop(writer);
@@ -198,8 +198,8 @@ impl Spawner {
             Ok(Frame::Started { supervisor, shell }) => Some((supervisor, shell)),
             Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
             Ok(_) => return Err(io::Error::other("the supervisor answered something else")),
-            // Somebody killed it, perhaps the command before this heard of it; or a file system hangs, and it may start yet. So
-            // it counts as started: what comes of it will be told.
+            // Either the supervisor was killed, perhaps by the command before this answer was sent; or a file system hangs, and
+            // the shell may start yet. So the command counts as started: its watch reports the rest.
             Err(_) => None,
         };
         asked.control.set_nonblocking(true)?;
@@ -216,7 +216,8 @@ impl Spawner {
         })
     }
 
-    /// Asks for a supervisor, and waits until the spawner is at work on that. One that is not is replaced: the inner error.
+    /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
+    /// replaced.
     fn ask(&self, cgroup: bool, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(PATIENCE))?;
@@ -237,7 +238,7 @@ impl Spawner {
             Ok(_) => io::Error::other("the spawner answered something else"),
             Err(error) => error,
         };
-        // A command of the same user can freeze it, or take its descriptors.
+        // A command of the same user can freeze the spawner, or take its descriptors.
         self.retire(spawner, &format!("does not work ({failed})"))?;
         Ok(Err(failed))
     }
@@ -249,15 +250,15 @@ impl Spawner {
             .ok()
     }
 
-    /// Sends a message to the spawner, to another one if it has ended. Returns the number and the token of the
-    /// one that got it.
+    /// Sends a message to the spawner, or to its replacement if it has ended. Returns the process id and the token of the
+    /// spawner that got it.
     fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(u32, CancellationToken)> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let give_up = Instant::now() + PATIENCE;
         loop {
             let running = self.running();
             let pid = running.pid();
-            // A command of the same user can have stopped it.
+            // A command of the same user can have stopped the spawner.
             supervised::resume(pid.cast_signed());
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
             let ended = running.ended.clone();
@@ -265,7 +266,7 @@ impl Spawner {
             match sent {
                 Ok(()) => return Ok((pid, ended)),
                 Err(error) if Instant::now() >= give_up => return Err(error),
-                // It has much to do.
+                // The spawner is busy: its socket is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -282,7 +283,7 @@ impl Spawner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let running = self.current.get_mut();
-        // The end of the socket ends it, but not at once: it waits for its supervisors. Somebody has to wait for it, or its
+        // Closing the socket ends the spawner, but only after its supervisors. A thread waits for it, because otherwise its
         // zombie stays for as long as this process.
         _ = running.socket.shutdown(std::net::Shutdown::Both);
         _ = running.wait_for_end();
@@ -328,7 +329,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end in a thread of its own, and tells those whom it had started. Its socket is for the caller to close.
+    /// Waits for the end of the process in a thread, and then cancels `ended`. The caller closes the socket.
     fn wait_for_end(&mut self) -> io::Result<()> {
         let Some(mut child) = self.child.take() else {
             return Ok(());
@@ -368,7 +369,7 @@ fn request(spawn: &Spawn<'_>) -> Request {
     }
 }
 
-/// Puts bytes into a file without a name, to be read from its start.
+/// Writes bytes into an unnamed file in memory, to be read from its start.
 pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create(c"toolhost", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(bytes)?;

@@ -1,7 +1,7 @@
 //! The system calls of containment that have no safe wrapper: forking, executing, and passing descriptors.
 //!
-//! Everything here but [`send`] runs in the spawner and its supervisors, which have one thread: a child of theirs may use
-//! whatever its parent may.
+//! Everything here but [`send`] runs in the spawner and its supervisors, which have one thread. So a forked child may use
+//! everything that its parent may use.
 #![allow(
     unsafe_code,
     reason = "fork, clone3 and what a fork leaves behind have no safe interface"
@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-/// The flag of `clone3` that starts a child in another cgroup, which has one bit too many for the type that libc gave it.
+/// The flag of `clone3` that starts a child in another cgroup. It does not fit into the type that libc gave it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// Which side of a fork this is.
@@ -29,20 +29,20 @@ pub(super) enum Side {
     Child,
 }
 
-/// Forks a process that has one thread; into a cgroup, if one is given, without the cost of moving there later.
+/// Forks this process, which must have one thread. If a cgroup is given, the child starts in it, which is cheaper than moving.
 pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
     let result = match cgroup {
         // SAFETY: there is one thread, so the child's memory is not in the middle of anything.
         None => i64::from(unsafe { libc::fork() }),
         Some(cgroup) => {
-            // SAFETY: all zeroes is what the structure wants where nothing is asked for.
+            // SAFETY: the structure may be all zeroes, which asks for nothing.
             let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
             arguments.flags = CLONE_INTO_CGROUP;
             arguments.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
             arguments.cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
             let size = size_of::<libc::clone_args>();
-            // SAFETY: as for `fork`, of which this is a form: no memory is shared and no stack is given. What the C library
-            // does on top of it is not done, and the child does nothing but system calls before it executes.
+            // SAFETY: as for `fork`, of which this is a form: no memory is shared and no stack is given. It skips the additional
+            // work of the C library's `fork`, and the child makes only system calls before it executes.
             unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) }
         }
     };
@@ -53,37 +53,37 @@ pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
     }
 }
 
-/// Ends this process at once: nothing of what its parent prepared for its own end is done.
+/// Ends this process at once, without running any exit handlers that its parent registered.
 pub(super) fn exit(code: i32) -> ! {
-    // SAFETY: it takes a number and does not return.
+    // SAFETY: `_exit` takes a number and does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// Lets every signal do what it does in a new process, and blocks these.
+/// Resets every signal to its default action, and blocks the signals in `mask`.
 ///
-/// Handlers do not survive an exec, but ignored signals do: the Rust runtime ignores SIGPIPE, and who starts the host may
-/// have ignored SIGHUP.
+/// Handlers do not survive an exec, but ignored signals do: the Rust runtime ignores SIGPIPE, and the program that starts the
+/// host may have ignored SIGHUP.
 pub(super) fn default_signals(mask: &SigSet) -> io::Result<()> {
     for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: the default action is no code of ours. Of those that cannot be set, such as SIGKILL, nothing is changed.
+        // SAFETY: the default action is no code of ours. For signals that cannot be set, such as SIGKILL, nothing changes.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None)?)
 }
 
-/// Makes a descriptor available under another number, which an exec does not close.
+/// Duplicates a descriptor to another number, which an exec does not close.
 pub(super) fn duplicate(from: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
     if from.as_raw_fd() == to {
         // SAFETY: it changes one flag of a descriptor that is open.
         Errno::result(unsafe { libc::fcntl(to, libc::F_SETFD, 0) })?;
         return Ok(());
     }
-    // SAFETY: who calls this decides what every number stands for, in a process of one thread that is about to execute.
+    // SAFETY: the caller decides what every number stands for, in a process of one thread that is about to execute.
     Errno::result(unsafe { libc::dup2(from.as_raw_fd(), to) })?;
     Ok(())
 }
 
-/// Closes every descriptor from 3 on but those that are kept.
+/// Closes every descriptor from 3 on except those in `keep`.
 pub(super) fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
     let mut keep: Vec<u32> = keep.iter().map(|fd| fd.unsigned_abs()).collect();
     keep.sort_unstable();
@@ -98,13 +98,13 @@ pub(super) fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
 }
 
 fn close_range(first: u32, last: u32) -> io::Result<()> {
-    // SAFETY: who calls this holds no owner of a descriptor in this range that it will use again.
+    // SAFETY: the caller holds no owner of a descriptor in this range that it will use again.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     Errno::result(result)?;
     Ok(())
 }
 
-/// Becomes another program. Returns only if that fails.
+/// Executes another program. Returns only if that fails.
 pub(super) fn execute(program: &CString, arguments: &[CString], environment: &[CString]) -> Errno {
     match nix::unistd::execve(program, arguments, environment) {
         Ok(infallible) => match infallible {},
@@ -112,10 +112,10 @@ pub(super) fn execute(program: &CString, arguments: &[CString], environment: &[C
     }
 }
 
-/// The most descriptors of one message.
+/// The most descriptors in one message.
 const MOST_DESCRIPTORS: usize = 8;
 
-/// Sends bytes with descriptors attached, all at once.
+/// Sends bytes with descriptors attached, all in one message.
 pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[RawFd]) -> io::Result<()> {
     let attached = [ControlMessage::ScmRights(fds)];
     let attached = if fds.is_empty() { &[] } else { &attached[..] };
@@ -127,8 +127,8 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[RawFd]) -> io::R
     }
 }
 
-/// Receives up to `buffer` bytes and what is attached to them, as far as this process may have more descriptors. No bytes: the
-/// other side is gone.
+/// Receives at most `buffer.len()` bytes and the descriptors attached to them, as far as this process may have more
+/// descriptors. 0 bytes mean that the other side is gone.
 pub(super) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -146,7 +146,7 @@ pub(super) fn receive(
     Ok((message.bytes, fds))
 }
 
-/// Returns whether the other side of a socket is gone, and everything that it sent was read.
+/// Returns whether the other side of a socket is gone and all its bytes were read.
 pub(super) fn is_closed(socket: BorrowedFd<'_>) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     nix::sys::socket::recv(socket.as_raw_fd(), &mut [0], flags) == Ok(0)

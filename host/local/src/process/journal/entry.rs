@@ -1,4 +1,4 @@
-//! What the journal of processes can say: its entries, and what is known of one id when they are put together.
+//! The entries of the journal of processes, and the knowledge about one id when they are put together.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -10,11 +10,11 @@ use crate::process::ExitStatus;
 use crate::process::saved::Location;
 use toolhost_state::id::ChatId;
 
-/// One fact about a process or about a chat. What is written is one line of JSON of at most 64 KiB.
+/// One fact about a process or about a chat. It is written as one line of JSON of at most 64 KiB.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// A process was started. The first entry of its id: what else is said of an id that was not started is ignored.
+    /// A process was started. This is the first entry of its id: other entries of an id that was not started are ignored.
     Started(Started),
     /// The shell of the process has exited, and something that it started still runs.
     Exited(Exited),
@@ -40,7 +40,7 @@ pub(crate) enum Entry {
     },
 }
 
-/// What is known of a process from its start on.
+/// The facts about a process that are known from its start on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Started {
     /// Its id, unique in the state directory.
@@ -50,7 +50,7 @@ pub(crate) struct Started {
     pub(crate) chat: Option<ChatId>,
     /// The command. The caller cuts it, at 2 KiB.
     pub(crate) command: String,
-    /// The absolute directory in which it was started. Of a name that is no UTF-8, what reads as text is kept.
+    /// The absolute directory in which it was started. If the name is not UTF-8, only the part that reads as text is kept.
     #[serde(with = "text::path")]
     pub(crate) workdir: PathBuf,
     /// Whether it was started as a background process.
@@ -60,12 +60,12 @@ pub(crate) struct Started {
     pub(crate) started: SystemTime,
     /// Where its output is saved; `None` if it is not.
     pub(crate) output: Option<Location>,
-    /// What named its start; `None` if nothing did, or if an older host wrote this down.
+    /// The key of its start; `None` if it had none, or if an older host wrote the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
 }
 
-/// How the shell of a process ended that is not over.
+/// How the shell of a process ended while other processes of it still run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Exited {
     /// The process.
@@ -89,25 +89,25 @@ pub(crate) struct Ended {
     /// When its shell exited, in whole milliseconds.
     #[serde(with = "text::time")]
     pub(crate) exited: SystemTime,
-    /// When nothing of it was left, in whole milliseconds. What was written down before there was this says the epoch.
+    /// When nothing of it was left, in whole milliseconds. Entries from before this field existed say the epoch.
     #[serde(with = "text::time", default = "text::epoch")]
     pub(crate) over: SystemTime,
     /// How many bytes it wrote.
     pub(crate) total: u64,
     /// How many of those bytes were saved.
     pub(crate) saved_bytes: u64,
-    /// How the saving went; `None` if nobody saw its end.
+    /// How the saving went; `None` if the host did not see its end.
     pub(crate) saving: Option<Saving>,
 }
 
-/// That the host does not know how a process ended.
+/// Records that the host does not know how a process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lost {
     /// The process.
     pub(crate) id: String,
-    /// What is known, for whoever asks.
+    /// The reason, as a text for callers.
     pub(crate) why: String,
-    /// When that was found out, in whole milliseconds.
+    /// When the host found that out, in whole milliseconds.
     #[serde(with = "text::time")]
     pub(crate) when: SystemTime,
     /// How many bytes it wrote, as far as is known.
@@ -115,7 +115,7 @@ pub(crate) struct Lost {
     /// How many of those bytes were saved.
     #[serde(default)]
     pub(crate) saved_bytes: u64,
-    /// How the saving went; `None` if nobody saw its end.
+    /// How the saving went; `None` if the host did not see its end.
     #[serde(default)]
     pub(crate) saving: Option<Saving>,
 }
@@ -128,28 +128,28 @@ pub(crate) enum Saving {
     Complete,
     /// A cap was reached: the bytes after the saved ones are missing.
     Partial,
-    /// It failed; the text says why. The bytes that were saved before are there.
+    /// Saving failed; the text says why. The bytes that were saved before are there.
     Failed(String),
 }
 
 /// Everything that the journal knows of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recovered {
-    /// What was known when it started.
+    /// The facts from its start.
     pub(crate) started: Started,
-    /// How its shell ended, if that is known apart from the end.
+    /// How its shell ended, if an entry of its own says so.
     pub(crate) exited: Option<Exited>,
-    /// How it ended; `None` if the host stopped before it knew, which makes the process lost unless its shell had exited.
+    /// How it ended; `None` if the host stopped before it knew. The process is then lost unless its shell had exited.
     pub(crate) end: Option<End>,
     /// Whether its saved output was removed.
     pub(crate) gone: bool,
 }
 
-/// How a process is over. The id in it is the one of the process.
+/// How a process is over. The id in it is that of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It ended, and this is how.
+    /// The process ended as the entry says.
     Exited(Ended),
-    /// It is not known how it ended.
+    /// It is unknown how the process ended.
     Lost(Lost),
 }

@@ -1,4 +1,4 @@
-//! The processes of each chat, the places for more, and the keys of their starts.
+//! The processes of each chat, the slots for new ones, and the keys of their starts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -16,10 +16,10 @@ use crate::process::saved::ChatOutputs;
 use crate::process::{Command, Error};
 use toolhost_state::id::ChatId;
 
-/// Whom processes belong to: a chat, or nobody.
+/// The owner of processes: a chat, or no chat.
 pub(super) type Owner = Option<ChatId>;
 
-/// Tells a chat from others of the same name, before and after it.
+/// The number of a chat, which tells it from earlier and later chats of the same name.
 pub(super) type Number = u64;
 
 /// The start that a key names, done or under way.
@@ -28,29 +28,29 @@ type Start = Arc<OnceCell<Arc<Process>>>;
 #[derive(Debug, Default)]
 pub(super) struct Chats {
     pub(super) closed: bool,
-    /// How many chats were ever made. Each gets its number, by which a slow start notices that its chat was ended and
-    /// another of the same name was made.
+    /// How many chats were ever made. Each gets this as its number. By the number, a slow start notices that its chat was
+    /// ended and another of the same name was made.
     made: Number,
     pub(super) by_owner: HashMap<Owner, Chat>,
-    /// The ids that callers chose, each for as long as a start or a process has it, also after its chat has ended.
+    /// The ids that callers chose. An id is reserved while a start or a process holds it, even after its chat has ended.
     reserved: HashMap<String, Weak<()>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Chat {
     pub(super) number: Number,
-    /// In the order of their start.
+    /// In the order of their starts.
     pub(super) processes: Vec<Arc<Process>>,
-    /// How many starts were let in that are not in the list yet.
+    /// How many accepted starts are not in the list yet.
     pub(super) starting: usize,
-    /// Those starts, for who waits until they are in the list, or what they started has ended.
+    /// Those starts. Wait for them to wait until each process is in the list or has ended.
     pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
     keys: HashMap<String, (blake3::Hash, Start)>,
     used: Instant,
 }
 
-/// What is to be removed of processes that ended.
+/// The ended processes of which something must be removed.
 #[derive(Debug, Default)]
 pub(super) struct Old {
     /// Their output is no longer kept.
@@ -66,7 +66,7 @@ impl Chats {
         chat
     }
 
-    /// Takes in a process of an earlier host.
+    /// Adds a process of an earlier host.
     pub(super) fn recover(&mut self, process: Process, outputs: Arc<ChatOutputs>) {
         let owner = process.record.chat.clone();
         let chat = self.insert(&owner, || outputs);
@@ -96,7 +96,7 @@ impl Chats {
             || self.by_owner.values().any(|chat| chat.find(id).is_some())
     }
 
-    /// Keeps this id from others, for as long as what this returns is held.
+    /// Reserves this id for as long as the caller holds the result.
     pub(super) fn reserve(&mut self, id: &str) -> Arc<()> {
         self.reserved
             .retain(|_, reserved| reserved.strong_count() > 0);
@@ -106,7 +106,7 @@ impl Chats {
         reserved
     }
 
-    /// Returns a chat that somebody just asked for.
+    /// Returns a chat, and notes that it was used now.
     pub(super) fn used(&mut self, owner: &Owner) -> Option<&Chat> {
         let chat = self.by_owner.get_mut(owner)?;
         chat.use_now();
@@ -135,7 +135,8 @@ impl Chat {
         self.processes.iter().find(|process| process.id() == id)
     }
 
-    /// Returns the process that an earlier host started under the id that this command names, or that it is another command's.
+    /// Returns the process that an earlier host started under the id that this command names. Returns an error if that process
+    /// was started by another command.
     pub(super) fn earlier(&self, command: &Command) -> Option<Result<Arc<Process>, Error>> {
         let id = command.id().filter(|id| !self.keys.contains_key(*id))?;
         let process = self.find(id)?;
@@ -155,7 +156,7 @@ impl Chat {
         let entry = self.keys.entry(key.to_owned());
         let (known, start) = entry.or_insert_with(|| (digest, Start::default()));
         if *known != digest {
-            // A start that failed started nothing, so its key is free; one that is under way holds it.
+            // A failed start started nothing, so its key is free. A start under way still holds its key.
             if start.get().is_some() || Arc::strong_count(start) > 1 {
                 return Err(Error::KeyReused(key.to_owned()));
             }
@@ -164,12 +165,12 @@ impl Chat {
         Ok(Arc::clone(start))
     }
 
-    /// Notes that somebody asked for it.
+    /// Notes that the chat was used now.
     pub(super) fn use_now(&mut self) {
         self.used = Instant::now();
     }
 
-    /// Frees, expires and forgets what ended long enough ago. What ended last is kept longest, whenever it started.
+    /// Frees, expires and forgets old ended processes. Those that ended last are kept longest, whenever they started.
     pub(super) fn age(&mut self, limits: &Limits) -> Old {
         if self.processes.iter().any(|process| process.is_followed()) {
             self.use_now();
@@ -181,7 +182,7 @@ impl Chat {
             .filter(|process| !process.state().is_live())
             .cloned()
             .collect();
-        // What is not known to be over is so in a moment, later than all others.
+        // A process without a time of its end is about to get one, so it sorts after all others.
         ended.sort_by_key(|process| {
             let over = process.over_since();
             (over.is_none(), over)
@@ -211,32 +212,32 @@ impl Chat {
         old
     }
 
-    /// Returns whether nobody asked for it for this long.
+    /// Returns whether the chat was not used for this long.
     pub(super) fn is_idle(&self, time: Duration) -> bool {
         self.used.elapsed() > time
     }
 
-    /// Returns whether there is nothing to know of it.
+    /// Returns whether the chat has no processes, no starts and no keys.
     pub(super) fn is_empty(&self) -> bool {
         self.starting == 0 && self.processes.is_empty() && self.keys.is_empty()
     }
 }
 
-/// A place for a process that is being started; given back unless the process takes it.
+/// A slot for a process that is being started. Dropping it frees the slot, unless the process took it.
 pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
     pub(super) outputs: Arc<ChatOutputs>,
     pub(super) number: Number,
     pub(super) taken: bool,
-    /// The id that its caller chose, kept from others.
+    /// The id that the caller chose, reserved.
     pub(super) id: Option<Arc<()>>,
-    /// Held until the process is in the list, or has ended: the end of the chat waits for that, and the end of the host.
+    /// Held until the process is in the list or has ended: the end of the chat and the end of the host wait for that.
     pub(super) _under_way: [TaskTrackerToken; 2],
 }
 
 impl Slot {
-    /// Returns whether its chat is there: it has not ended, and the registry was not closed.
+    /// Returns whether the start is still wanted: its chat has not ended, and the registry was not closed.
     pub(super) fn is_wanted(&self) -> bool {
         let mut chats = self.registry.chats();
         !chats.closed && chats.same(&self.owner, self.number).is_some()

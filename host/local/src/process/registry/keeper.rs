@@ -1,4 +1,4 @@
-//! What outlives a process: its saved output, and the journal by which a later host knows of it.
+//! The records that outlive a process: its saved output, and the journal by which a later host knows of it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use toolhost_state::state_dir::{Lock, StateDir};
 pub(super) struct RecordStore {
     pub(super) store: Arc<Store>,
     pub(super) journal: Journal,
-    /// Given back last: who gets it may read what is above.
+    /// Released last, because the next owner of the lock may read the store and the journal.
     lock: Option<Lock>,
 }
 
 impl RecordStore {
-    /// Opens the records and returns what they know, in the order of starts.
+    /// Opens the records and returns the processes in them, in the order of starts.
     pub(super) fn open(
         records: Records,
         limits: SaveLimits,
@@ -76,7 +76,7 @@ impl RecordStore {
         Ok((keeper, found))
     }
 
-    /// Returns whether a later host can find what is kept here.
+    /// Returns whether a later host can find these records.
     pub(super) fn is_kept(&self) -> bool {
         self.lock.is_some()
     }
@@ -106,13 +106,13 @@ impl RecordStore {
         }));
     }
 
-    /// Writes down that nothing is known of a process any more.
+    /// Writes down that a process is forgotten.
     pub(super) fn forgotten(&self, id: &str) {
         self.journal.append(&Entry::Forgotten { id: id.to_owned() });
     }
 
-    /// Writes down that nothing is known of a chat any more. What is written down later of starts that it let in is of no
-    /// chat that this knows: who let them in has to say that they are forgotten.
+    /// Writes down that a chat is forgotten. It does not cover entries that are written later, for starts that the chat had
+    /// accepted: the caller that accepted them must write that they are forgotten.
     pub(super) fn chat_ended(&self, owner: &Owner, processes: &[Arc<Process>]) {
         match owner {
             Some(chat) => self
@@ -124,7 +124,7 @@ impl RecordStore {
         }
     }
 
-    /// Writes down how the shell of a process ended that is not over.
+    /// Writes down how the shell ended if other processes of it still run.
     pub(super) fn exited(&self, process: &Process) {
         let info = process.info();
         if let (State::Lingering(status), Some(exited)) = (info.state, info.exited) {
@@ -139,7 +139,7 @@ impl RecordStore {
     /// Closes the saved output of a process, and writes down how it ended.
     pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
-        // After the output itself, or a crash in between would leave less than what is written down.
+        // Wait for the output first: otherwise a crash in between would leave less output than the journal says.
         process.saved.settled_soon(u64::MAX).await;
         let saving = match process.saved.status() {
             Saved::Complete => Saving::Complete,
@@ -168,13 +168,13 @@ impl RecordStore {
                 saved_bytes,
                 saving: Some(saving),
             }),
-            // Its life is over, so it does not run.
+            // The life of the process is over, so it does not run.
             State::Running => return,
         };
         self.journal.append(&entry);
     }
 
-    /// Removes what is old from the disk and the journal.
+    /// Removes old processes from the disk and the journal.
     pub(super) async fn remove(self: Arc<Self>, old: Vec<Old>) {
         let removal = move || {
             for Old { expired, forgotten } in old {
@@ -205,9 +205,9 @@ impl RecordStore {
         }
     }
 
-    /// Removes what was saved of a chat that has ended. It is not waited for if the disk hangs.
+    /// Removes the saved outputs of a chat that has ended. If the disk hangs, the removal goes on without a wait.
     pub(super) async fn remove_chat(&self, outputs: Arc<ChatOutputs>, processes: &[Arc<Process>]) {
-        // Those of an earlier host may be in another directory.
+        // Outputs of an earlier host may be in another directory.
         processes.iter().for_each(|process| process.saved.remove());
         let removal = tokio::task::spawn_blocking(move || outputs.remove());
         match timeout(LAST_WORDS, removal).await {

@@ -1,4 +1,4 @@
-//! Starting processes: a place in the chat, the record, the program, and the life that follows.
+//! Starting processes: the slot in the chat, the record, the program, and the life that follows.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::process::running::Process;
 use crate::process::{Cause, Command, Error, ending, workdir};
 use toolhost_state::id::ChatId;
 
-/// How many starts the upkeep waits for at most. Each can leave 64 KiB in memory.
+/// After how many starts the upkeep runs at the latest. Each start can leave 64 KiB in memory.
 const STARTS_BEFORE_LOOK: usize = 256;
 
 impl Registry {
@@ -26,10 +26,9 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the chat has too many live processes,
-    /// [`Error::KeyReused`] if another command was started with the same key, or if the id that it names is another process's,
-    /// [`Error::Failed`] if the system refused:
-    /// nothing was started then, nor for [`Error::Closed`], if the host shuts down or the chat has ended.
-    /// [`Error::Interrupted`] if that happened while it started.
+    /// [`Error::KeyReused`] if another command was started with the same key, or if the command names the id of another
+    /// process, [`Error::Failed`] if the system refused, [`Error::Closed`] if the host shuts down or the chat has ended. After
+    /// these errors, nothing was started. [`Error::Interrupted`] if the shutdown or the end came while the process started.
     pub async fn start<'a>(
         self: &Arc<Self>,
         chat: impl Into<Option<&'a ChatId>>,
@@ -39,7 +38,7 @@ impl Registry {
         Ok(process)
     }
 
-    /// As [`Registry::start`]. Returns as well whether this started the process; an earlier start with the same key may have.
+    /// As [`Registry::start`], but also returns whether this call started the process: an earlier start with the same key may have.
     ///
     /// # Errors
     ///
@@ -63,7 +62,7 @@ impl Registry {
             (chat.number, chat.keyed(key, command.digest())?)
         };
         let registry = Arc::clone(self);
-        // A task of its own: a start whose caller left must still be the one that a repeat finds.
+        // Run the start in its own task: if its caller leaves, a repeat must still find this start.
         let started = self.runtime.spawn(async move {
             let mut is_new = false;
             let start_new = || {
@@ -87,8 +86,8 @@ impl Registry {
         let slot = self.admit(owner, number, command.id())?;
         self.note_start();
         let registry = Arc::clone(self);
-        // Looking at directories and starting a program can block for as long as a file system likes. And a blocking task
-        // runs to its end: a caller who is dropped meanwhile does not tear a start in half.
+        // Looking at directories and starting a program can block for as long as a file system does. A blocking task also runs
+        // to its end: a caller that is dropped meanwhile does not interrupt a start halfway.
         let started = self
             .runtime
             .spawn_blocking(move || registry.spawn(slot, &command));
@@ -97,7 +96,7 @@ impl Registry {
             .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
     }
 
-    /// Has the upkeep look after many starts, whose output it may have to free.
+    /// Counts a start, and wakes the upkeep after many, because it may have to free their output.
     fn note_start(&self) {
         if self.started.fetch_add(1, Ordering::Relaxed) + 1 >= STARTS_BEFORE_LOOK {
             self.started.store(0, Ordering::Relaxed);
@@ -105,7 +104,7 @@ impl Registry {
         }
     }
 
-    /// Takes a place for one more process of a chat: of the one that has this number, if one is given.
+    /// Takes a slot for one more process of a chat. If a number is given, only of the chat that has it.
     pub(super) fn admit(
         self: &Arc<Self>,
         owner: Owner,
@@ -117,7 +116,7 @@ impl Registry {
             return Err(Error::KeyReused(id.to_owned()));
         }
         let chat = match number {
-            // A repeat that waited for another start can come so late that its chat has ended. The next chat of the name
+            // A repeat that waited for another start can come so late that its chat has ended. The next chat of the same name
             // does not know its key.
             Some(number) => chats.same(&owner, number).ok_or(Error::Closed)?,
             None => chats.entry(&owner, &self.keeper),
@@ -167,10 +166,10 @@ impl Registry {
         };
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
-        // Known to the journal before it runs: what a crash interrupts is lost, not unknown.
+        // The journal knows the process before it runs: after a crash it is lost, not unknown.
         self.keeper.starting(&record, &output);
         if !slot.is_wanted() {
-            // What is above can take so long that nobody waits for this any more, not even the end of the host.
+            // The steps above can take so long that no caller waits any more, not even the end of the host.
             self.keeper.forgotten(&record.id);
             return Err(Error::Closed);
         }
@@ -199,7 +198,7 @@ impl Registry {
             .and_then(|timeout| Instant::now().checked_add(timeout));
         process.reserved = slot.id.clone();
         let process = Arc::new(process);
-        // Only then is it told of, and moved along: who hears of it looks for it.
+        // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));
         process.announce();
         self.spawn_life(Arc::clone(&process), watch, receiver);
@@ -211,7 +210,7 @@ impl Registry {
             let kill_now = self.kill_now.clone();
             let end = async move {
                 ending::end(&process, Duration::ZERO, &kill_now, Cause::Shutdown).await;
-                // Whoever waits for starts under way waits for this.
+                // The slot keeps the tasks that wait for starts under way waiting until here.
                 drop(slot);
             };
             self.ending.spawn_on(end, &self.runtime);
@@ -219,7 +218,7 @@ impl Registry {
         }
     }
 
-    /// Moves a process along to its end, in a task of its own.
+    /// Moves a process along to its end in a task.
     fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: pipe::Receiver) {
         let (keeper, budget, limit) = (
             Arc::clone(&self.keeper),
@@ -242,7 +241,7 @@ impl Registry {
     }
 }
 
-/// Makes the output of a command readable within the runtime that this is called in.
+/// Makes the output of a command readable within the runtime of the caller.
 fn receive(spawned: Spawned) -> io::Result<(Contained, Watch, pipe::Receiver)> {
     match pipe::Receiver::from_owned_fd(spawned.output.into()) {
         Ok(receiver) => Ok((spawned.contained, spawned.watch, receiver)),
