@@ -1,9 +1,10 @@
-//! Files that decide what the host does: the configuration, components, hooks, tokens and keys. A user who can
-//! change one of them has the powers of the operator, so only the operator may be able to.
+//! Files that control the host: the configuration, components, hooks, tokens and keys. A user that can change one of them has
+//! the powers of the operator, so only the operator may be able to change them.
 //!
-//! There is one rule. The file belongs to the user who runs this, or to root, and neither its group nor others may write it. The
-//! same holds for the directory that it is in, unless that has the sticky bit, as `/tmp` has; for a symbolic link, it holds for
-//! the directories of the link and of what that leads to. A file with a secret cannot be read by others either.
+//! There is one rule. The file belongs to the user that runs this process, or to root, and neither its group nor others may
+//! write it. The same holds for the directory of the file, but a directory with the sticky bit, as `/tmp` has, may be
+//! writable. For a symbolic link, it holds for the directories of the link and of its target. A file with a secret cannot be
+//! read by others either.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -32,7 +33,7 @@ pub enum UntrustedError {
         /// Why not.
         error: io::Error,
     },
-    /// Others may use a secret.
+    /// Others may use a file with a secret.
     #[error("others may use {path} (mode {mode:o}): run `chmod 600` on it", path = path.display())]
     Open {
         /// The file.
@@ -48,14 +49,14 @@ pub enum UntrustedError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It belongs to another user, who may change it at any time.
+    /// It belongs to another user. That user may change it at any time.
     #[error("{path} belongs to user {owner}, and has to belong to user {user} or root: run `chown` on it", path = path.display())]
     Foreign {
         /// The file or directory.
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// The user who runs this program.
+        /// The user that runs this program.
         user: u32,
     },
 }
@@ -99,7 +100,7 @@ pub fn read_private(path: &Path) -> Result<String, UntrustedError> {
     text(path, file, &found)
 }
 
-/// Checks a program that the operator has run, which need not be readable.
+/// Checks a program that the operator has configured to be run, which need not be readable.
 ///
 /// # Errors
 ///
@@ -112,11 +113,11 @@ pub fn check_program(path: &Path) -> Result<(), UntrustedError> {
     check(path, &found, WRITE)
 }
 
-/// Checks a directory whose files decide: only the operator can add some.
+/// Checks a directory whose files control the host: only the operator can add files.
 ///
 /// # Errors
 ///
-/// If others can.
+/// If others can add files.
 pub fn check_directory(path: &Path) -> Result<(), UntrustedError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     check_owner(path, &found)?;
@@ -132,9 +133,9 @@ fn unreadable(path: &Path, error: io::Error) -> UntrustedError {
     UntrustedError::Unreadable { path, error }
 }
 
-/// Opens a file, and says what was opened: a path may lead elsewhere a moment later.
+/// Opens a file, and returns the metadata of the opened file: the path may lead elsewhere a moment later.
 fn opened(path: &Path) -> Result<(File, Metadata), UntrustedError> {
-    // A FIFO in the place of the file must not stop us.
+    // O_NONBLOCK: a FIFO in the place of the file must not block the open.
     let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = file.map_err(|error| unreadable(path, error))?;
@@ -145,7 +146,7 @@ fn opened(path: &Path) -> Result<(File, Metadata), UntrustedError> {
     Ok((file, found))
 }
 
-/// Checks a file that was found at a path, of which others must not have these permissions.
+/// Checks a file that was found at a path. Users other than the owner must not have the `forbidden` permissions.
 fn check(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), UntrustedError> {
     check_owner(path, found)?;
     if found.mode() & forbidden != 0 {
@@ -155,8 +156,8 @@ fn check(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), UntrustedE
     check_way(path)
 }
 
-/// Checks the directories that decide which file a path names: that of the path, and of each symbolic link on the way. In a sticky
-/// directory, the owner of a link decides where it leads.
+/// Checks the directories that decide which file a path names: that of the path, and that of each symbolic link on the way.
+/// Also checks the owner of each link, because in a sticky directory the owner of a link decides where it leads.
 fn check_way(path: &Path) -> Result<(), UntrustedError> {
     let io = |error| unreadable(path, error);
     let mut place = std::path::absolute(path).map_err(io)?;

@@ -208,7 +208,7 @@ impl Registry {
     }
 
     /// Sends a signal to everything that a process of this chat, or of no chat, started. For the grace, see
-    /// Sends a signal to everything that a process of this chat, or of no chat, started. /// [`Signal::Terminate`]; if none is given, that of the limits applies.
+    /// [`Signal::Terminate`]. If none is given, the grace of the limits applies.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! What host, spawner and supervisors say to each other. Both ends are the same program, or nearly: the version tells.
+//! The messages between host, spawner and supervisors. Both ends are the same program, or nearly: the version tells.
 //!
-//! Messages are frames of fixed size on stream sockets. What has no fixed size, the command with its environment, travels
-//! in a memory file whose descriptor is attached to the frame: it is never in an argument list, where every process of the
-//! machine could read it.
+//! Messages are frames of fixed size on stream sockets. The command with its environment has no fixed size. It travels in a
+//! memory file whose descriptor is attached to the frame. It is never in an argument list, where every process of the machine
+//! could read it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,7 +14,7 @@ pub(super) const VERSION: u8 = 2;
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
 
-/// What a process tells another.
+/// A message from one process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Spawner to host: ready.
@@ -22,23 +22,23 @@ pub(super) enum Frame {
     /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, and
     /// the cgroup if `cgroup` is set.
     Start { cgroup: bool },
-    /// Spawner to host, on the control socket: it is at work on that.
+    /// Spawner to host, on the control socket: the start is accepted and under way.
     Accepted,
     /// Supervisor to host: the shell runs.
     Started { supervisor: i32, shell: i32 },
-    /// Spawner or supervisor to host: there is no shell, because of this error of the system.
+    /// Spawner or supervisor to host: the shell could not be started, because of this error of the system.
     Failed { errno: i32 },
     /// Supervisor to host: the shell exited with this code.
     Exited { code: i32 },
     /// Supervisor to host: this signal ended the shell.
     Signalled { signal: i32 },
-    /// Supervisor to host: nothing is left of what the command started.
+    /// Supervisor to host: no process of the command is left.
     Gone,
-    /// Host to supervisor: send this signal to everything.
+    /// Host to supervisor: send this signal to every process.
     Signal { signal: i32 },
-    /// Host to supervisor: kill until nothing is left.
+    /// Host to supervisor: kill until no process is left.
     Kill,
-    /// Supervisor to host: it is at work on that.
+    /// Supervisor to host: the killing is under way.
     Killing,
 }
 
@@ -93,7 +93,7 @@ impl Frame {
     }
 }
 
-/// Puts frames together from whatever a stream delivers at once.
+/// Reassembles frames from the pieces that a stream delivers.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     pending: Vec<u8>,
@@ -114,7 +114,7 @@ impl Frames {
     }
 }
 
-/// What a supervisor is to run.
+/// The command that a supervisor must run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     /// The absolute path of the shell.
@@ -123,9 +123,9 @@ pub(super) struct Request {
     /// The absolute directory to run in.
     pub(super) workdir: OsString,
     pub(super) env: Vec<(OsString, OsString)>,
-    /// What is added to the niceness.
+    /// The number added to the niceness.
     pub(super) nice: i32,
-    /// What `oom_score_adj` becomes, unless it is higher already.
+    /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
 }
 
@@ -162,7 +162,7 @@ impl Request {
 }
 
 fn put(bytes: &mut Vec<u8>, text: &OsStr) {
-    // Lengths are checked long before: a command has at most 1 MiB.
+    // The caller has checked the lengths long before: a command has at most 1 MiB.
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     bytes.extend(length.to_le_bytes());
     bytes.extend(text.as_bytes());

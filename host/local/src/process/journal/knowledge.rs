@@ -1,16 +1,16 @@
-//! What the entries of a journal mean when they are put together.
+//! The knowledge that the entries of a journal add up to.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::{End, Entry, Recovered};
 use toolhost_state::id::ChatId;
 
-/// What is known of all processes, in the order in which they started.
+/// The records of all processes, in the order in which they started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Knowledge {
     records: BTreeMap<u64, Recovered>,
     ids: HashMap<String, u64>,
-    /// So that the end of a chat costs what the chat had, not what all had. Ids that were forgotten stay in it.
+    /// The processes of each chat, so that ending a chat costs only what that chat had. Forgotten processes stay in it.
     chats: HashMap<ChatId, Vec<u64>>,
     next: u64,
 }
@@ -45,7 +45,7 @@ impl Knowledge {
                 if let Some(record) = self.record(&ended.id)
                     && !matches!(record.end, Some(End::Exited(_)))
                 {
-                    // Who saw how it ended knows more than who lost it.
+                    // An entry of the end knows more than an entry of the loss, so it replaces that.
                     record.end = Some(End::Exited(ended));
                 }
             }
@@ -96,7 +96,7 @@ impl Knowledge {
         })
     }
 
-    /// Returns what is known, in the order in which the processes started.
+    /// Returns the records, in the order in which the processes started.
     pub(super) fn into_recovered(self) -> Vec<Recovered> {
         self.records.into_values().collect()
     }

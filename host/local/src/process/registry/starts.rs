@@ -38,7 +38,8 @@ impl Registry {
         Ok(process)
     }
 
-    /// As [`Registry::start`], but also returns whether this call started the process: an earlier start with the same key may have.
+    /// As [`Registry::start`], but also returns whether this call started the process. An earlier start with the same key
+    /// may have started it.
     ///
     /// # Errors
     ///
