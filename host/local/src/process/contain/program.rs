@@ -220,7 +220,7 @@ impl Spawner {
         } else {
             tree.kill();
             self.orphans = Some((pause * 2).min(ROUND_MS.1));
-            // The killed processes are gone in a moment. After that, no event wakes the spawner, so reap them now.
+            // The killed processes are gone in a moment. If some are reaped now, the next look comes after the short pause.
             self.reap();
         }
     }
