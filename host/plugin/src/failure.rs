@@ -1,4 +1,4 @@
-//! Why a guest gave no answer, in words for whoever called.
+//! Why a guest gave no answer, in words for the caller.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use toolhost_call::tool::{ErrorKind, ToolError};
 /// Why a guest gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
-    /// It reached one of its limits.
+    /// The guest reached one of its limits.
     #[error("the tool was stopped: {0}")]
     Limit(Reached),
-    /// Somebody cancelled the call, and the guest did not reply in time.
+    /// The call was cancelled, and the guest did not reply in time.
     #[error("the call was cancelled")]
     Cancelled,
     /// The host has no room for another instance.
     #[error("the host has no room for another call now; try again later")]
     Crowded,
-    /// Its exports have other types than the contract, which shows only when an instance is made.
+    /// The guest's exports have other types than the contract. This shows only when an instance is made.
     #[error("the tool does not fit the contract: {0}")]
     Unfit(String),
-    /// It trapped.
+    /// The guest trapped.
     #[error("the tool is broken: {0}")]
     Trap(String),
-    /// What it replied makes no sense, or the host failed.
+    /// The guest's reply makes no sense, or the host failed.
     #[error("the tool is broken: {0}")]
     Broken(String),
 }
@@ -38,32 +38,32 @@ pub(super) enum Failure {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub(super) struct Reached {
-    /// Which it is.
+    /// The kind of the limit.
     pub(super) kind: LimitKind,
     text: String,
 }
 
 impl Reached {
-    /// Says what a limit is, in the unit of its kind.
+    /// Makes the text of a limit with this value, in the unit of its kind.
     pub(super) fn of(kind: LimitKind, value: usize) -> Self {
         let text = kind.reached(value as u64);
         Self { kind, text }
     }
 
-    /// Says what a limit of time is.
+    /// Makes the text of a limit of time with this value.
     pub(super) fn time(kind: LimitKind, value: Duration) -> Self {
         let value = u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
         let text = kind.reached(value);
         Self { kind, text }
     }
 
-    /// Says that others hold what was asked for, and may give it back.
+    /// Adds that a later try may succeed: other calls hold the resource and may give it back.
     pub(super) fn for_now(mut self) -> Self {
         self.text.push_str("; try again later");
         self
     }
 
-    /// Adds what exceeded the limit.
+    /// Adds the reason why the limit was exceeded.
     pub(super) fn because(mut self, why: &str) -> Self {
         self.text = format!("{}: {why}", self.text);
         self
@@ -76,9 +76,9 @@ impl Reached {
 pub(super) struct Instantiating;
 
 impl Failure {
-    /// Finds out what an error of wasmtime means.
+    /// Classifies an error of wasmtime.
     ///
-    /// A guest that is refused memory mostly traps at some other place soon after, so a refusal explains every trap.
+    /// A guest that is refused memory mostly traps at another place soon after, so a refusal explains every trap.
     pub(super) fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Self {
         /// The type of this error is private to wasmtime; a test makes sure that its text is still the same.
         const HOST_CALL_DATA: &str = "fuel allocated for hostcalls has been exhausted";
@@ -115,7 +115,7 @@ impl Failure {
         }
         match error.downcast_ref::<Trap>() {
             Some(trap) => Self::Trap(trap.to_string()),
-            // Its causes name the function.
+            // The causes of this error name the function.
             None if error.is::<Instantiating>() => {
                 let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
                 Self::Unfit(causes.join(": "))

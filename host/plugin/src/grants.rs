@@ -1,4 +1,4 @@
-//! Grants: what an operator lets a plugin import and see.
+//! Grants: the imports that an operator allows a plugin, and the environment and directories that the plugin sees.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use crate::capabilities::Capability;
 use crate::capability::{files, http, processes};
 use crate::outgoing::Pattern;
 
-/// What an operator lets a plugin import. Nothing by default.
+/// The grants of a plugin. By default the operator grants nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// What is granted of each capability, by its name. Each value is one that the capability has read.
+    /// The granted value of each capability, by the capability's name. Each value was read by its capability.
     granted: BTreeMap<&'static str, GrantValue>,
-    /// Names of variables of the host's environment that the plugin sees through WASI, as they were when it was loaded. One
+    /// Names of variables of the host's environment that the plugin sees through WASI, with their values at loading. A variable
     /// that is not set is left out.
     pub env: Vec<String>,
     /// Directories that the plugin sees through WASI.
@@ -35,39 +35,41 @@ pub enum GrantValue {
     Table(BTreeMap<String, GrantValue>),
 }
 
-/// A value that grants nothing, because it is not what the capability takes.
+/// A value that grants nothing, because the capability does not accept it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct InvalidGrant {
     /// The part of the value, such as `[0]` or `.roots`; empty for all of it.
     pub part: String,
-    /// What is wrong with it.
+    /// The problem, as a text.
     pub text: String,
 }
 
 /// A directory of the host that a plugin sees through WASI, under a name of its own. Prefer the grant `files`, which knows
 /// workspaces and replaces files as a whole.
 ///
-/// It is the directory that had the path when the plugin was loaded, also if another one takes its place. Nothing leads out of
-/// it. It must not be, contain or lie in the host's state directory. Operations run on threads that may block and are bounded
-/// by the call's deadline and its handles; what they cost is not guest time, and nothing but the disk bounds what is written.
+/// The directory is the one that had the path when the plugin was loaded, even if another directory takes its place. No path
+/// leads out of it. It must not be, contain or lie in the host's state directory. Operations run on threads that may block and
+/// are bounded by the call's deadline and its handles. Their cost is not guest time, and only the disk bounds the bytes that
+/// the plugin writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preopen {
     /// The directory on this machine.
     pub directory: PathBuf,
     /// The path under which the plugin sees it.
     pub name: String,
-    /// Whether the plugin may change what is in it.
+    /// Whether the plugin may change the contents of the directory.
     pub write: bool,
 }
 
 impl Grants {
-    /// Grants a capability with this value, which replaces another one; a list is added to another list. A value that stands
-    /// for nothing, such as `"none"`, takes the grant away.
+    /// Grants a capability with this value. The value replaces an earlier one, but a list is added to an earlier list. A value
+    /// that stands for nothing, such as `"none"`, takes the grant away.
     ///
     /// # Errors
     ///
-    /// If the capability does not take the value. Of a list, the texts that it does take are granted all the same.
+    /// If the capability does not accept the value. The texts of a list that the capability does accept are granted all the
+    /// same.
     pub fn grant(
         &mut self,
         capability: &Capability,
@@ -85,13 +87,14 @@ impl Grants {
         }
     }
 
-    /// Grants the least with which a plugin loads that imports this capability, unless more is granted already.
+    /// Grants the least value with which a plugin that imports this capability loads, unless the capability has a grant
+    /// already.
     pub fn grant_least(&mut self, capability: &Capability) {
         let least = || capability.least();
         self.granted.entry(capability.name()).or_insert_with(least);
     }
 
-    /// Returns what is granted of the capability that has this name.
+    /// Returns the granted value of the capability with this name.
     pub fn get(&self, capability: &str) -> Option<&GrantValue> {
         self.granted.get(capability)
     }
@@ -101,14 +104,14 @@ impl Grants {
         &self.granted
     }
 
-    /// Returns the same with the grant to run commands.
+    /// Returns these grants with the grant to run commands added.
     #[must_use]
     pub fn with_processes(mut self) -> Self {
         self.granted.insert(processes::NAME, processes::own());
         self
     }
 
-    /// Returns the same with this grant for the files of the workspace.
+    /// Returns these grants with this grant for the files of the workspace.
     #[must_use]
     pub fn with_files(mut self, grant: FilesGrant) -> Self {
         match files::value(grant) {
@@ -118,7 +121,7 @@ impl Grants {
         self
     }
 
-    /// Returns the same with the grant to send requests to these destinations.
+    /// Returns these grants with the grant to send requests to these destinations.
     #[must_use]
     pub fn with_http(mut self, patterns: impl IntoIterator<Item = Pattern>) -> Self {
         let patterns = patterns.into_iter().map(|pattern| pattern.to_string());
@@ -132,25 +135,25 @@ impl Grants {
         self.get(processes::NAME).is_some()
     }
 
-    /// Returns what the plugin may do with the files of the workspace.
+    /// Returns the plugin's grant for the files of the workspace.
     pub fn files(&self) -> FilesGrant {
         files::grant(self.get(files::NAME))
     }
 
-    /// Returns the directories whose files these are, relative to the workspace or absolute; `None`: the workspace, and the
-    /// further roots of the host.
+    /// Returns the directories that the grant `files` names, relative to the workspace or absolute. `None` means the workspace
+    /// and the further roots of the host.
     pub fn file_roots(&self) -> Option<Vec<PathBuf>> {
         files::roots(self.get(files::NAME)?)
     }
 
-    /// Returns the destinations of requests; none: a plugin that imports `wasi:http` does not load.
+    /// Returns the granted destinations of requests. Without any, a plugin that imports `wasi:http` does not load.
     pub fn http(&self) -> Vec<Pattern> {
         http::patterns(self.get(http::NAME))
     }
 }
 
 impl InvalidGrant {
-    /// Says of a whole value what it must be.
+    /// Makes the error of a whole value; `what` describes an acceptable value.
     pub(crate) fn must_be(what: &str) -> Self {
         Self {
             part: String::new(),

@@ -1,4 +1,4 @@
-//! What a plugin may use. Everything has a limit, and every limit has a default.
+//! Limits of a plugin. Every resource has a limit, and every limit has a default.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use super::failure::Reached;
 use super::guest_memory::Share;
 use toolhost_call::metrics::LimitKind;
 
-/// What one plugin may use, per call unless it says otherwise.
+/// The limits of one plugin. Each limit is per call unless its text says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Linear memory in bytes, summed over all memories of the call; 64 MiB.
@@ -22,11 +22,11 @@ pub struct Limits {
     pub handles: usize,
     /// CPU time of the guest and of the host calls that it makes, without waits; 2 s.
     pub guest_time: Duration,
-    /// Wall-clock time of a call whose tool names no longer one; 10 min.
+    /// Wall-clock time of a call, unless its tool names a longer time; 10 min.
     pub deadline: Duration,
-    /// Wall-clock time of any call, whatever its tool says; 1 h.
+    /// Wall-clock time of any call, even if its tool names a longer time; 1 h.
     pub max_deadline: Duration,
-    /// What a cancelled call gets to reply with what it has; 2 s.
+    /// Wall-clock time for a cancelled call to reply with its partial result; 2 s.
     pub cancel_grace: Duration,
     /// Bytes of a reply; 1 MiB.
     pub reply: usize,
@@ -49,8 +49,8 @@ pub struct Limits {
     pub http_requests: u32,
     /// Bytes of all HTTP requests and responses of one call, their headers included; 16 MiB.
     pub http_bytes: u64,
-    /// Traps in a row after which the plugin is left alone for a while, first for a second and then twice as long each time,
-    /// up to 5 min; 5. 0: it never is.
+    /// Traps in a row after which the host pauses the plugin, first for a second and then twice as long each time, up to 5 min;
+    /// 5. With 0, the host never pauses the plugin.
     pub traps: u32,
     /// Bytes of the component; 64 MiB.
     pub component: usize,
@@ -118,11 +118,12 @@ pub(super) struct Limiter {
     tables: Account,
     instances: usize,
     share: Share,
-    /// The bytes of memory in use, for whoever looks on. Nothing shrinks, so it is also the most.
+    /// The bytes of memory in use, shared with readers that do not have the store. Memory never shrinks, so it is also the
+    /// peak.
     peak: Arc<AtomicUsize>,
 }
 
-/// Something that is taken in steps and has a limit.
+/// A resource that is taken in steps and has a limit.
 #[derive(Debug)]
 struct Account {
     used: usize,
@@ -149,7 +150,7 @@ impl Limiter {
         }
     }
 
-    /// Returns what was refused, for an error message: a guest that is refused memory mostly traps soon after.
+    /// Returns the limit that refused a growth, for an error message. A guest that is refused memory mostly traps soon after.
     pub(super) fn refusal(&self) -> Option<Reached> {
         if self.memory.refused {
             Some(Reached::of(LimitKind::Memory, self.memory.limit))
@@ -161,15 +162,15 @@ impl Limiter {
         }
     }
 
-    /// Returns where the bytes of memory in use can be seen, also by those who do not have the store.
+    /// Returns the counter of the bytes of memory in use, for readers that do not have the store.
     pub(super) fn peak(&self) -> &Arc<AtomicUsize> {
         &self.peak
     }
 }
 
 impl Account {
-    /// Takes what a growth needs, unless it exceeds the limit, what the guest itself or the pool allows at most, or what is left
-    /// for all guests. One unit is so many bytes of the share.
+    /// Takes the units that a growth needs. Returns `false` if the growth exceeds the limit, the guest's own or the pool's
+    /// maximum, or the memory that is left for all guests. The number beside the share is the bytes of one unit.
     fn grow(
         &mut self,
         share: (&mut Share, usize),
@@ -183,7 +184,7 @@ impl Account {
             self.refused = true;
             return false;
         }
-        // wasmtime would refuse it as well, but only after it was counted.
+        // wasmtime would refuse this growth as well, but only after it was counted.
         let (share, unit) = share;
         let fits = maximum.is_none_or(|maximum| desired <= maximum)
             && share.grow(more.saturating_mul(unit));

@@ -1,4 +1,4 @@
-//! Loading a plugin: from bytes to something that can be called, or to an error that says what to do.
+//! Loading a plugin: from the bytes of a component to a [`Plugin`] that can be called, or to an error that says what to do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 
-/// The CPU time that checking what a plugin listed may take. [`check`] looks at its own CPU time between schemas; this limit is
-/// for a single schema that takes longer than was foreseen.
+/// The most CPU time for checking the tools that a plugin listed. [`check`] looks at its own CPU time between schemas; this
+/// limit is for a single schema that takes longer than was foreseen.
 const CHECKING: Duration = Duration::from_secs(10);
 
 /// How a plugin is loaded.
@@ -33,11 +33,11 @@ pub struct Options {
     pub name: String,
     /// The SHA-256 that the component must have; `None`: any.
     pub sha256: Option<Digest>,
-    /// What it may import.
+    /// The imports that the plugin is granted.
     pub grants: Grants,
-    /// Settings and secrets for it.
+    /// Settings and secrets for the plugin.
     pub settings: Settings,
-    /// What it may use.
+    /// The limits of the plugin.
     pub limits: Limits,
 }
 
@@ -66,7 +66,7 @@ pub struct Plugin {
     pub(super) pre: FullPluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
-    /// The bytes of memory with which a call begins: what listing the tools took.
+    /// The bytes of memory with which a call begins: as many as listing the tools took.
     pub(super) first_memory: usize,
     pub(super) grants: Grants,
     component: Facts,
@@ -74,7 +74,7 @@ pub struct Plugin {
     examples: Vec<Example>,
 }
 
-/// What is known of a component by its bytes.
+/// Properties of a component that the host reads from its bytes.
 #[derive(Debug)]
 struct Facts {
     size: usize,
@@ -83,7 +83,8 @@ struct Facts {
 }
 
 impl Plugin {
-    /// Compiles a component, or takes its code from the cache, links what it was granted, and asks for its tools.
+    /// Compiles a component, or takes its code from the cache. Then links the granted imports and asks the plugin for its
+    /// tools.
     ///
     /// # Errors
     ///
@@ -161,12 +162,12 @@ impl Plugin {
         &self.name
     }
 
-    /// Returns the tools that it offers, in its order.
+    /// Returns the tools of the plugin, in the order in which the plugin lists them.
     pub fn tools(&self) -> &[Definition] {
         &self.tools
     }
 
-    /// Returns the examples of all tools, in its order.
+    /// Returns the examples of all tools, in the plugin's order.
     pub fn examples(&self) -> &[Example] {
         &self.examples
     }
@@ -181,17 +182,17 @@ impl Plugin {
         self.component.size
     }
 
-    /// Returns the names of what it imports, in its order.
+    /// Returns the names of the component's imports, in its order.
     pub fn imports(&self) -> &[String] {
         &self.component.shape.imports
     }
 
-    /// Returns the names of what it exports, in its order.
+    /// Returns the names of the component's exports, in its order.
     pub fn exports(&self) -> &[String] {
         &self.component.shape.exports
     }
 
-    /// Returns what it was granted.
+    /// Returns the grants of the plugin.
     pub fn grants(&self) -> &Grants {
         &self.grants
     }
@@ -208,13 +209,13 @@ impl std::fmt::Debug for Plugin {
     }
 }
 
-/// What was read of a component: its digest counts before all that is wrong with it.
+/// The digest and the shape of a component. A wrong digest is reported before any other problem with the component.
 struct Read {
     digest: Digest,
     shape: Result<Shape, LoadError>,
 }
 
-/// Reads a component, which takes a while for a large one, on a thread that may.
+/// Reads a component on a thread that may block: a large component takes a while.
 async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
     let read = move || Read {
         digest: Digest::of(&component),
@@ -224,7 +225,7 @@ async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
     read.map_err(|error| LoadError::NotAComponent(error.to_string()))
 }
 
-/// Checks what a plugin listed, on a thread with the stack that deep schemas need.
+/// Checks the tools that a plugin listed, on a thread with the stack that deep schemas need.
 async fn checked(tools: Vec<wit::Tool>, plugin: String, limit: usize) -> Result<Listed, LoadError> {
     let checked = limited(CHECKING, move || check(tools, &plugin, limit, MAX_TIME)).await;
     checked.unwrap_or_else(|unfinished| {

@@ -11,7 +11,7 @@ use super::text::shown;
 use crate::capabilities::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;
 
-/// Why a plugin does not load. Each text says what to do, in one line. What the plugin wrote is escaped and cut in it.
+/// Why a plugin does not load. Each text says what to do, in one line. Text that the plugin wrote is escaped and cut in it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The name cannot be part of a tool's name.
@@ -19,7 +19,7 @@ pub enum LoadError {
         "{0:?} cannot be the name of a plugin: it must match [a-z][a-z0-9]*(_[a-z0-9]+)* and have at most {MAX_PLUGIN_NAME} bytes"
     )]
     Name(String),
-    /// Its file cannot be read.
+    /// The file of the component cannot be read.
     #[error("its component {path} cannot be read: {source}", path = path.display())]
     Unreadable {
         /// The file.
@@ -27,13 +27,13 @@ pub enum LoadError {
         /// Why not.
         source: std::io::Error,
     },
-    /// Its file is none.
+    /// The component's path is not that of a file.
     #[error("its component {path} is not a file", path = .0.display())]
     NotAFile(PathBuf),
-    /// Others can change its file.
+    /// Other users can change the file of the component.
     #[error("its component cannot be used: {0}")]
     Untrusted(UntrustedError),
-    /// A directory that it was granted cannot be used.
+    /// A directory that the plugin was granted cannot be used.
     #[error("grants.files.roots: {0}")]
     FileRoots(String),
     /// The component is too large.
@@ -44,66 +44,66 @@ pub enum LoadError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// It is another component than the one that the operator pinned.
+    /// The component is not the one that the operator pinned.
     #[error(
         "the component is not the one that was pinned: its sha256 is {found}, and the configuration has {pinned}; if you trust this one, put `sha256 = \"{found}\"` into [plugins.{plugin}]"
     )]
     Digest {
         /// The name of the plugin.
         plugin: String,
-        /// What the operator pinned.
+        /// The digest that the operator pinned.
         pinned: Digest,
-        /// What the component has.
+        /// The digest of the component.
         found: Digest,
     },
-    /// It is a core module.
+    /// The file is a core module.
     #[error(
         "this is a core module, not a component: in Rust build for the target wasm32-wasip2; in Python use componentize-py, in JavaScript `jco componentize`; in C turn the module into a component with `wasm-tools component new`"
     )]
     CoreModule,
-    /// It has interfaces and no code.
+    /// The file is a WIT package: it has interfaces and no code.
     #[error(
         "this is a WIT package, which describes interfaces and has no code: give the component that your build makes"
     )]
     WitPackage,
-    /// It is no WebAssembly component that can be read.
+    /// The file is not a WebAssembly component that the host can read.
     #[error("this is not a WebAssembly component: {0}")]
     NotAComponent(String),
-    /// It is a program.
+    /// The component is a program.
     #[error(
         "the component exports {0}: it is a program, not a plugin; build it against a world of toolhost:plugin, which exports {PACKAGE}tools@{CONTRACT}.0"
     )]
     Program(String),
-    /// It is a server.
+    /// The component is an HTTP server.
     #[error(
         "the component exports {0}: it answers HTTP requests, and is no plugin; build it against a world of toolhost:plugin, which exports {PACKAGE}tools@{CONTRACT}.0"
     )]
     Server(String),
-    /// It does not export the tools.
+    /// The component does not export the tools.
     #[error(
         "the component does not export {PACKAGE}tools@{CONTRACT}.0, so it is no plugin: it exports {exports}; build it against a world of toolhost:plugin",
         exports = listed(.0)
     )]
     NoTools(Vec<String>),
-    /// It speaks a newer version of the contract.
+    /// The plugin uses a newer version of the contract.
     #[error(
         "the plugin names {0}, and this host speaks version {CONTRACT} of the contract: use a newer Toolhost, or build the plugin against {CONTRACT}"
     )]
     Newer(String),
-    /// It speaks an older version of the contract.
+    /// The plugin uses an older version of the contract.
     #[error(
         "the plugin names {0}, which is older than version {CONTRACT} of the contract, the oldest that this host speaks: build the plugin against {CONTRACT}"
     )]
     Older(String),
-    /// It imports capabilities that it was not granted.
+    /// The plugin imports capabilities that it was not granted.
     #[error("{}", not_granted(.plugin, .imports))]
     NotGranted {
         /// The name of the plugin.
         plugin: String,
-        /// The full name of each import, and what grants it.
+        /// The full name of each import, and the capability that grants it.
         imports: Vec<(String, &'static Capability)>,
     },
-    /// A directory that it was granted cannot be given to it.
+    /// The host cannot give a granted directory to the plugin.
     #[error("the directory {directory} cannot be granted: {problem}", directory = .directory.display())]
     Preopen {
         /// The directory, as it was configured.
@@ -111,12 +111,12 @@ pub enum LoadError {
         /// Why not.
         problem: String,
     },
-    /// It imports another WASI than 0.2.
+    /// The plugin imports another version of WASI than 0.2.
     #[error(
         "the plugin imports {0}, and this host offers WASI 0.2: build it for that, in Rust with the target wasm32-wasip2"
     )]
     OtherWasi(String),
-    /// It imports something unknown.
+    /// The plugin imports an unknown interface.
     #[error(
         "the plugin imports {0}, which no Toolhost offers: build it against a world of toolhost:plugin and WASI 0.2 (cli, clocks, filesystem, http, io, random, sockets), and nothing else"
     )]
@@ -141,24 +141,24 @@ pub enum LoadError {
     /// The compiler does not work.
     #[error("the compiler failed: {0}")]
     Compiler(String),
-    /// It could not say which tools it offers.
+    /// The plugin could not list its tools.
     #[error("the plugin did not list its tools: {0}")]
     ListTools(String),
-    /// It lists too many tools.
+    /// The plugin lists too many tools.
     #[error("the plugin lists {0} tools, the most is {MAX_TOOLS}: make several plugins of it")]
     TooManyTools(usize),
-    /// What it lists is too long.
+    /// The text of the listed tools is too long.
     #[error(
         "the plugin lists tools with {size} bytes of text, the most is {limit}: shorten the descriptions and schemas",
         limit = in_bytes(*.limit)
     )]
     TooMuchText {
-        /// Their size in bytes.
+        /// The size of the text in bytes.
         size: usize,
         /// The limit in bytes, which is that of a reply.
         limit: usize,
     },
-    /// Checking what it lists takes too much CPU time.
+    /// Checking the listed tools takes too much CPU time.
     #[error(
         "checking the tools of the plugin takes more than {} s of CPU time: make their schemas simpler",
         .0.as_secs()
@@ -169,13 +169,13 @@ pub enum LoadError {
     Tool {
         /// The name that the plugin gave.
         name: String,
-        /// What is wrong with it.
+        /// The problem, as a text.
         problem: String,
     },
 }
 
 impl LoadError {
-    /// Makes the error of a component that cannot be read; the text is that of whoever tried.
+    /// Makes the error of a component that cannot be read; `text` is the message of the reader that failed.
     pub(super) fn malformed(text: &str) -> Self {
         let text = shown(text);
         Self::NotAComponent(format!(

@@ -1,7 +1,7 @@
 //! JSON Schemas of plugins: whether one is sound, and whether a value fits it.
 //!
-//! A schema comes from a stranger and is used by the host, by providers and by models. So its size is bounded in every way in
-//! which work on it could grow, it fetches nothing, and its patterns cannot run for ever.
+//! An untrusted author writes the schema; the host, providers and models use it. So its size is bounded in every way in which
+//! work on it could grow, it fetches nothing, and its patterns cannot run for ever.
 
 mod survey;
 
@@ -21,14 +21,14 @@ const MAX_SIZE: usize = 64 << 10;
 const MAX_DEPTH: usize = 64;
 const MAX_CHAIN: usize = 256;
 
-/// The most subschemas, where each reference counts as what it refers to.
+/// The most subschemas. Each reference counts as many as its target.
 const MAX_SUBSCHEMAS: u64 = 100_000;
 
 /// The most patterns, and the longest one in bytes.
 const MAX_PATTERNS: usize = 64;
 const MAX_PATTERN: usize = 1024;
 
-/// The most memory of one compiled pattern in bytes, and of what is kept while it is used.
+/// The most memory of one compiled pattern, and of its matcher's cache, each in bytes.
 const PATTERN_MEMORY: usize = 1 << 20;
 
 /// The most steps back of a pattern with lookaround or back-references; others take none.
@@ -45,24 +45,24 @@ pub struct Schema {
 /// Why a schema is not sound. Each text continues a sentence that begins with the name of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSchema {
-    /// It is too long.
+    /// The text of the schema is too long.
     #[error("has {0} bytes, the most is {MAX_SIZE}: shorten it")]
     TooLarge(usize),
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error("is not valid JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but no object.
+    /// The text is JSON, but not an object.
     #[error("is not a JSON object")]
     NotAnObject,
-    /// It nests too deeply.
+    /// The schema nests too deeply.
     #[error("nests deeper than {MAX_DEPTH} levels: flatten it")]
     TooDeep,
-    /// It is of another draft.
+    /// The schema names a draft that the host does not support.
     #[error(
         "has the $schema {0}: use \"https://json-schema.org/draft/2020-12/schema\", or leave it out; 2019-09 and draft-07 are understood as well"
     )]
     Draft(String),
-    /// Something within it has an address or a draft of its own.
+    /// A subschema has an address or a draft of its own.
     #[error(
         "has {keyword} at {place}: only the whole schema may have one; put what it holds into $defs"
     )]
@@ -72,46 +72,46 @@ pub enum InvalidSchema {
         /// The JSON pointer to it.
         place: String,
     },
-    /// It refers to something outside.
+    /// A reference leads out of the schema.
     #[error(
         "refers to {target} at {place}: nothing is fetched, so put that into $defs and refer to \"#/$defs/…\""
     )]
     Remote {
-        /// What it refers to.
+        /// The target of the reference.
         target: String,
         /// The JSON pointer to the reference.
         place: String,
     },
-    /// It refers to something that it does not have.
+    /// A reference leads to a part that the schema does not have.
     #[error("refers to {target} at {place}, which it does not have")]
     Missing {
-        /// What it refers to.
+        /// The target of the reference.
         target: String,
         /// The JSON pointer to the reference.
         place: String,
     },
-    /// Its references lead on and on.
+    /// A chain of references is too long.
     #[error("has references that lead on more than {MAX_CHAIN} levels: flatten it")]
     Chain,
-    /// With its references it is too large.
+    /// With the targets of its references the schema is too large.
     #[error(
         "has more than {MAX_SUBSCHEMAS} subschemas, if each reference counts as what it refers to: simplify it"
     )]
     Explodes,
-    /// It has too many patterns, or one that is too long.
+    /// The schema has too many patterns, or one that is too long.
     #[error(
         "has more than {MAX_PATTERNS} patterns, or one with more than {MAX_PATTERN} bytes: simplify it"
     )]
     Patterns,
-    /// It has text that nobody sees.
+    /// The schema has a hidden character.
     #[error(
         "has the character {0} at {1}, which a model reads and a person does not see: remove it"
     )]
     Hidden(String, String),
-    /// It is no JSON Schema.
+    /// The object is not a valid JSON Schema.
     #[error("is not a valid JSON Schema: {problem}, at {place}")]
     NotASchema {
-        /// What is wrong.
+        /// The problem, as a text.
         problem: String,
         /// The JSON pointer to it.
         place: String,
@@ -140,7 +140,7 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::parse`], of a schema that was read from a text.
+    /// As [`Schema::parse`], for a JSON value instead of a text.
     ///
     /// # Errors
     ///
@@ -175,16 +175,16 @@ impl Schema {
         &self.value
     }
 
-    /// Returns whether it refers to itself. Comparing a value with such a schema can take for ever.
+    /// Returns whether the schema refers to itself. Comparing a value with such a schema can take for ever.
     pub fn is_recursive(&self) -> bool {
         self.recursive
     }
 
-    /// Compares a value with the schema. The time that takes is not bounded if the schema refers to itself.
+    /// Compares a value with the schema. If the schema refers to itself, the time for this is not bounded.
     ///
     /// # Errors
     ///
-    /// The first thing that does not fit, in words.
+    /// The first mismatch, as a text.
     pub fn fits(&self, value: &Value) -> Result<(), String> {
         self.validator.validate(value).map_err(|error| {
             let problem = shown_up_to(&error.to_string(), 200);
@@ -200,7 +200,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// What does not fit, that the schema is not sound, or that it takes too long, in words.
+    /// A text that names the first mismatch, or says that the schema is not sound or that the comparison takes too long.
     pub async fn compare(schema: Value, value: Value, limit: Duration) -> Result<(), String> {
         let compared = limited(limit, move || {
             let schema = Self::new(schema).map_err(|error| format!("the schema {error}"))?;
@@ -222,7 +222,7 @@ impl Schema {
     }
 }
 
-/// Returns the draft that the schema names, if it is one of those that are understood.
+/// Returns the draft that the schema names, if the host supports that draft.
 fn draft(schema: &Value) -> Result<Draft, InvalidSchema> {
     let Some(name) = schema.get("$schema") else {
         return Ok(Draft::Draft202012);

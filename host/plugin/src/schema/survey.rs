@@ -1,4 +1,4 @@
-//! A walk over a schema before anybody works with it: what it refers to, and how large that makes it.
+//! A walk over a schema before the host uses it: resolves its references and computes its size with them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::text::{hidden_in, invisible_in, shown};
 
-/// Keywords whose value is data: what is in it are no keywords.
+/// Keywords whose value is data: the keys in that value are not keywords.
 const DATA: [&str; 5] = ["enum", "const", "default", "examples", "example"];
 
 /// Keywords whose value is an object of names of the author's own, each with a schema.
@@ -24,24 +24,24 @@ const NAMED: [&str; 6] = [
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// What was found on the way through a schema.
+/// The anchors and the number of patterns that a walk through a schema found.
 pub(super) struct Survey<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
     patterns: usize,
 }
 
-/// How large a schema is with what it refers to.
+/// The sizes of a schema and of its parts, including the schemas that they refer to.
 struct Sizes<'a> {
     survey: &'a Survey<'a>,
-    /// By the address of the value, which does not move.
+    /// The sizes by the address of the value, which does not move.
     known: HashMap<usize, u64>,
     under_way: HashSet<usize>,
     recursive: bool,
 }
 
 impl<'a> Survey<'a> {
-    /// Walks over the text of a schema, in which nothing is followed.
+    /// Walks over the text of a schema without following references.
     pub(super) fn of(root: &'a Value) -> Result<Self, InvalidSchema> {
         let mut survey = Self {
             root,
@@ -52,7 +52,7 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    /// Follows the references, and returns whether one leads back to where it is.
+    /// Follows the references, and returns whether one of them is recursive: it leads back to a schema that contains it.
     pub(super) fn follow(&self) -> Result<bool, InvalidSchema> {
         let mut sizes = Sizes {
             survey: self,
@@ -148,7 +148,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Returns what a reference refers to.
+    /// Returns the schema that a reference refers to.
     fn resolve(&self, target: &str, path: &[&str]) -> Result<&'a Value, InvalidSchema> {
         let Some(fragment) = target.strip_prefix('#') else {
             return Err(InvalidSchema::Remote {
@@ -169,7 +169,8 @@ impl<'a> Survey<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    /// Counts the schemas that a schema consists of, with those that it refers to. One that refers to itself counts once.
+    /// Counts the schemas that a schema consists of, including those that it refers to. A schema that refers to itself counts
+    /// once.
     fn of(
         &mut self,
         value: &'a Value,
@@ -206,7 +207,7 @@ impl<'a> Sizes<'a> {
                             add(self.of(found, depth + 1, path)?)?;
                         }
                         _ if DATA.contains(&keyword) => {}
-                        // Its keys are names, also those that are spelled like a keyword.
+                        // The keys are names, also those that are spelled like a keyword.
                         Value::Object(named) if NAMED.contains(&keyword) => {
                             for (name, schema) in named {
                                 path.push(name);
@@ -232,7 +233,8 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// Data may have control characters, as a value that is a line end, but nothing that nobody sees. It is bounded by the text.
+/// Checks data. Data may have control characters, such as a value that is a line end, but no invisible characters. The limit on
+/// the schema's text bounds its size.
 fn check_data(value: &Value, path: &[&str]) -> Result<(), InvalidSchema> {
     let check = |text: &str| invisible_in(text).map_or(Ok(()), |c| Err(hidden(c, path)));
     match value {
@@ -262,7 +264,7 @@ fn pointer(path: &[&str]) -> String {
     place(&parts.fold(String::new(), |pointer, part| pointer + "/" + &part))
 }
 
-/// Decodes the percent signs of a fragment. What is no such sequence stays.
+/// Decodes the percent escapes of a fragment. An invalid escape stays as it is.
 fn decoded(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
