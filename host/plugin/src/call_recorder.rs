@@ -1,4 +1,4 @@
-//! What is recorded and counted of one call, from before it runs until it ended, however it does.
+//! The audit events and metrics of one call, from before it runs until it ends for any reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use toolhost_call::metrics::{LimitKind, Running, Used};
 use toolhost_call::tool::{ErrorKind, Reply, ToolError};
 use toolhost_call::trace::{self, TraceContext};
 
-/// What a guest uses, for those who do not have its store.
+/// The resources that a guest uses, for readers that do not have its store.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     pub(super) meter: Arc<Meter>,
@@ -31,7 +31,7 @@ impl Usage {
     }
 }
 
-/// A call that runs. Dropped without [`CallRecorder::end`], its caller dropped it.
+/// A running call. If this is dropped without [`CallRecorder::end`], the caller dropped the call.
 #[derive(Debug)]
 pub(super) struct CallRecorder {
     trail: Trail,
@@ -51,7 +51,7 @@ impl CallRecorder {
             "arguments": arguments.to_hex().as_str(),
             "arguments_size": request.arguments.as_str().len(),
         });
-        // Where to look for the rest of what the caller did.
+        // The trace with the other operations of the caller.
         let context = trace::onward(TraceContext::of(&request.attributes));
         if let (Some(context), Some(fields)) = (context, fields.as_object_mut()) {
             fields.insert("trace".into(), context.trace_id().into());
@@ -71,7 +71,7 @@ impl CallRecorder {
         &self.trail
     }
 
-    /// Looks at a guest from here on.
+    /// Begins to watch the usage of a guest.
     pub(super) fn watch(&mut self, usage: Usage) {
         self.usage = Some(usage);
     }
@@ -81,8 +81,8 @@ impl CallRecorder {
         count(&self.trail, failure);
     }
 
-    /// Records the end of the call, with the ids of the processes that it started, and returns what its guest used. What a cancelled call replied counts as
-    /// cancelled, too.
+    /// Records the end of the call, with the ids of the processes that it started, and returns the guest's usage. The reply of
+    /// a cancelled call counts as cancelled, too.
     pub(super) fn end(
         mut self,
         result: &Result<Reply, ToolError>,
@@ -125,7 +125,7 @@ impl Drop for CallRecorder {
     }
 }
 
-/// Counts why a guest gave no answer, be it in a call or while it was asked for its tools.
+/// Counts why a guest gave no answer, in a call or while the host asked for its tools.
 pub(super) fn count(trail: &Trail, failure: &Failure) {
     match failure {
         Failure::Limit(reached) => trail.limit(reached.kind),

@@ -1,4 +1,5 @@
-//! What a plugin may import: one file per WIT interface, each a few lines of conversion from the contract to the domain.
+//! The interfaces that a plugin may import: one file per WIT interface, each a few lines of conversion from the contract to the
+//! domain.
 //!
 //! Everything is in the scope of one call ([`Scope`]): a plugin cannot name another chat. Nothing here can panic, whatever
 //! a guest passes; a bad handle is a trap, everything else an error that the guest can read.
@@ -39,20 +40,20 @@ pub(crate) use log::LineLog;
 pub(crate) use progress::Progress;
 pub(crate) use started::{Started, StartedProcess};
 
-/// What there is to know of a capability that takes a grant.
+/// The description of a capability that takes a grant.
 #[derive(Debug)]
 pub(crate) struct About {
-    /// Its name, which is the key of its grant.
+    /// The name of the capability, which is the key of its grant.
     pub(crate) name: &'static str,
-    /// The interfaces that need it, without versions.
+    /// The interfaces that need the capability, without versions.
     pub(crate) imports: &'static [&'static str],
     /// The line of the configuration with the least that lets a plugin load.
     pub(crate) line: &'static str,
-    /// What it lets a plugin do, in sentences without the last full stop.
+    /// The permissions that the capability gives a plugin, in sentences without the last full stop.
     pub(crate) meaning: &'static str,
     /// The values on the command line; the last one grants most.
     pub(crate) options: &'static [&'static str],
-    /// Reads a value as an operator wrote it. Returns what it grants, if anything, and what is wrong with it.
+    /// Reads a value as an operator wrote it. Returns the granted value, if there is one, and the problems of the value.
     pub(crate) read: fn(GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>),
     /// Returns the least value with which a plugin loads.
     pub(crate) least: fn() -> GrantValue,
@@ -68,8 +69,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns a text with the secrets in it replaced by their names. One of less than six bytes stays: it is a word that
-    /// means something else.
+    /// Returns a text with the secrets in it replaced by their names. A secret of less than six bytes stays: in a text it is
+    /// most likely a word that means something else.
     fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
         const SHORTEST: usize = 6;
         let mut text = Cow::Borrowed(text);
@@ -93,7 +94,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// What the capabilities know about who asks.
+/// The state of one call, or of one request for the tools, that the capabilities use.
 #[derive(Debug)]
 pub(crate) struct Scope {
     /// The running call; `None` while the host asks for the tools.
@@ -105,7 +106,7 @@ pub(crate) struct Scope {
     pub(crate) trail: Trail,
     /// How much the call may ask of the host.
     pub(crate) allowance: Allowance,
-    /// What operations on files cost, which the guest is charged for.
+    /// The CPU time of operations on files, which the guest is charged for.
     pub(crate) work: Arc<CpuAccount>,
 }
 
@@ -119,7 +120,7 @@ impl Scope {
         })
     }
 
-    /// Refuses and records what only an approved call may do.
+    /// Refuses and records an operation that only an approved call may do, if the call was not approved.
     fn check_approved(&self, call: &Call, capability: &'static str) -> Result<(), String> {
         if !call.unapproved {
             return Ok(());
@@ -132,7 +133,7 @@ impl Scope {
         )
     }
 
-    /// Records what the plugin was not granted.
+    /// Records a denied use of a capability.
     fn denied(&self, capability: &'static str, what: String) {
         self.trail.record(&Use::Denied { capability, what });
     }
@@ -155,7 +156,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns whether the call is cancelled, for a guest that hears of it by that. Its processes are being ended then.
+    /// Returns whether the call is cancelled, for a guest that learns of the cancellation from the answer. If it is, begins to
+    /// end the processes of the call.
     fn tell_cancelled(&self) -> bool {
         let cancelled = self.cancelled.is_cancelled();
         if cancelled {
@@ -165,7 +167,7 @@ impl Call {
     }
 }
 
-/// What the generated traits are implemented on: the scope, and the handles of the guest.
+/// The type for which the generated traits are implemented: the scope, and the handles of the guest.
 pub(crate) struct View<'a> {
     pub(crate) scope: &'a mut Scope,
     pub(crate) table: &'a mut ResourceTable,

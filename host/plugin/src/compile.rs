@@ -1,5 +1,5 @@
-//! Compiling a component, in a process of its own: it takes half a minute of CPU time and 350 MiB for one of Python, and it
-//! is a stranger's file that the compiler reads.
+//! Compiling a component, in a process of its own: compiling one of Python takes half a minute of CPU time and 350 MiB, and the
+//! compiler reads an untrusted file.
 
 mod child;
 mod program;
@@ -17,12 +17,12 @@ use super::{CodeCache, LoadError};
 
 pub use program::{ARGUMENT as COMPILER, run as run_compiler};
 
-/// After this long somebody is told what takes so long, and then again after each [`REMINDER`].
+/// The time after which the log says that a compilation is under way; it says so again after each [`REMINDER`].
 const NOTICE: Duration = Duration::from_secs(1);
 const REMINDER: Duration = Duration::from_secs(10);
 
-/// A compilation hangs if it takes this many times its limit on the wall, and at least [`HANGS_AFTER`]: so busy may the machine
-/// be.
+/// A compilation hangs if it takes this many times its limit in wall-clock time, and at least [`HANGS_AFTER`]. The factor
+/// allows for a busy machine.
 const HANGS: u32 = 20;
 const HANGS_AFTER: Duration = Duration::from_mins(10);
 
@@ -59,7 +59,7 @@ pub(super) async fn compile(
         return Ok(cached);
     }
     let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
-    // Whoever compiled before may have compiled the same.
+    // The compilation before this one may have been of the same component.
     if let Some(cached) = cached(engine, &name).await {
         return Ok(cached);
     }
@@ -152,7 +152,7 @@ impl Failure {
     }
 }
 
-/// Compiles on a thread of this process. What was begun cannot be stopped.
+/// Compiles on a thread of this process. The compilation cannot be stopped.
 async fn in_process(engine: &Engine, component: &Arc<[u8]>) -> Result<Vec<u8>, Failure> {
     let (wasm, component) = (engine.inner.wasm.clone(), Arc::clone(component));
     let compiling = tokio::task::spawn_blocking(move || wasm.precompile_component(&component));
@@ -162,7 +162,7 @@ async fn in_process(engine: &Engine, component: &Arc<[u8]>) -> Result<Vec<u8>, F
     }
 }
 
-/// Waits for something, and says now and then that it is not done yet.
+/// Waits for `work`, and calls `notice` now and then while it is not done.
 async fn with_notices<T>(work: impl Future<Output = T>, notice: impl Fn(Duration)) -> T {
     let began = Instant::now();
     let mut work = std::pin::pin!(work);

@@ -34,36 +34,37 @@ const MAX_EXAMPLES: usize = 32;
 const MAX_EXAMPLE_NAME: usize = 256;
 const MAX_EXAMPLE_ARGUMENTS: usize = 64 << 10;
 
-/// What each text counts beyond its bytes, where all are summed.
+/// The bytes that each text counts in the sum of all texts, beyond its own.
 const OVERHEAD: usize = 32;
 
 /// The CPU time that all schemas of one plugin may take. Each alone is bounded; a sound plugin takes milliseconds.
 pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// A call that shows a tool at work, as its author wrote it. What is in it was bounded, and nothing else checked.
+/// An example call of a tool, as the author wrote it. The host checks the sizes of its texts, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The tool.
     pub tool: String,
-    /// What it shows, at most 256 bytes.
+    /// The name, which says what the example shows; at most 256 bytes.
     pub name: String,
-    /// What should be the text of one JSON object that fits the tool's input schema; at most 64 KiB.
+    /// The arguments: the text of one JSON object that fits the tool's input schema, if the author made no mistake; at most 64
+    /// KiB.
     pub arguments: String,
     /// Whether the reply should report an error.
     pub is_error: bool,
 }
 
-/// What a plugin listed.
+/// The tools and examples that a plugin listed.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) tools: Vec<Definition>,
     pub(super) examples: Vec<Example>,
-    /// What is wrong with examples, which is no reason not to load.
+    /// Problems of examples. They do not prevent loading.
     pub(super) warnings: Vec<String>,
 }
 
-/// Checks what a plugin listed. `limit` is for the text of all tools together, and `time` for the CPU time, which is looked at
-/// after each tool. It takes much stack: not for a thread that others wait for.
+/// Checks the tools that a plugin listed. `limit` bounds the text of all tools together. `time` bounds the CPU time, which is
+/// checked after each tool. This function needs much stack: do not call it on a thread that others wait for.
 pub(super) fn check(
     tools: Vec<wit::Tool>,
     plugin: &str,
@@ -135,7 +136,7 @@ fn size(tool: &wit::Tool) -> usize {
     .sum()
 }
 
-/// Makes a definition of what a plugin says about a tool.
+/// Makes a definition of a tool from the plugin's description of it.
 fn definition(tool: wit::Tool, plugin: &str) -> Result<Definition, String> {
     if !is_name(&tool.name, MAX_TOOL_NAME) {
         return Err(format!(

@@ -43,25 +43,25 @@ const LIST_TOOLS: Duration = Duration::from_mins(1);
 const STARTING: &str =
     "; a process is still being started: it will be ended as soon as it is there";
 
-/// What a call runs with, besides its request.
+/// The context of a call, besides its request.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Where commands run.
+    /// The workspace in which commands run.
     pub workspace: Arc<dyn Workspace>,
     /// The longest that one wait of the guest may take, if it is bounded.
     pub max_wait: Option<Duration>,
-    /// Who is asked before a tool runs that may destroy something.
+    /// The approval hook, which the host asks before a tool runs that may destroy something.
     pub approval: Approval,
     /// Cancels the call.
     pub cancelled: CancellationToken,
-    /// Where its progress is told.
+    /// The events to which the progress of the call is published.
     pub events: Events,
 }
 
 impl Plugin {
     /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
     ///
-    /// All that happens meanwhile is in a span of its own, within that of the task that took the place.
+    /// The call has a span of its own, within that of the task that took the place.
     pub async fn call(
         &self,
         admitted: Admitted,
@@ -111,13 +111,13 @@ impl Plugin {
             &mut tally,
         );
         let mut result = ran.await;
-        // A guest that replied without having heard of a cancellation has finished: what it says of its processes holds.
+        // A guest that replied without having heard of a cancellation has finished: its reply about its processes holds.
         let heard = result.is_err() || started.heard_of_cancellation();
         let cancelled = heard && context.cancelled.is_cancelled();
         let replied = result.is_ok() && !cancelled;
         let (processes, is_starting) = started.all(replied).await;
         if !replied {
-            // No reply names these processes. The call is not over before they are.
+            // No reply names these processes. The call ends only after they have ended.
             started.end().await;
         }
         if let Err(error) = &mut result {
@@ -151,7 +151,7 @@ impl Plugin {
         started: &Started,
         tally: &mut CallRecorder,
     ) -> Result<Reply, ToolError> {
-        // Who approves has a time limit of his own, and takes none of the tool's.
+        // The approval hook has its own deadline; its time does not count against the tool's.
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
@@ -205,7 +205,7 @@ impl Plugin {
         })
     }
 
-    /// Asks the plugin for its tools, outside any call. Returns how many bytes of memory that took as well.
+    /// Asks the plugin for its tools, outside any call. Returns the tools, and the bytes of memory that the listing took.
     pub(super) async fn list_tools(&self) -> Result<(Vec<wit::Tool>, usize), LoadError> {
         let trail = self.trail(None);
         let memory = self.engine.inner.memory.for_loading();
@@ -335,13 +335,13 @@ impl Plugin {
             Arc::clone(&inner.ticker),
             Arc::clone(&inner.heavy),
         );
-        // On threads of another runtime, which know nothing of the span that this is in.
+        // The guest runs on threads of another runtime, which do not know the current span.
         let guest = metered.instrument(Span::current());
         (Guest(self.engine.guests().spawn(guest)), usage)
     }
 }
 
-/// A guest that runs. Dropping it ends it.
+/// A running guest. Dropping this ends the guest.
 struct Guest<T>(JoinHandle<Result<T, Failure>>);
 
 impl<T> Drop for Guest<T> {
@@ -352,9 +352,9 @@ impl<T> Drop for Guest<T> {
 
 /// When the host ends a call.
 pub(super) struct Deadline {
-    /// When it is.
+    /// The instant of the deadline.
     pub(super) at: Instant,
-    /// How long after the call began that is.
+    /// The time from the start of the wait to the deadline.
     pub(super) after: Duration,
 }
 
@@ -364,13 +364,13 @@ impl Deadline {
         Self { at, after }
     }
 
-    /// Returns what ends a call then.
+    /// Returns the failure of a call that reached the deadline.
     pub(super) fn passed(&self) -> Failure {
         Failure::Limit(Reached::time(LimitKind::Deadline, self.after))
     }
 }
 
-/// Waits for a guest until its deadline. If its call is cancelled, the guest has the grace to reply, also beyond its deadline.
+/// Waits for a guest until its deadline. If the call is cancelled, the guest has the grace to reply, also beyond its deadline.
 async fn settle<T>(
     mut guest: Guest<T>,
     deadline: &Deadline,

@@ -1,13 +1,13 @@
 //! Copies of this program that do one thing and end, such as compiling a component.
 //!
-//! They are no commands: nobody else says what they run, so they need no supervisor. Each gets an empty environment, and ends
-//! with whoever started it.
+//! They are not commands: only the host decides what they run, so they need no supervisor. Each copy gets an empty environment,
+//! and ends with the process that started it.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Begins a copy of the Toolhost program, for which this is `program`: within it, `/proc/self/exe`. It has an empty
-/// environment and is killed when what was started of it is dropped.
+/// Makes the command of a copy of the Toolhost program. `program` is that program: within it, `/proc/self/exe`. The copy has an
+/// empty environment and is killed when the handle of its process is dropped.
 pub fn command<S: AsRef<OsStr>>(
     program: &Path,
     arguments: impl IntoIterator<Item = S>,

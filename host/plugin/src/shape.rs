@@ -1,20 +1,20 @@
-//! What a file is, and what a component imports and exports, read before anything is compiled.
+//! The kind of a file, and the imports and exports of a component, read before anything is compiled.
 
 use wasmparser::{ComponentExternalKind, Parser, Payload};
 
 use super::LoadError;
 
-/// What every WebAssembly file begins with.
+/// The first bytes of every WebAssembly file.
 const MAGIC: &[u8] = b"\0asm";
 
-/// The four bytes after that: of a core module, and of a component.
+/// The four bytes after [`MAGIC`]: of a core module, and of a component.
 const CORE: [u8; 4] = [1, 0, 0, 0];
 const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 
 /// The most imports, and the most exports, of one component. A Python component has about 30.
 const MAX_NAMES: usize = 1000;
 
-/// What a component imports and exports, by name. The names are the guest's own: any text of up to 100,000 bytes.
+/// The names of a component's imports and exports. The guest chooses the names: any text of up to 100,000 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The names of its imports, in its order.
@@ -24,7 +24,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Reads the names from the bytes of a component. Little else is checked: what is within is for the compiler.
+    /// Reads the names from the bytes of a component. Little else is checked: the compiler checks the contents.
     ///
     /// # Errors
     ///

@@ -1,31 +1,31 @@
-//! Text that a guest wrote: what of it is refused, and how the rest is shown to people.
+//! Text that a guest wrote: which characters the host refuses, and how it shows the rest to people.
 
 use toolhost_view::hidden;
 
 /// How much of one text is shown.
 const MAX_SHOWN: usize = 500;
 
-/// Returns the first character of a text that a person does not see: a control character, or what has no ink and is not needed
-/// by what is around it. Line ends and tabs are fine where a text has several lines.
+/// Returns the first character of a text that a person does not see: a control character, or an invisible character that the
+/// characters around it do not need. Line ends and tabs are allowed if the text may have several lines.
 ///
-/// Models read such characters: so a description could tell a model what its human reader never learns.
+/// Models read such characters: with them a description could tell a model something that its human reader never sees.
 pub fn hidden_in(text: &str, several_lines: bool) -> Option<char> {
     let fine = |c: char| several_lines && matches!(c, '\n' | '\r' | '\t');
     let control = text.chars().find(|c| c.is_control() && !fine(*c));
     control.or_else(|| invisible_in(text))
 }
 
-/// The same without control characters, which a pattern or a value of a schema may have to name.
+/// As [`hidden_in`], but allows control characters: a pattern or a value of a schema may have to name one.
 pub(super) fn invisible_in(text: &str) -> Option<char> {
     hidden::find(text).map(|(_, c)| c)
 }
 
-/// Returns a text in one line, with everything that nobody would see escaped, and cut if it is long.
+/// Returns a text in one line, with hidden characters escaped, and cut if it is long.
 pub fn shown(text: &str) -> String {
     shown_up_to(text, MAX_SHOWN)
 }
 
-/// As [`shown`], with at most about so many bytes.
+/// As [`shown`], but cuts the text after about `most` bytes.
 pub fn shown_up_to(text: &str, most: usize) -> String {
     let cut = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
     let mut shown = String::with_capacity(cut.len());

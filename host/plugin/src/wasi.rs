@@ -1,8 +1,8 @@
-//! What a plugin gets through WASI: what it was granted, looked up once when it is loaded, and nothing else.
+//! The WASI of a plugin: its grants, looked up once when the plugin is loaded, and nothing else.
 //!
-//! Operations on files run on threads that may block, one at a time for each call, since the guest waits for it. They are no
-//! guest time, and read and write a few megabytes at most; the deadline of the call ends the guest, not the operation under
-//! way. How much a plugin with a grant to write may write is up to the disk.
+//! Operations on files run on threads that may block, one at a time for each call, since the guest waits for the operation.
+//! Their cost is not guest time, and they read and write a few megabytes at most. The deadline of the call ends the guest, not
+//! the operation under way. Only the disk limits the bytes that a plugin with a grant to write may write.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,7 +21,7 @@ use crate::outgoing::{Network, Sender};
 /// The most random bytes of one request.
 const MAX_RANDOM: u64 = 64 << 10;
 
-/// What a plugin was granted, ready to be given to its stores.
+/// The grants of a plugin, ready for its stores.
 #[derive(Debug)]
 pub(super) struct Granted {
     environment: Vec<(String, String)>,
@@ -29,7 +29,7 @@ pub(super) struct Granted {
     pub(super) sender: Arc<Sender>,
 }
 
-/// A directory that is held by a descriptor: what was checked stays what it is, whatever takes its name later.
+/// A directory that is held by a descriptor: it stays the checked directory, even if another one takes its name later.
 #[derive(Debug)]
 struct Directory {
     descriptor: OwnedFd,
@@ -55,7 +55,7 @@ impl Granted {
         })
     }
 
-    /// Makes the WASI of one call: output to the log, what was granted, and no arguments, input or sockets.
+    /// Makes the WASI of one call: output to the log, the grants, and no arguments, input or sockets.
     pub(super) fn context(&self, log: &LineLog) -> WasiCtx {
         let mut builder = WasiCtxBuilder::new();
         builder
@@ -113,7 +113,7 @@ impl Directory {
             .map_err(unusable)?;
         let own = identity(&opened.metadata().map_err(unusable)?);
         for protected in protected {
-            // One that is not there yet has nothing in it to protect.
+            // A protected directory that does not exist yet has nothing in it to protect.
             let Ok(protected) = protected.canonicalize() else {
                 continue;
             };

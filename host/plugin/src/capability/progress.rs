@@ -1,4 +1,4 @@
-//! `toolhost:plugin/progress`: how far a call has come, for those who listen to its chat, and in the log at debug level.
+//! `toolhost:plugin/progress`: the progress of a call, for the subscribers of its chat, and in the log at debug level.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::wit::progress::Host;
 use toolhost_call::call::Request;
 use toolhost_call::events::{Event, Events};
 
-/// How often a call is heard of, after a few times that are heard as they come. What it reports more often replaces what it
-/// reported before, and the last of it is heard.
+/// The interval between two published reports of a call, after the first [`AS_THEY_COME`]. A report within the interval
+/// replaces the one before. The last report is always published.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many reports of a call are heard as they come: all of a tool that has a few steps, however fast it is.
+/// How many reports of a call are published at once: all reports of a tool that has a few steps, however fast it is.
 const AS_THEY_COME: usize = 16;
 
 /// The longest message, in bytes; a longer one is cut.
 const MAX_MESSAGE: usize = 1024;
 
-/// Tells of the progress of one call. What was not told yet is when this is dropped.
+/// Publishes the progress of one call. Dropping this publishes a report that still waits.
 #[derive(Debug)]
 pub(crate) struct Progress {
     shared: Arc<Shared>,
@@ -37,13 +37,13 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Reported {
-    /// How much was done at most: by the contract it does not decrease, and callers rely on that.
+    /// The highest `done` so far: by the contract `done` does not decrease, and callers rely on that.
     done: f64,
     told: Option<Instant>,
     count: usize,
-    /// What is told when the interval is over.
+    /// The report to publish when the interval is over.
     next: Option<Event>,
-    /// Whether something waits for that.
+    /// Whether a task waits for the end of the interval.
     waiting: bool,
 }
 
@@ -58,7 +58,8 @@ impl Progress {
         }
     }
 
-    /// Tells it now, or at the end of the interval. What is no number, or less than before, is left out.
+    /// Publishes a report now, or at the end of the interval. A report whose `done` is not a finite number, or has decreased,
+    /// is left out.
     fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
         let mut reported = self.shared.reported();
         if !done.is_finite() || done < reported.done {
@@ -135,7 +136,7 @@ impl Host for View<'_> {
             .log
             .line(tracing::Level::DEBUG, &format!("progress {done}{of}{text}"));
         if let Some(call) = &self.scope.call {
-            // Secrets go before it is cut: else the beginning of one would stay.
+            // Secrets are removed before the message is cut: else the beginning of one would stay.
             let message = message.map(|message| {
                 let message = cut(&message, 2 * MAX_MESSAGE);
                 cut(&self.scope.settings.redacted(message), MAX_MESSAGE).to_owned()

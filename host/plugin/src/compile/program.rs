@@ -1,4 +1,4 @@
-//! What runs in a compiler: it reads a component, writes its code, and has no more than it needs for that.
+//! The program of a compiler process: it reads a component, writes its code, and has no more rights than it needs for that.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -17,17 +17,17 @@ pub(super) const BAD_COMPONENT: i32 = 3;
 /// The exit code if the compiler cannot work.
 const BROKEN: i32 = 4;
 
-/// The bytes before the code: a mark, and what the code is compatible with.
+/// The bytes before the code: a mark, and a hash of the engine's properties with which the code is compatible.
 pub(super) const HEADER: usize = 8 + 32;
 
 /// The mark.
 const MARK: [u8; 8] = *b"thcode 1";
 
-/// The most memory of a compiler in bytes. What is only reserved does not count, of which threads have much. A component
-/// of Python takes 350 MiB.
+/// The most memory of a compiler in bytes. Memory that is only reserved, of which threads have much, does not count. A
+/// component of Python takes 350 MiB.
 const MEMORY: u64 = 2 << 30;
 
-/// What is added to the niceness: calls go before.
+/// The increment of the niceness: calls have priority over compiling.
 const NICE: i32 = 10;
 
 /// The largest component, far above what any plugin may have.
@@ -53,7 +53,7 @@ impl Allocation {
     }
 }
 
-/// Returns what precedes the code for an engine.
+/// Returns the header of the code for an engine.
 pub(super) fn header(engine: &wasmtime::Engine) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     let compatible = compatibility(engine);
@@ -98,8 +98,8 @@ fn compile(allocation: &OsStr) -> Result<(), (i32, String)> {
         .map_err(|error| broken(format!("cannot write the code: {error}")))
 }
 
-/// Sets the limits of this process, to which its host adds that of CPU time. A command of the same user must not get in either:
-/// what this writes is run by the host.
+/// Sets the limits of this process; the host adds that of CPU time. A command of the same user must not get into this process
+/// either, because the host runs the code that this process writes.
 fn confine() -> nix::Result<()> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_no_new_privs()?;
@@ -108,7 +108,7 @@ fn confine() -> nix::Result<()> {
         (Resource::RLIMIT_FSIZE, 0),
         (Resource::RLIMIT_DATA, MEMORY),
     ] {
-        // Whoever started the host may have set a lower one.
+        // The host itself may have been started with a lower limit.
         let (_, hard) = nix::sys::resource::getrlimit(resource)?;
         let limit = limit.min(hard);
         setrlimit(resource, limit, limit)?;

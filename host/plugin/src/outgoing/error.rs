@@ -22,7 +22,7 @@ pub enum SendError {
     /// No pattern allows the destination.
     #[error("the plugin was not granted requests to {0}: add \"{0}\" to its grant `http`")]
     NotGranted(Destination),
-    /// The host leads to nothing but addresses that are not public, or that are this machine's.
+    /// The host has only addresses that are not public, or that are this machine's.
     #[error(
         "{0} is no public address of another machine: if that is intended, add \"{prefix}{0}\" to the plugin's grant `http`",
         prefix = private_prefix(.0)
@@ -43,13 +43,13 @@ pub enum SendError {
     /// Finding the address took too long.
     #[error("finding the address took too long")]
     LookupTimeout,
-    /// Nobody is there.
+    /// The destination does not accept a connection.
     #[error("no connection could be made: {0}")]
     Connect(io::Error),
     /// Connecting took too long.
     #[error("making the connection took too long")]
     ConnectTimeout,
-    /// The other side is not who it should be, or speaks no TLS.
+    /// The server cannot prove that it is the destination, or it does not speak TLS.
     #[error("no TLS connection could be made: {0}")]
     Tls(io::Error),
     /// No response began in time.

@@ -1,4 +1,4 @@
-//! One request, from the check of where it may go to the end of its connection.
+//! One request, from the check of its destination to the end of its connection.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -50,16 +50,17 @@ pub struct Session {
     deadline: Option<Instant>,
 }
 
-/// Is told what becomes of requests.
+/// An observer of the results of requests.
 pub trait Observer: Send + Sync + fmt::Debug {
-    /// A request was sent, or would have been if anybody had been there; with the status of its response, if there was one.
+    /// A request was sent, or no connection to its permitted destination could be made. `status` is that of the response, if
+    /// there was one.
     fn sent(&self, method: &str, destination: &Destination, status: Option<u16>);
 
-    /// A request was refused, because nobody granted its destination.
+    /// A request was refused, because the operator did not grant its destination.
     fn denied(&self, destination: &Destination, why: &SendError);
 
-    /// The session is over, and its connections are closed: so many bytes were sent and received, with headers and without
-    /// what TLS adds. Not told of a session without any. Nothing is done with it by default.
+    /// The session is over, and its connections are closed. The counts are bytes with headers and without the overhead of TLS.
+    /// If no bytes were sent or received, this is not called. By default it does nothing.
     fn ended(&self, _sent: u64, _received: u64) {}
 }
 
@@ -106,8 +107,8 @@ impl Session {
         self.account.reached()
     }
 
-    /// Sends a request. It is counted and compared with the patterns at once; everything else happens as the future is
-    /// polled. Dropping the future, or what it returns, closes the connection.
+    /// Sends a request. The request is counted and compared with the patterns at once; everything else happens as the future is
+    /// polled. Dropping the future, or the [`Connection`] that it returns, closes the connection.
     ///
     /// The URI has to be whole. The header `Host` is made from it, whatever the request says.
     ///
@@ -133,7 +134,7 @@ impl Session {
         }
     }
 
-    /// Counts a request, and says where it goes if it may go there.
+    /// Counts a request, and returns its destination if the patterns allow it.
     fn admit<B>(&self, request: &Request<B>) -> Result<(Destination, Allowance), SendError> {
         self.account.request()?;
         if request.method() == Method::CONNECT {
@@ -218,7 +219,7 @@ impl Session {
     }
 }
 
-/// Leaves of the URI what belongs into a request, and says for whom it is.
+/// Reduces the URI to its path and query, and sets the headers `Host` and `Connection`.
 fn prepare<B>(request: &mut Request<B>, destination: &Destination) {
     let path = request
         .uri()
@@ -238,7 +239,7 @@ fn prepare<B>(request: &mut Request<B>, destination: &Destination) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-/// Reports a request when it is over, also if nobody waits for it any more.
+/// Reports a request when it is over, also if its future was dropped.
 struct Sent {
     observer: Arc<dyn Observer>,
     method: Method,
@@ -300,9 +301,9 @@ impl<C: Future<Output = hyper::Result<()>>> Driver<C> {
             }
             match self.poll_connection(context) {
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                // It has ended, so that the response is here now or will never come.
+                // The connection has ended: the response is here now or will never come.
                 Poll::Ready(Ok(())) => response.as_mut().poll(context),
-                // What moved may have been the response.
+                // The bytes that moved may have been the response.
                 Poll::Pending => response.as_mut().poll(context),
             }
         })
@@ -314,7 +315,7 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Driver<C> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // Whoever reads the body learns of an error there.
+        // The reader of the body gets the error.
         self.poll_connection(context).map(|_| ())
     }
 }
