@@ -10,7 +10,7 @@ use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 
-/// What is asked about, and who.
+/// The approval hook, and the call that it is asked about.
 pub(super) struct ApprovalRequest<'a> {
     pub(super) approval: &'a Approval,
     pub(super) trail: &'a Trail,

@@ -1,8 +1,8 @@
-//! Compiled code on disk, keyed by what it was compiled from and by what compiled it.
+//! Compiled code on disk, keyed by its component and by the compiler and its settings.
 //!
 //! Loading compiled code is running it: wasmtime cannot tell good code from bad. So every file carries a keyed hash, the
-//! key never leaves the state directory, and a file is read into memory before it is checked, so that nobody changes it in
-//! between. What that cannot stop is a command that runs as the same user and reads the key; SECURITY.md says so.
+//! key never leaves the state directory, and a file is read into memory before it is checked, so that no process can change it
+//! in between. A command that runs as the same user and reads the key can still forge a file; SECURITY.md says so.
 
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -97,7 +97,7 @@ impl CodeCache {
             tracing::warn!(name, "a file of the code cache is not ours, and is ignored");
             return None;
         }
-        // It carries a hash under a key that is kept where only this user can read and write: it is what we compiled.
+        // The hash is right, and only this user can read and write its key: so this host's user compiled the code.
         let component = deserialize(engine, code);
         component
             .inspect_err(
@@ -106,7 +106,7 @@ impl CodeCache {
             .ok()
     }
 
-    /// Keeps compiled code under this name. That it cannot be kept is logged, and nothing worse: it is compiled again.
+    /// Keeps compiled code under this name. If that fails, the host logs it and compiles the component again next time.
     pub(super) fn store(&self, code: &[u8], name: &str) {
         let hash = self.authenticate(name, code);
         let stored = self.directory.write_parts(name, &[hash.as_bytes(), code]);
@@ -134,7 +134,7 @@ impl CodeCache {
     }
 }
 
-/// Returns what tells engines apart between which compiled code cannot be exchanged.
+/// Returns a hash that differs between engines that cannot exchange compiled code.
 pub(super) fn compatibility(engine: &wasmtime::Engine) -> blake3::Hash {
     let mut hasher = KeyHasher(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -181,7 +181,7 @@ fn key(state: &StateDir, new: [u8; KEY_SIZE]) -> io::Result<[u8; KEY_SIZE]> {
     Ok(new)
 }
 
-/// Feeds what is hashed into BLAKE3: the standard hasher may change between builds, and collides too easily.
+/// Feeds the values of a `Hash` into BLAKE3: the standard hasher may change between builds, and collides too easily.
 struct KeyHasher(blake3::Hasher);
 
 impl Hasher for KeyHasher {

@@ -43,7 +43,7 @@ impl Capability {
         known.find(|known| known.about.imports.contains(&interface))
     }
 
-    /// Returns its name, which is the key of its grant.
+    /// Returns the name of the capability, which is the key of its grant.
     pub fn name(&self) -> &'static str {
         self.about.name
     }
@@ -53,18 +53,18 @@ impl Capability {
         self.about.line
     }
 
-    /// Returns what it lets a plugin do, in sentences without the last full stop.
+    /// Returns the permissions that the capability gives a plugin, in sentences without the last full stop.
     pub fn meaning(&self) -> &'static str {
         self.about.meaning
     }
 
-    /// Returns the values that a grant of it can have on the command line, such as `files=read`; in capitals what stands for
-    /// something else. The last one grants most.
+    /// Returns the values of a grant on the command line, such as `files=read`. Capitals are placeholders. The last value
+    /// grants most.
     pub fn options(&self) -> &'static [&'static str] {
         self.about.options
     }
 
-    /// Reads a value as an operator wrote it. Returns what it grants, if anything, and what is wrong with it.
+    /// Reads a value as an operator wrote it. Returns the granted value, if there is one, and the problems of the value.
     pub(crate) fn read(&self, value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
         (self.about.read)(value)
     }

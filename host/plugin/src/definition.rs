@@ -40,7 +40,8 @@ const OVERHEAD: usize = 32;
 /// The CPU time that all schemas of one plugin may take. Each alone is bounded; a sound plugin takes milliseconds.
 pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// An example call of a tool, as the author wrote it. The host checks the sizes of its texts, and nothing else.
+/// An example call of a tool, as the author wrote it. Its texts are bounded, and its name has no hidden character. Nothing else
+/// was checked: its arguments may be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The tool.

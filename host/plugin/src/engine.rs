@@ -50,14 +50,14 @@ pub(super) struct Inner {
     pub(super) pooling: bool,
     pub(super) ticker: Arc<Ticker>,
     pub(super) cache: Option<CodeCache>,
-    /// What compiles in a process of its own; `None`: this process does.
+    /// The compiler, which runs in a process of its own; `None`: this process compiles.
     pub(super) compiler: Option<Compiler>,
     /// One compilation at a time: each uses every core and up to 350 MiB.
     pub(super) compiling: Arc<Queue>,
     pub(super) calls: Arc<Semaphore>,
     /// The memory of all calls together.
     pub(super) memory: Arc<GuestMemory>,
-    /// What a call needs to run on once it is no longer light; see `meter`.
+    /// The permits that a call needs to run on once it is no longer light; see `meter`.
     pub(super) heavy: Arc<Queue>,
     guests: Handle,
     /// Only taken when the engine ends.
@@ -127,7 +127,7 @@ impl Engine {
         })
     }
 
-    /// Has what its plugins do from here on recorded and counted.
+    /// Records and counts from here on the operations of the engine's plugins.
     #[must_use]
     pub fn observed(self, audit: Audit, metrics: Metrics) -> Self {
         metrics.watch(&self.inner, |inner, levels| {
@@ -145,8 +145,8 @@ impl Engine {
         }
     }
 
-    /// Bounds the memory of all guests together, in bytes: linear memories, tables and stacks. Without it they get half of what
-    /// this process may use, and at least 64 MiB.
+    /// Bounds the memory of all guests together, in bytes: linear memories, tables and stacks. The default is half of the
+    /// memory that this process may use, and at least 64 MiB.
     #[must_use]
     pub fn with_guest_memory(self, bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -154,8 +154,8 @@ impl Engine {
         self
     }
 
-    /// Protects directories of the host, such as its state directory: no plugin may be granted them, what contains them, or
-    /// what is in them.
+    /// Protects directories of the host, such as its state directory: no plugin may be granted them, their parents, or anything
+    /// in them.
     #[must_use]
     pub fn protecting(self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
@@ -234,7 +234,7 @@ fn config(pooling: bool) -> Config {
         .concurrency_support(false)
         .allocation_strategy(InstanceAllocationStrategy::OnDemand);
     if !pooling {
-        // Just what a guest may use, rather than the 4 GiB that make bounds checks free.
+        // Reserves only the memory that a guest may use, rather than the 4 GiB that make bounds checks free.
         config
             .memory_reservation(0)
             .memory_guard_size(64 << 10)

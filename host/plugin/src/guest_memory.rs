@@ -1,8 +1,8 @@
 //! The memory of all guests together: one account, of which each call has a share.
 //!
 //! A share counts linear memory, tables and the stack. A call reserves what its plugin needs to begin, so that a call for which
-//! there is no room is refused before it runs. What it grows by later is taken from the account when it grows, and a growth that
-//! the account cannot give fails.
+//! there is no room is refused before it runs. A growth beyond the reserved bytes is taken from the account when it happens,
+//! and fails if the account has no room for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,8 +58,8 @@ impl GuestMemory {
         reserved.then_some(share)
     }
 
-    /// Returns a share that is counted and never refused, for a guest that is asked for its tools: the operator loads it, and
-    /// few are loaded at once.
+    /// Returns a share that is counted and never refused, for a guest that the host asks for its tools: the operator loads
+    /// plugins, and few are loaded at once.
     pub(super) fn for_loading(self: &Arc<Self>) -> Share {
         let mut share = self.share(false);
         share.grow(WASM_STACK);
@@ -84,7 +84,7 @@ impl GuestMemory {
 }
 
 impl Share {
-    /// Takes so many bytes more, first of what is reserved. Returns whether there was room.
+    /// Takes this number of bytes, first from the reserved ones. Returns whether there was room.
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
         let used = self.used.saturating_add(bytes);
         let missing = used.saturating_sub(self.taken);

@@ -1,4 +1,4 @@
-//! What the audit trail says of a plugin that was loaded.
+//! The audit trail's header of a loaded plugin.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::grants::Grants;
 use toolhost_call::audit::Header;
 
 impl Plugin {
-    /// Returns what the audit trail says of this plugin, which was loaded with these options.
+    /// Returns the audit trail's header of this plugin, which was loaded with these options.
     pub fn header(&self, options: &Options) -> Header {
         let names = |map: &std::collections::BTreeMap<String, String>| {
             map.keys().cloned().collect::<Vec<String>>()
@@ -27,8 +27,8 @@ impl Plugin {
     }
 }
 
-/// Returns what differs between two sets of options of one plugin, for the audit trail and the log. Of settings and secrets, only
-/// the names are told.
+/// Returns the differences between two sets of options of one plugin, for the audit trail and the log. Of settings and secrets,
+/// only the names are included.
 pub fn changes(before: &Options, after: &Options) -> Value {
     let mut changes = Map::new();
     let mut compare = |name: &str, before: Value, after: Value| {

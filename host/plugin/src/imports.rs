@@ -1,5 +1,5 @@
-//! What a component may import and must export, judged by name before the linker looks, whose error would not say what to
-//! do, and before anything is compiled.
+//! The imports that a component may have and the exports that it must have. They are judged by name before anything is compiled
+//! and before the linker looks, because the linker's error would not say what to do.
 
 use super::text::shown;
 use super::{LoadError, Shape};
@@ -124,7 +124,7 @@ impl Shape {
         self.exports.iter().map(String::as_str).filter(tools)
     }
 
-    /// Judges whether it is a plugin that may be loaded with these grants.
+    /// Judges whether the component is a plugin that may be loaded with these grants.
     pub(super) fn judge(&self, plugin: &str, grants: &Grants) -> Result<(), LoadError> {
         self.judge_exports()?;
         for name in &self.imports {
@@ -189,7 +189,7 @@ fn version(name: &str) -> Option<(u64, u64)> {
     parse(name.split_once('@')?.1)
 }
 
-/// Reads a version of three numbers. What is a draft of a version (`0.1.0-rc.1`) is not that version.
+/// Reads a version of three numbers. A draft of a version (`0.1.0-rc.1`) is not that version.
 fn parse(version: &str) -> Option<(u64, u64)> {
     let mut numbers = version.split('.').map(str::parse);
     match (

@@ -1,6 +1,6 @@
 //! Guest time: how much CPU a call may use, and how calls that use much of it share the processors.
 //!
-//! A guest and the host calls that it makes run only while somebody polls the future of its call. So the CPU time that the
+//! A guest and the host calls that it makes run only while a thread polls the future of its call. So the CPU time that the
 //! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and
 //! a thread that the kernel stops for others is not charged for that. Operations on files run on threads that may block, and
 //! add what they cost. wasmtime's `call_hook` sees only the borders
@@ -30,7 +30,7 @@ pub(super) struct Meter {
     used: AtomicU64,
     /// The CPU time of the polling thread when the poll under way began, in nanoseconds.
     began: AtomicU64,
-    /// What operations on files cost, which run on other threads.
+    /// The CPU time of operations on files, which run on other threads.
     work: Arc<CpuAccount>,
     budget: Duration,
 }

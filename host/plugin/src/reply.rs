@@ -97,7 +97,7 @@ impl From<wit::ToolError> for ToolError {
             wit::ToolError::Failed(text) => (ErrorKind::Failed, text),
         };
         message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-        // What was cut must not stay in memory for as long as the outcome is kept.
+        // The part that was cut must not stay in memory for as long as the outcome is kept.
         message.shrink_to_fit();
         Self { kind, message }
     }

@@ -1,4 +1,4 @@
-//! The span of a call: what log lines say of whose they are, and what is exported of it.
+//! The span of a call: the fields that name the call in log lines and in exported traces.
 
 use tracing::Span;
 use tracing::field::Empty;

@@ -14,7 +14,7 @@ use crate::capability::LineLog;
 /// How much of an unfinished line is held before it is written as it is.
 const MAX_PARTIAL: usize = 4096;
 
-/// What `check_write` lets a guest write at once.
+/// The most bytes that `check_write` lets a guest write at once.
 const PERMIT: usize = 64 * 1024;
 
 /// One of the two streams of a guest.

@@ -20,7 +20,7 @@ use crate::outgoing::Quota;
 /// The most HTTP requests of one call at the same time.
 const CONCURRENT_REQUESTS: usize = 16;
 
-/// What a store holds: the scope of the call, and WASI with what was granted in it.
+/// The data of a store: the scope of the call, and WASI with the grants in it.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) scope: Scope,
@@ -39,7 +39,7 @@ impl std::fmt::Debug for WasiContext {
 }
 
 /// Makes a store with every limit set: memory, tables, handles, guest time, data of host calls, stack (by the engine), log
-/// (by the scope), HTTP requests and bytes. Deadline and reply size are the caller's, who holds the clock and the reply.
+/// (by the scope), HTTP requests and bytes. The caller checks deadline and reply size, as it holds the clock and the reply.
 pub(super) fn make(
     engine: &Engine,
     limits: &Limits,

@@ -1,4 +1,4 @@
-//! What one call may ask of the host in all, whichever capability it uses.
+//! The limits of one call on process starts and handed-over bytes, over all capabilities.
 
 use toolhost_call::audit::Trail;
 use toolhost_call::metrics::LimitKind;

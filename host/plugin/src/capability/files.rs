@@ -73,7 +73,7 @@ fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
     (grants.then_some(GrantValue::Table(table)), problems)
 }
 
-/// Returns what a value grants.
+/// Returns the grant that a value stands for.
 pub(crate) fn grant(value: Option<&GrantValue>) -> FilesGrant {
     let access = match value {
         Some(GrantValue::Table(table)) => table.get("access"),

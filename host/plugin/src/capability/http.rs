@@ -1,11 +1,11 @@
-//! `wasi:http`: requests to where the operator lets the plugin send them.
+//! `wasi:http`: requests to the destinations that the operator grants the plugin.
 //!
 //! wasmtime-wasi-http makes a task of each request. It runs on the threads for guests, beside its guest, and ends with the
 //! resource that stands for it: with the call at the latest. Waiting costs the guest nothing; what its tasks compute, which
 //! is mostly TLS, is added to its work.
 //!
-//! What a guest prepares and never sends is held by the host. So headers, texts and what is buffered of a body are bounded for
-//! each request, and requests by the handles of the call.
+//! The host holds a request that a guest prepares and never sends. So headers, texts and the buffered part of a body are
+//! bounded for each request, and the handles of the call bound the number of requests.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use toolhost_workspace::files::CpuAccount;
 /// The interface of which some functions are replaced, in the version that wasmtime-wasi-http links.
 const TYPES: &str = "wasi:http/types@0.2.12";
 
-/// The most that the headers of one request take in memory, in bytes, with what a map adds.
+/// The most memory that the headers of one request take, in bytes, with the overhead of a map.
 const MAX_FIELDS: usize = 16 << 10;
 
 /// The most that a guest writes to a body at once, in bytes. Two such pieces wait for the connection.
@@ -161,7 +161,7 @@ fn within_body(error: &Error) -> Option<ErrorCode> {
     }
 }
 
-/// What `wasi:http` needs to know of a call.
+/// The state of `wasi:http` for one call.
 #[derive(Debug)]
 pub(crate) struct Http {
     hooks: Hooks,
@@ -172,7 +172,7 @@ pub(crate) struct Http {
 struct Hooks {
     session: Session,
     work: Arc<CpuAccount>,
-    /// Where it is recorded that a request is refused because there is no call, while the host asks for the tools.
+    /// The trail that records requests refused because there is no call, while the host asks for the tools.
     outside: Option<Trail>,
 }
 
@@ -218,7 +218,7 @@ type Exchange = Result<
 
 impl WasiHttpHooks for Hooks {
     fn set_host_header(&mut self) -> bool {
-        // The session writes it, in the spelling that it has checked.
+        // The session writes this header, in the spelling that it has checked.
         false
     }
 
@@ -292,7 +292,7 @@ impl<F: Future> Future for Charged<F> {
     }
 }
 
-/// Tells the audit trail what was sent and refused, and the plugin's log why.
+/// Records sent and refused requests in the audit trail, and the reasons in the plugin's log.
 #[derive(Debug)]
 struct Recorder {
     trail: Trail,

@@ -52,9 +52,9 @@ impl LineLog {
         }
     }
 
-    /// Writes one line, with control characters escaped. What exceeds the limit is counted, not written.
+    /// Writes one line, with control characters escaped. Text beyond the limit is counted, not written.
     pub(crate) fn line(&self, level: Level, text: &str) {
-        // Secrets go before the line is cut: else the beginning of one would stay.
+        // Secrets are removed before the line is cut: else the beginning of one would stay.
         let text = text
             .get(..text.floor_char_boundary(2 * MAX_LINE))
             .unwrap_or(text);
@@ -107,7 +107,7 @@ impl Drop for Account {
     }
 }
 
-/// A tab is fine in a log; what moves a cursor, hides text or starts a new line is not.
+/// A tab is allowed in a log. A character that moves a cursor, hides text or starts a new line is escaped.
 fn escape(c: char) -> impl Iterator<Item = char> {
     let dangerous = (c.is_control() && c != '\t')
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -52,10 +52,10 @@ const MAX_READ: u32 = 4 << 20;
 /// The most entries of one `list-processes`.
 const MAX_LIST: u32 = 1000;
 
-/// What a wait leaves of the call's time, so that the guest can still reply.
+/// The part of the call's time that a wait leaves, so that the guest can still reply.
 const TIME_TO_REPLY: Duration = Duration::from_secs(1);
 
-/// What a handle of a guest stands for: a name, nothing more.
+/// The process of a guest's handle: a name, nothing more.
 #[derive(Debug)]
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct Process {
@@ -121,7 +121,7 @@ impl wit::Host for View<'_> {
             call.request.clone(),
             call.started.clone(),
         );
-        // A task of its own: a guest that is dropped while this runs must not leave a process that nobody knows of.
+        // The start is a task of its own: if the guest is dropped meanwhile, the call still learns of the process.
         let started_by = started.starting().clone();
         let chat = request.chat.clone();
         let start = async move {

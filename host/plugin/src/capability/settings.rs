@@ -1,4 +1,4 @@
-//! `toolhost:plugin/settings`: what the operator gave this plugin.
+//! `toolhost:plugin/settings`: the settings and secrets that the operator gave this plugin.
 
 use wasmtime::Result;
 

@@ -1,4 +1,4 @@
-//! `wasi:sockets`: there are none. What begins the use of one answers that access is denied, and is recorded.
+//! `wasi:sockets`: plugins get no sockets. A function that begins the use of one fails with access denied, and is recorded.
 //!
 //! WASI's own interfaces stay linked, as every Python component imports them; only their three ways in are replaced, so that a
 //! guest never holds a socket, which would be a descriptor of the host.
@@ -17,7 +17,7 @@ use wasmtime_wasi::p2::{DynPollable, IoError, SocketError, SocketResult};
 
 use super::{Capabilities, ScopeView, View};
 
-/// Replaces what WASI links.
+/// Replaces the socket functions that WASI links.
 pub(super) fn add_to_linker<T: ScopeView + 'static>(linker: &mut Linker<T>) -> Result<()> {
     linker.allow_shadowing(true);
     tcp_create_socket::add_to_linker::<T, Capabilities>(linker, T::view)?;
@@ -46,7 +46,7 @@ impl network::Host for View<'_> {
     }
 }
 
-/// Nobody has a network of this kind.
+/// No guest has a network of this kind.
 impl HostNetwork for View<'_> {
     fn drop(&mut self, network: Resource<Network>) -> Result<()> {
         self.table.delete(network)?;
@@ -76,7 +76,7 @@ impl ip_name_lookup::Host for View<'_> {
     }
 }
 
-/// Nobody has one of these streams, so that every handle is forged.
+/// No guest has one of these streams, so every handle is forged.
 impl HostResolveAddressStream for View<'_> {
     fn resolve_next_address(
         &mut self,

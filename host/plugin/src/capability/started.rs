@@ -30,7 +30,7 @@ struct Inner {
     asked: AtomicU64,
     /// Cancelled once the guest was told that the call is cancelled.
     heard: CancellationToken,
-    /// Whether the workspace does not know what came of something.
+    /// Whether the workspace does not know the outcome of an operation.
     uncertain: AtomicBool,
 }
 
@@ -93,12 +93,12 @@ impl Started {
         self.begin_ends();
     }
 
-    /// Returns whether the workspace does not know what came of something that the guest asked for.
+    /// Returns whether the workspace does not know the outcome of an operation that the guest asked for.
     pub(crate) fn is_uncertain(&self) -> bool {
         self.inner.uncertain.load(Ordering::Relaxed)
     }
 
-    /// Notes that the workspace does not know what came of something.
+    /// Notes that the workspace does not know the outcome of an operation.
     pub(super) fn note_uncertain(&self) {
         self.inner.uncertain.store(true, Ordering::Relaxed);
     }
@@ -118,8 +118,8 @@ impl Started {
 
     /// Waits until every start under way is known. Returns all of them in order, and whether one is still under way.
     ///
-    /// A start can hang for as long as a file system does. The call is not held up for longer than a few seconds: what is
-    /// started later, for a call that did not reply, is ended at once.
+    /// A start can hang for as long as a file system does. The call waits at most a few seconds. If the call did not reply, a
+    /// process that starts later is ended at once.
     pub(crate) async fn all(&self, replied: bool) -> (Vec<StartedProcess>, bool) {
         const PATIENCE: Duration = Duration::from_secs(5);
         let starting = &self.inner.starting;

@@ -14,12 +14,12 @@ use crate::engine::Engine;
 use crate::self_exec;
 use crate::text::shown;
 
-/// How much of what it says is read.
+/// The most bytes that the host reads of the compiler's standard error.
 const MAX_WORDS: u64 = 16 << 10;
 
 impl Compiler {
-    /// Has a component compiled by a process of its own, which ends when this is dropped or has used `limit` of CPU time, in
-    /// whole seconds, rounded up.
+    /// Compiles a component in a process of its own. The process ends when the future is dropped, or when it has used `limit`
+    /// of CPU time, in whole seconds, rounded up.
     pub(super) async fn compile(
         &self,
         engine: &Engine,
@@ -43,7 +43,7 @@ impl Compiler {
         limit_cpu(child.id(), seconds).map_err(unusable)?;
         let (mut stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        // It says more by how it ends than a failed write does.
+        // A failed write is ignored: the exit status of the compiler says more.
         let give = async {
             if let Some(stdin) = &mut stdin {
                 _ = stdin
@@ -57,7 +57,7 @@ impl Compiler {
             tokio::join!(give, Answer::read(stdout), read(stderr, MAX_WORDS), async {
                 child.wait().await
             });
-        // Until here: the end of its input would have ended it.
+        // The input stays open until here: its end would have ended the compiler.
         drop(stdin);
         let status = status.map_err(unusable)?;
         let words = String::from_utf8_lossy(&words);
@@ -86,17 +86,17 @@ fn limit_cpu(child: Option<u32>, seconds: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a compiler wrote to standard output.
+/// The standard output of a compiler.
 #[derive(Default)]
 struct Answer {
-    /// What comes before the code, as far as it came.
+    /// The header before the code, as far as the compiler wrote it.
     header: Vec<u8>,
-    /// Of code that is too large, so much that it is seen.
+    /// The code. If it is too large, only the first `MAX_CODE` + 1 bytes, which show that.
     code: Vec<u8>,
 }
 
 impl Answer {
-    /// Reads both apart, so that the code, which may be large, is not copied once more.
+    /// Reads header and code apart, so that the code, which may be large, is not copied once more.
     async fn read(from: Option<impl AsyncRead + Unpin>) -> Self {
         let mut answer = Self::default();
         if let Some(mut from) = from {
@@ -108,18 +108,18 @@ impl Answer {
     }
 }
 
-/// Reads to the end, and keeps at most so much.
+/// Reads to the end, and keeps at most `most` bytes.
 async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
         _ = (&mut from).take(most).read_to_end(&mut bytes).await;
-        // It must not wait for a reader.
+        // The compiler must not wait for a reader.
         _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     }
     bytes
 }
 
-/// Says what an answer means.
+/// Returns the code of a good answer, or the failure that a bad answer means.
 fn judge(
     status: ExitStatus,
     answer: Answer,
@@ -127,7 +127,7 @@ fn judge(
     expected: &[u8; HEADER],
     seconds: u64,
 ) -> Result<Vec<u8>, Failure> {
-    /// What Rust says before it aborts.
+    /// The message of Rust before it aborts for lack of memory.
     const NO_MEMORY: &str = "memory allocation of";
     let said = if words.is_empty() {
         String::new()

@@ -1,4 +1,4 @@
-//! What a tool says in `extra` about the documents that it returns by their address.
+//! The documents that a tool returns by their address, as its `extra` declares them.
 
 use super::{MAX_DESCRIPTION, MAX_TITLE, check_text};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
@@ -11,7 +11,7 @@ const NAME: &str = "resources";
 const MAX_RESOURCES: usize = 64;
 const MAX_NAME: usize = 128;
 
-/// Returns the documents, or what is wrong with what a plugin says about them.
+/// Returns the documents, or the problem of the plugin's declaration.
 pub(super) fn of(tool: &wit::Tool) -> Result<Vec<Resource>, String> {
     let mut said = tool.extra.iter().filter(|(name, _)| name == NAME);
     let Some((_, json)) = said.next() else {
@@ -28,7 +28,7 @@ pub(super) fn of(tool: &wit::Tool) -> Result<Vec<Resource>, String> {
             resources.len()
         ));
     }
-    // Clients read resources without asking anybody.
+    // Clients read resources without an approval.
     if !resources.is_empty() && !tool.hints.contains(wit::Hints::READ_ONLY) {
         return Err("it has resources and does not promise to be read-only".into());
     }

@@ -1,4 +1,4 @@
-//! How much a call may send and receive, and how much it has.
+//! The quota of a call for requests and bytes, and how much of it the call has used.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::send::Observer;
 use toolhost_call::metrics::LimitKind;
 
-/// What one call may send and receive.
+/// The most that one call may send and receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Requests, refused ones included.
@@ -26,13 +26,13 @@ pub struct Quota {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .kind.reached(*.most))]
 pub struct Limit {
-    /// Which it is.
+    /// The kind of the limit.
     pub kind: LimitKind,
     /// How many requests or bytes there may be.
     pub most: u64,
 }
 
-/// What one call has sent and received.
+/// The requests and bytes that one call has sent and received.
 #[derive(Debug)]
 pub(super) struct Account {
     quota: Quota,
@@ -44,7 +44,7 @@ pub(super) struct Account {
     observer: Arc<dyn Observer>,
 }
 
-/// Tells how much there was, once the session and all of its connections are gone.
+/// Reports the bytes to the observer, once the session and all of its connections are gone.
 impl Drop for Account {
     fn drop(&mut self) {
         let (all, sent) = (*self.bytes.get_mut(), *self.sent.get_mut());
@@ -84,7 +84,7 @@ impl Account {
         }
     }
 
-    /// Takes bytes that have gone by.
+    /// Counts bytes that were sent or received.
     fn bytes(&self, count: usize) -> Result<(), Limit> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let before = self.bytes.fetch_add(count, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         let this = self.get_mut();
         let left = usize::try_from(this.account.left()).unwrap_or(usize::MAX);
         if left == 0 && !bytes.is_empty() {
-            // One byte too many was asked for: that is what reaches the limit.
+            // The guest asks to send one byte too many: this write reaches the limit.
             let limit = this
                 .account
                 .refuse(LimitKind::HttpBytes, this.account.quota.bytes);

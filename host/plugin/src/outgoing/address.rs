@@ -14,7 +14,7 @@ pub(super) enum Allowance {
     Itself,
 }
 
-/// What an address is good for.
+/// The reach of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// A machine somewhere in the internet.
@@ -25,8 +25,8 @@ enum Reach {
     Never,
 }
 
-/// Addresses in ranges that look harmless, where clouds serve credentials to whoever asks: those of Azure, Alibaba and, for
-/// IPv6, Amazon.
+/// Addresses in ranges that look harmless, where clouds serve credentials to any client: those of Azure, Alibaba and, for IPv6,
+/// Amazon.
 const METADATA: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
@@ -48,8 +48,8 @@ pub(super) fn own_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses.collect())
 }
 
-/// Returns those addresses that may be reached from a machine that has its `own` addresses. A public one of its own counts as
-/// private: what listens there may take connections of this machine for those of a friend.
+/// Returns those addresses that may be reached from a machine that has its `own` addresses. A public address of its own counts
+/// as private: a server that listens there may trust connections from this machine.
 pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance, own: &[IpAddr]) -> Vec<IpAddr> {
     let allowed = |address: &IpAddr| match allowance {
         Allowance::Itself => true,
@@ -93,8 +93,8 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
     }
 }
 
-/// Only what is assigned to the internet (2000::/3) can be public. An address with one of IPv4 in it is judged by that one,
-/// and is good for nothing if that is not public: who translates it is not known.
+/// Only addresses assigned to the internet (2000::/3) can be public. An address that embeds one of IPv4 is judged by that one.
+/// If the embedded address is not public, the result is [`Reach::Never`], because the translator is not known.
 fn reach_v6(address: Ipv6Addr, own: &[IpAddr]) -> Reach {
     if address.is_loopback() {
         return Reach::Private;

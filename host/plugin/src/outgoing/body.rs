@@ -1,4 +1,4 @@
-//! What comes back, as long as it comes.
+//! The body of a response.
 
 use std::future::Future;
 use std::pin::Pin;

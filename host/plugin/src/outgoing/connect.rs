@@ -1,4 +1,4 @@
-//! A connection to an address that was found good, and to no other.
+//! A connection to an address that passed the check, and to no other.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ use super::network::Network;
 /// How many addresses of one name are tried.
 const ADDRESSES: usize = 8;
 
-/// What a request is sent on.
+/// The connection on which a request is sent.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}

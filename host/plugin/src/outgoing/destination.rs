@@ -1,7 +1,7 @@
-//! Where a request goes: scheme, host and port, in the one spelling that they have here.
+//! The destination of a request: scheme, host and port, in the one spelling that they have here.
 //!
-//! Many texts name one address: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1 to a C library. None of them is
-//! taken. What is neither a name nor an address in its usual form is an error.
+//! Many texts name one address: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1 to a C library. This module accepts
+//! none of them. A text that is neither a name nor an address in its usual form is an error.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,21 +30,21 @@ pub enum Host {
     Ip(IpAddr),
 }
 
-/// Where a request goes. Displays as `https://example.com`, with the port if it is not the scheme's own.
+/// The destination of a request. Displays as `https://example.com`, with the port if it is not the scheme's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Destination {
-    /// How it travels.
+    /// The scheme.
     pub scheme: Scheme,
-    /// To whom.
+    /// The host.
     pub host: Host,
-    /// To which port.
+    /// The port.
     pub port: u16,
 }
 
 /// Why a text names no host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// There is nothing.
+    /// The text or its host is empty.
     #[error("it names no host")]
     Empty,
     /// There is something before an `@`.

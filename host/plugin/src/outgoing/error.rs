@@ -66,7 +66,7 @@ pub enum SendError {
     Http(hyper::Error),
 }
 
-/// Returns what a grant begins with that allows private addresses: an address stands for itself.
+/// Returns the prefix of a grant that allows private addresses. For an address it is empty: an address stands for itself.
 fn private_prefix(destination: &Destination) -> &'static str {
     match destination.host {
         Host::Name(_) => PRIVATE,
@@ -75,7 +75,7 @@ fn private_prefix(destination: &Destination) -> &'static str {
 }
 
 impl SendError {
-    /// Returns whether it is a refusal of something that the plugin was not granted.
+    /// Returns whether the error refuses a destination that the plugin was not granted.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::NotGranted(_) | Self::Prohibited(_))
     }

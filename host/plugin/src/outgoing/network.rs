@@ -1,4 +1,4 @@
-//! The way out: who finds addresses, and whose certificates are trusted.
+//! Access to the network: the resolver, and the trusted certificates.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::resolve::{Resolve, Resolver};
 
-/// The way out. Cheap to clone.
+/// Access to the network: a resolver and trusted certificates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub(super) resolver: Arc<dyn Resolve>,
@@ -15,7 +15,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The resolver of the system, and the certificates that it trusts; those that Mozilla trusts if it has none.
+    /// Returns the network with the system's resolver and the certificates that the system trusts, or Mozilla's if it has none.
     pub fn system() -> Self {
         static TLS: OnceLock<Option<Arc<ClientConfig>>> = OnceLock::new();
         Self {
@@ -24,7 +24,7 @@ impl Network {
         }
     }
 
-    /// Other ones.
+    /// Makes a network with another resolver and other trusted certificates.
     pub fn new(resolver: Arc<dyn Resolve>, roots: RootCertStore) -> Self {
         Self {
             resolver,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::address::Allowance;
 use super::destination::{Destination, Host, HostError, Scheme, split};
 
-/// What an entry begins with whose names may resolve to private addresses.
+/// The prefix of an entry whose names may resolve to private addresses.
 pub(super) const PRIVATE: &str = "private:";
 
 /// Where requests may go: `[private:][scheme://]host[:port]`.

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-/// How many names are looked up at once. The system does not give up one that it began, so that a plugin whose names never
-/// resolve would take all threads that may block.
+/// The most concurrent lookups. The system does not give up a lookup that it began: without this limit, a plugin whose names
+/// never resolve would take all threads that may block.
 const LOOKUPS: usize = 8;
 
-/// Addresses that come.
+/// A lookup under way, which yields addresses.
 pub type Resolving = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
-/// Finds the addresses of names. Called once for each request to a name, and what it says holds for that request.
+/// Finds the addresses of names. The sender calls it once for each request to a name, and uses the answer for that request.
 pub trait Resolve: Send + Sync + fmt::Debug {
     /// Returns all addresses of a name, in the order in which they are to be tried.
     fn resolve(&self, name: &str) -> Resolving;
@@ -28,7 +28,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver with places of its own: nobody waits for the lookups of others.
+    /// Makes a resolver with its own permits for lookups: it does not wait for the lookups of other resolvers.
     pub fn new() -> Self {
         Self {
             places: Arc::new(Semaphore::new(LOOKUPS)),
