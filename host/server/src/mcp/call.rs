@@ -33,7 +33,7 @@ use toolhost_state::id::{CallId, ChatId};
 /// the rest would keep a connection that can break.
 const TASK_AFTER: Duration = Duration::from_secs(2);
 
-/// The most that is told to plugins of a client's name.
+/// The maximum length in characters of the client's name and version, as plugins see them.
 const MAX_CLIENT: usize = 256;
 
 pub(super) async fn call(
@@ -53,13 +53,13 @@ pub(super) async fn call(
             "a call has its name within a chat: name that as well, in the header Toolhost-Chat";
         return Err(errors::broken(message));
     }
-    // What was read of them has lost what its writer meant: duplicate keys, and the digits of large numbers.
+    // The parsed arguments have lost duplicate keys and the digits of large numbers, so the call takes the original text.
     let read = params.arguments.take();
     let written = Carried::take(&context.extensions);
     let written = written.unwrap_or_else(|| Value::Object(read.unwrap_or_default()).to_string());
     let arguments = match Arguments::parse(&written) {
         Ok(arguments) => arguments,
-        // A model wrote them, so a model should read what is wrong.
+        // A model wrote the arguments, so the error is a result that the model reads.
         Err(error) => return Ok(reply::refusal("invalid_arguments", None, error).into()),
     };
     drop(written);
@@ -75,7 +75,7 @@ pub(super) async fn call(
         arguments,
         attributes: attributes(&context),
         actor: caller.principal.actor().clone(),
-        // Whoever polls gives up on nothing.
+        // A client that polls a task does not give up on the call, so the call has no deadline.
         max_wait: (!tasks).then_some(handler.options.max_wait),
         reach: caller.reach.clone(),
     };
@@ -98,21 +98,21 @@ pub(super) async fn call(
             biased;
             outcome = &mut called => {
                 if let Some(progress) = &mut progress {
-                    // It comes before the reply, or not at all.
+                    // Progress comes before the reply, or not at all.
                     let told = progress.finish();
                     _ = context.ct.run_until_cancelled(told).await;
                 }
                 return ended(host, &caller, outcome);
             }
             () = &mut lost => {
-                // Named calls go on: whoever comes back asks for them by their name.
+                // Named calls go on: a client that comes back asks for them by their id.
                 if named.is_none() {
                     _ = host.cancel(&chat, &id, actor).await;
                 }
                 return Err(errors::internal("the session has ended"));
             }
             () = context.ct.cancelled() => {
-                // Without a session, this is a connection that was lost. In one, the client asked for it.
+                // Without a session, the cancellation means a lost connection. In a session, the client asked for it.
                 if named.is_none() || caller.lost.as_ref().is_some_and(|lost| !lost.is_cancelled()) {
                     _ = host.cancel(&chat, &id, actor).await;
                 }
@@ -134,7 +134,7 @@ pub(super) async fn call(
     }
 }
 
-/// Cancels a call that became a task, and that nobody can name, with its session.
+/// Cancels a call without a client-given id that became a task, when its session ends.
 fn end_with(
     lost: CancellationToken,
     host: Host,
@@ -166,7 +166,8 @@ fn ended(
     Ok(result.into())
 }
 
-/// Counts one more that waits for a call. Of one that nobody can name, there is no other.
+/// Counts one more request that waits for a call. A call without a client-given id has only one such request and is not
+/// counted.
 fn waits(
     context: &RequestContext<RoleServer>,
     chat: &ChatId,
@@ -194,7 +195,7 @@ async fn report(progress: &mut Option<Progress>) -> Report {
     }
 }
 
-/// Returns what the client says about itself, which plugins may read.
+/// Returns the attributes of the client, which plugins may read.
 fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> {
     let mut attributes = BTreeMap::new();
     if let Some(client) = context.client_info() {
@@ -211,7 +212,7 @@ fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> 
     attributes
 }
 
-/// Returns the trace that the call is part of: what the message says, or else what the request of HTTP says that it came in.
+/// Returns the trace that the call is part of: from the message, or else from the headers of its HTTP request.
 fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
     let meta = &context.meta;
     let said = meta.get_traceparent();
@@ -220,7 +221,7 @@ fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
     toolhost_call::trace::onward(said.or_else(sent))
 }
 
-/// Returns the span of the request of HTTP that a message came in; none, if it came another way.
+/// Returns the span of the HTTP request that carried the message; none, if the message came another way.
 fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
     let parts = context.extensions.get::<Parts>();
     let within = parts.and_then(|parts| parts.extensions.get::<trace::Within>());

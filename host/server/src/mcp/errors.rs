@@ -1,7 +1,6 @@
-//! Errors of the protocol. Each carries a word for programs in its data, the same as the problem documents of HTTP have.
+//! Errors of the protocol. The data of each carries a code for programs, the same that the problem documents of HTTP have.
 //!
-//! What a model could do something about is no error of the protocol but a result that says so: clients show those to the
-//! model, and hide these.
+//! Clients hide protocol errors from the model, and show it results. So an error that a model could act on is a result instead.
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -30,7 +29,7 @@ pub(super) fn internal(message: impl Into<String>) -> ErrorData {
     error(ErrorCode::INTERNAL_ERROR, "internal", message)
 }
 
-/// An id that is none.
+/// Returns the error for an invalid id.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is what map_err passes on"
@@ -39,13 +38,13 @@ pub(super) fn invalid_id(error: InvalidId) -> ErrorData {
     broken(error.to_string())
 }
 
-/// A tool that there is not, or not for this token: nobody can tell the two apart.
+/// Returns the error for a tool that does not exist or that the token may not use. The client cannot tell the two apart.
 pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> ErrorData {
     let message = unknown::tool(host, principal, name);
     error(ErrorCode::INVALID_PARAMS, "unknown_tool", message)
 }
 
-/// A task that there is not, or not for this token.
+/// Returns the error for a task that does not exist or that the token may not see.
 pub(super) fn unknown_task() -> ErrorData {
     error(
         ErrorCode::INVALID_PARAMS,
@@ -54,14 +53,14 @@ pub(super) fn unknown_task() -> ErrorData {
     )
 }
 
-/// A resource that there is not, or not for this token.
+/// Returns the error for a resource that does not exist or that the token may not see.
 pub(super) fn unknown_resource(uri: &str) -> ErrorData {
     let data = json!({ "code": "not_found", "uri": uri });
     tracing::debug!(code = "not_found", "a request over MCP gets an error");
     ErrorData::resource_not_found("there is no such resource", Some(data))
 }
 
-/// What it is that the workspace of the tools does not do what was asked.
+/// Returns the error for a failed operation of the tools' workspace.
 pub(super) fn of_workspace(problem: &process::Error) -> ErrorData {
     let word = match problem {
         process::Error::Failed(_) => "internal",
@@ -71,7 +70,7 @@ pub(super) fn of_workspace(problem: &process::Error) -> ErrorData {
     error(ErrorCode::INTERNAL_ERROR, word, problem.to_string())
 }
 
-/// What a refusal of the ledger is for a request that is no call.
+/// Returns the error for a refusal of the ledger when the request is no call.
 pub(super) fn not_now(refused: &Refused) -> ErrorData {
     error(
         ErrorCode::INTERNAL_ERROR,
@@ -80,7 +79,7 @@ pub(super) fn not_now(refused: &Refused) -> ErrorData {
     )
 }
 
-/// What a refusal of the ledger is: a result for the model where another try may work, or else an error.
+/// Converts a refusal of the ledger: to a result for the model where a retry may work, or else to an error.
 pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult, ErrorData> {
     let word = word(refused);
     match refused {
@@ -92,7 +91,7 @@ pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult
     }
 }
 
-/// The word for a refusal.
+/// Returns the code for a refusal.
 fn word(refused: &Refused) -> &'static str {
     match refused {
         Refused::InputMismatch => "input_mismatch",
@@ -106,13 +105,13 @@ fn word(refused: &Refused) -> &'static str {
 }
 
 pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
-    // The only line there is of it: the message may have what a tool or a client wrote, and what rmcp says has it, however
-    // long.
+    // This is the only log line about the error, and it leaves out the message: that may contain text of a tool or a client.
+    // `rmcp` would log the message, however long.
     tracing::debug!(code = word, "a request over MCP gets an error");
     ErrorData::new(code, message.into(), Some(json!({ "code": word })))
 }
 
-/// A response with an error, for a message whose id may not be known.
+/// Returns an error response for a message whose id may not be known.
 pub(super) fn response(id: &Value, code: ErrorCode, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
 }

@@ -1,7 +1,7 @@
-//! Messages as lines, in both directions, each bounded.
+//! Reads and writes messages as lines; the length of a line and the number of open requests are bounded.
 //!
-//! `rmcp` has a transport for this. It says nothing to a client whose line is too long or no JSON, reads on while nobody takes
-//! its replies, and stops altogether at a message that comes too early; so this is one of our own.
+//! `rmcp` has a line transport. It sends no error for a line that is too long or no JSON. It reads on while the client takes no
+//! replies. It stops altogether at a message that comes too early. So the server has a transport of its own.
 
 use std::collections::HashSet;
 use std::io;
@@ -28,25 +28,26 @@ use toolhost_call::call::MAX_ARGUMENTS;
 /// The longest line of a client, in bytes.
 pub(super) const MAX_LINE: usize = MAX_ARGUMENTS + ENVELOPE;
 
-/// The most requests that may be without a reply. A call takes a place of the host's; this bounds the rest.
+/// The maximum number of requests without a reply. A call also takes a place of the host's; this limit bounds all other
+/// requests.
 const MAX_REQUESTS: usize = 1024;
 
-/// How many messages may be read before one is taken.
+/// How many messages may be read ahead of `rmcp`.
 const AHEAD: usize = 16;
 
-/// Lines as `rmcp` takes them.
+/// The line transport for `rmcp`.
 pub(super) struct Lines<W> {
     messages: mpsc::Receiver<ClientJsonRpcMessage>,
-    /// Cancelled when nothing is to be received any more, although more could come.
+    /// Cancelled when `rmcp` is to receive no more messages, although the client could send more.
     closed: CancellationToken,
     output: Output<W>,
     requests: Requests,
 }
 
-/// Where lines are written, each as a whole.
+/// The output to which lines are written, each as a whole.
 struct Output<W> {
     writer: Arc<AsyncMutex<W>>,
-    /// Cancelled when nobody reads any more.
+    /// Cancelled when a write fails, because the client reads no more.
     broken: CancellationToken,
 }
 
@@ -57,12 +58,12 @@ pub(super) struct Requests {
     count: Arc<watch::Sender<usize>>,
 }
 
-/// What is known of a connection from outside.
+/// The handles on a connection for the code outside the transport.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    /// Cancelled when the client says no more, or reads no more.
+    /// Cancelled when the client sends no more, or reads no more.
     pub(super) lost: CancellationToken,
-    /// Cancelled by whoever wants no more messages.
+    /// Cancelled by the caller to stop receiving messages.
     pub(super) closed: CancellationToken,
     pub(super) requests: Requests,
 }
@@ -111,8 +112,8 @@ async fn read<R, W>(
                 Ok(Some(message)) => match note(&ends.requests, &message) {
                     Ok(()) => {
                         opened |= opens(&message);
-                        // Until then requests are answered one by one, and there is nobody whom anything else could tell
-                        // something: `rmcp` would give up at it.
+                        // Before the handshake, `rmcp` answers requests one by one and gives up at any other message. So other
+                        // messages are dropped until then.
                         let is_taken = opened || matches!(message, JsonRpcMessage::Request(_));
                         if is_taken && sender.send(message).await.is_err() {
                             break;
@@ -134,7 +135,7 @@ async fn read<R, W>(
                 break;
             }
         };
-        // While nobody reads this, nothing more is read either.
+        // The loop reads no further line while the client does not read this reply.
         if output.line(&error).await.is_err() {
             break;
         }
@@ -142,7 +143,7 @@ async fn read<R, W>(
     ends.lost.cancel();
 }
 
-/// Notes a message that comes in, or returns the reply to one that cannot.
+/// Registers an incoming message, or returns the reply that refuses it.
 fn note(requests: &Requests, message: &ClientJsonRpcMessage) -> Result<(), Value> {
     match message {
         JsonRpcMessage::Request(request) => requests.admit(&request.id).map_err(|text| {
@@ -153,7 +154,7 @@ fn note(requests: &Requests, message: &ClientJsonRpcMessage) -> Result<(), Value
             if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                 && let Some(id) = &cancelled.params.request_id
             {
-                // It gets no reply any more.
+                // A cancelled request gets no reply.
                 requests.remove(id);
             }
             Ok(())
@@ -162,7 +163,8 @@ fn note(requests: &Requests, message: &ClientJsonRpcMessage) -> Result<(), Value
     }
 }
 
-/// Returns whether `rmcp` takes any message from this one on: a handshake, or a request that says all that one would have said.
+/// Returns whether `rmcp` takes any message from this one on. That is a handshake, or a request that carries all that a
+/// handshake would.
 fn opens(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
@@ -184,11 +186,11 @@ fn opens(message: &ClientJsonRpcMessage) -> bool {
 enum Line {
     Complete,
     TooLong,
-    /// There are no more.
+    /// The input has ended.
     None,
 }
 
-/// Reads up to the end of the next line, and keeps it unless it is too long.
+/// Reads up to the end of the next line. Keeps the line unless it is too long.
 async fn next<R: AsyncRead + Unpin>(
     reader: &mut BufReader<R>,
     line: &mut Vec<u8>,
@@ -217,7 +219,7 @@ async fn next<R: AsyncRead + Unpin>(
     }
 }
 
-/// Returns the message of a line; none for what needs no reply; or the reply to what is no message.
+/// Returns the message of a line, or `None` if the line needs no reply. If the line is no message, returns the error reply.
 fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     let line = line.trim_ascii();
     if line.is_empty() {
@@ -232,7 +234,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     })?;
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64());
     if value.get("id").is_none() && value.get("method").is_some_and(Value::is_string) {
-        // Nobody waits for an answer to a notification.
+        // A notification gets no reply.
         return Ok(None);
     }
     let text = "this is not a message of JSON-RPC 2.0";
@@ -258,18 +260,18 @@ fn unambiguous(
             let text = format!("this is not a message of JSON-RPC 2.0: {error}");
             Err(errors::response(&id, ErrorCode::INVALID_REQUEST, &text))
         }
-        // Nobody waits for an answer.
+        // Notifications and responses get no reply.
         (Err(_), _) => Ok(None),
     }
 }
 
 impl Requests {
-    /// Waits until each has its reply.
+    /// Waits until each request has its reply.
     pub(super) async fn answered(&self) {
         _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// Notes a request, or returns why it cannot begin.
+    /// Registers a request, or returns why it cannot begin.
     pub(super) fn admit(&self, id: &RequestId) -> Result<(), &'static str> {
         let mut open = self.open();
         if open.contains(id) {
@@ -348,7 +350,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for Lines<W> 
             biased;
             () = self.closed.cancelled() => None,
             Some(message) = self.messages.recv() => Some(message),
-            // That nothing more comes is no reason to drop the replies to what came.
+            // The end of the input is no reason to drop the replies to earlier requests.
             else => {
                 self.closed.cancelled().await;
                 None

@@ -1,5 +1,5 @@
-//! What of a message is read before `rmcp` reads it: that no key occurs twice, where parsers disagree about which counts, and
-//! the text of a call's arguments, as it was written.
+//! The parts of a message that are read before `rmcp` reads it: its keys and its arguments. No key may occur twice, because
+//! parsers disagree about which one counts. The arguments of a call are kept as they were written.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::unknown::cut;
 use toolhost_http::limits::Held;
 
-/// A message whose keys are unambiguous; those within arguments excepted, which whoever runs the call checks.
+/// A message whose keys are unambiguous. Keys within the arguments are not checked here, but when the call is parsed.
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) method: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one.
+    /// Reads a message.
     pub(super) fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         let message: Members<'a> = serde_json::from_slice(text)?;
         let method = message.0.get("method");
@@ -33,7 +33,7 @@ impl<'a> Message<'a> {
         members(params.0.get("_meta").copied())?;
         Ok(Self {
             method,
-            // Clients send null for none.
+            // Some clients send null for no arguments.
             arguments: params
                 .0
                 .get("arguments")
@@ -42,13 +42,13 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Returns the text of the arguments: a part of what was read.
+    /// Returns the text of the arguments, as a slice of the message.
     pub(super) fn arguments(&self) -> Option<&'a [u8]> {
         Some(self.arguments?.get().as_bytes())
     }
 }
 
-/// Takes an object apart. What is none is for others to refuse.
+/// Splits an object into its members. Any other value has no members here; later parsers refuse it.
 fn members(value: Option<&RawValue>) -> Result<Members<'_>, serde_json::Error> {
     match value {
         Some(value) if value.get().starts_with('{') => serde_json::from_str(value.get()),
@@ -88,14 +88,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// What a request brings along besides what `rmcp` reads of it. It is there until the request has its reply.
+/// The data that a request carries besides the fields that `rmcp` reads. It is kept until the request has its reply.
 #[derive(Clone, Debug)]
 pub(super) struct Carried(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     arguments: Mutex<Option<Bytes>>,
-    /// Counts the bytes of the body.
+    /// The permit that counts the bytes of the body.
     _held: Option<Held>,
 }
 

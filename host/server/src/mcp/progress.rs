@@ -1,7 +1,7 @@
-//! What a client hears of a call while it runs, if it asked for that.
+//! Progress notifications that a client gets while a call runs, if it asked for them.
 //!
-//! Clients give up on what they hear nothing of. So they hear something every few seconds, whether or not the tool has
-//! something to say.
+//! Clients give up on calls without notifications. So the server sends one every few seconds, whether or not the tool reports
+//! progress.
 
 use std::future::pending;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use toolhost_call::events::{Event, Listener};
 use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
-/// The longest that a client hears nothing.
+/// The maximum time between two notifications.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// By how much progress grows when there is none. The protocol wants it to grow with each notification; this is less than
-/// any unit that a tool counts in.
+/// By how much progress grows when the tool reports none. The protocol wants it to grow with each notification. This step is
+/// smaller than any unit that a tool counts in.
 const STEP: f64 = 1e-6;
 
-/// The most that is passed on of a message.
+/// The maximum length of a message in characters. The rest is cut.
 const MAX_MESSAGE: usize = 4096;
 
 pub(super) struct Progress {
@@ -36,14 +36,14 @@ pub(super) struct Progress {
     count: Count,
 }
 
-/// What is told of a call.
+/// The content of one progress notification.
 #[derive(Debug)]
 pub(super) struct Report {
     done: f64,
     message: Option<String>,
 }
 
-/// How far a call is. What is sent grows with each notification, as the protocol wants it.
+/// The progress of a call. It grows with each notification, as the protocol wants it.
 #[derive(Debug, Default)]
 struct Count {
     last: Option<f64>,
@@ -51,7 +51,7 @@ struct Count {
 }
 
 impl Progress {
-    /// Begins to listen, before the call begins; `None` if the client did not ask for it.
+    /// Begins to listen, before the call begins. `None` if the client did not ask for progress.
     pub(super) fn of(
         host: &Host,
         context: &RequestContext<RoleServer>,
@@ -72,7 +72,7 @@ impl Progress {
         })
     }
 
-    /// Waits for something to tell. Cancel safe.
+    /// Waits for the next report. Cancel safe.
     pub(super) async fn report(&mut self) -> Report {
         loop {
             tokio::select! {
@@ -91,7 +91,7 @@ impl Progress {
         }
     }
 
-    /// Tells what there still is, now that the call has ended.
+    /// Sends the reports that are still queued when the call has ended.
     pub(super) async fn finish(&mut self) {
         while let Some(event) = next(&mut self.events).now_or_never() {
             if let Some(report) = self.of_event(event) {
@@ -100,7 +100,7 @@ impl Progress {
         }
     }
 
-    /// Returns what is to be told because of an event, if it is progress of this call.
+    /// Returns the report for an event, if it is progress of this call.
     fn of_event(&mut self, event: Event) -> Option<Report> {
         match event {
             Event::Progress {
@@ -120,13 +120,13 @@ impl Progress {
         let mut params = ProgressNotificationParam::new(self.token.clone(), done);
         params.total = self.count.total;
         params.message = message.map(|message| message.chars().take(MAX_MESSAGE).collect());
-        // A client that is gone is noticed elsewhere.
+        // Other code notices a client that is gone.
         _ = self.peer.notify_progress(params).await;
     }
 }
 
 impl Count {
-    /// Takes over what a tool says, and returns whether that can be passed on.
+    /// Records the progress that a tool reports. Returns whether the server can pass it on.
     fn reach(&mut self, done: f64, total: Option<f64>) -> bool {
         let grown = self.last.is_none_or(|last| done > last);
         if !done.is_finite() || !grown {
@@ -137,10 +137,10 @@ impl Count {
         true
     }
 
-    /// Returns what is a little more than the last.
+    /// Returns a value a little above the last.
     fn step(&mut self) -> f64 {
         let last = self.last.unwrap_or(0.0);
-        // Of a large number, that little is nothing.
+        // A large number plus the step can be the same number, so take at least the next float.
         let next = (last + STEP).max(last.next_up());
         self.last = Some(next);
         next

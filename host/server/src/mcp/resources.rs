@@ -1,4 +1,4 @@
-//! What a client can read by its address: the outputs of processes, and documents that tools return.
+//! Resources that a client can read by their address: the outputs of processes, and documents that tools return.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,7 +14,7 @@ use toolhost_call::tool::{self, Content, Definition, ErrorKind};
 use toolhost_core::{CallError, Host};
 use toolhost_state::id::CallId;
 
-/// Lists what has one address.
+/// Lists the resources that have a fixed address.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
     let mut listed = outputs::list(host, caller).await?;
     let tools = host.tools();
@@ -29,7 +29,7 @@ pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, 
     Ok(listed)
 }
 
-/// Lists the patterns of addresses.
+/// Lists the patterns of resource addresses.
 pub(super) fn templates(host: &Host, caller: &Caller) -> Vec<ResourceTemplate> {
     let mut listed = outputs::templates();
     let tools = host.tools();
@@ -44,7 +44,7 @@ pub(super) fn templates(host: &Host, caller: &Caller) -> Vec<ResourceTemplate> {
     listed
 }
 
-/// Reads what is at an address.
+/// Reads the resource at an address.
 pub(super) async fn read(
     host: &Host,
     caller: &Caller,
@@ -57,7 +57,7 @@ pub(super) async fn read(
     }
 }
 
-/// What there is of the tools that the caller may use, each with its tool.
+/// Returns the resources of the tools that the caller may use, each with its tool.
 fn all<'a>(
     tools: &'a [Definition],
     caller: &'a Caller,
@@ -68,7 +68,7 @@ fn all<'a>(
     usable.flat_map(|tool| tool.resources.iter().map(move |resource| (tool, resource)))
 }
 
-/// Returns the tool that returns what is at an address. One that names it comes before those with a pattern.
+/// Returns the tool that serves the resource at an address. A tool with that fixed address comes before a tool with a pattern.
 pub(super) fn owner(host: &Host, caller: &Caller, uri: &str) -> Option<String> {
     let tools = host.tools();
     let found = |fixed: bool| {
@@ -88,7 +88,7 @@ async fn of_tool(
 ) -> Result<ReadResourceResult, ErrorData> {
     let arguments = Arguments::parse(&json!({ "uri": uri }).to_string());
     let arguments = arguments.map_err(|error| errors::broken(error.to_string()))?;
-    // Each reading is a call of its own, of a tool that changes nothing.
+    // Each read is a call of its own, of a tool that changes nothing.
     let id = CallId::random();
     let actor = caller.principal.actor();
     let request = Request {
@@ -105,13 +105,13 @@ async fn of_tool(
     };
     match outcome {
         Ok(outcome) => contents(uri, &outcome),
-        // It went away meanwhile.
+        // The tool was removed meanwhile.
         Err(CallError::UnknownTool { .. }) => Err(errors::unknown_resource(uri)),
         Err(CallError::Refused(refused)) => Err(errors::not_now(&refused)),
     }
 }
 
-/// Takes what a tool replied for what is at an address.
+/// Returns a tool's outcome as the contents of a resource.
 fn contents(uri: &str, outcome: &Outcome) -> Result<ReadResourceResult, ErrorData> {
     let reply = match &outcome.result {
         Ok(reply) if !reply.is_error => reply,
@@ -122,7 +122,7 @@ fn contents(uri: &str, outcome: &Outcome) -> Result<ReadResourceResult, ErrorDat
             });
             return Err(errors::internal(texts.collect::<Vec<_>>().join("\n")));
         }
-        // The pattern takes more than there is.
+        // The pattern matches addresses that do not exist.
         Err(error) if error.kind == ErrorKind::InvalidArguments => {
             return Err(errors::unknown_resource(uri));
         }
@@ -139,7 +139,7 @@ fn contents(uri: &str, outcome: &Outcome) -> Result<ReadResourceResult, ErrorDat
     Ok(ReadResourceResult::new(contents))
 }
 
-/// Returns a part of a reply as contents; `None` of one that only points to something.
+/// Returns a part of a reply as contents; `None` for a part that only points to something.
 fn part_of(uri: &str, part: &Content) -> Option<ResourceContents> {
     Some(match part {
         Content::Text { text } => ResourceContents::text(text.clone(), uri),

@@ -1,5 +1,5 @@
-//! The sessions of streamable HTTP, which revisions before 2026-07-28 have: bounded in number, each in the chat that its client
-//! named, or in one of its own that ends with it.
+//! The sessions of streamable HTTP, which revisions before 2026-07-28 have. Their number is bounded. Each session is in the
+//! chat that its client named, or in a chat of its own that ends with it.
 
 mod open;
 mod replay;
@@ -31,19 +31,19 @@ use toolhost_core::Host;
 use toolhost_http::access::{Principal, Tokens};
 use toolhost_state::id::{ChatId, InvalidId};
 
-/// The most sessions at once. One token has at most half of them.
+/// The maximum number of open sessions. One token has at most half of them.
 const MAX_SESSIONS: usize = 256;
 
 /// How long a session may be without any request and any open stream.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// After what part of that it makes room for another.
+/// A session that was idle for [`IDLE`] divided by this may be ended to make room for another.
 const REPLACED: u32 = 30;
 
-/// How often idle sessions are looked for.
+/// How often the server looks for idle sessions.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// How soon who lost a stream should come back; `rmcp` says the same at the beginning of each.
+/// How soon a client that lost a stream should come back. `rmcp` sends the same value at the beginning of each stream.
 const RETRY: Duration = Duration::from_secs(3);
 
 /// How many messages may wait for a client that does not read.
@@ -80,7 +80,7 @@ pub(super) struct Sessions {
     host: Host,
     open: Mutex<Open>,
     replays: Replays,
-    /// Those who may have sessions; all, where it is not set.
+    /// The tokens that may have sessions. If unset, every token may.
     tokens: OnceLock<Tokens>,
     max: usize,
     idle: Duration,
@@ -94,7 +94,7 @@ impl Sessions {
     fn with(host: Host, max: usize, idle: Duration) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.channel_capacity = WAITING;
-        // An open stream is use, which that does not see.
+        // An open stream counts as use, which `rmcp`'s keep-alive does not see. So the server looks for idle sessions itself.
         inner.session_config.keep_alive = None;
         Self {
             inner,
@@ -136,13 +136,13 @@ impl Sessions {
         Ok(Prepared::new(session, place))
     }
 
-    /// Says whose sessions may go on: those of others end.
+    /// Limits sessions to these tokens. The server ends the sessions of other tokens.
     pub(super) fn end_without(&self, tokens: &Tokens) {
-        // A second server would say the same.
+        // A second server of the same host would set the same tokens.
         _ = self.tokens.set(tokens.clone());
     }
 
-    /// Returns the sessions of those who are no longer known.
+    /// Returns the sessions whose tokens are no longer known.
     fn gone(&self, is_known: impl Fn(&Principal) -> bool) -> Vec<SessionId> {
         let open = self.open();
         let of = |entry: &Entry| {
@@ -161,15 +161,16 @@ impl Sessions {
         }
     }
 
-    /// Ends what waits for calls in a session, and its chat unless the client named that: it can come back for it.
+    /// Cancels the requests that wait for calls in a session. Also ends the session's chat, unless the client named it: a
+    /// client can come back to a named chat.
     fn end(&self, session: Session) {
-        // First, so that what goes down with the session is not taken for cancelled by the client.
+        // This comes first, so that calls that fail with the session do not count as cancelled by the client.
         session.lost.cancel();
         if session.is_named {
             return;
         }
         let host = self.host.clone();
-        // Processes take their time to end, for which nobody should wait.
+        // Processes take their time to end, and the caller should not wait for that.
         tokio::spawn(async move {
             if let Err(error) = host
                 .end_chat(&session.chat, session.principal.actor())
@@ -180,7 +181,7 @@ impl Sessions {
         });
     }
 
-    /// Returns the chat of a session, if that is there, and of this principal.
+    /// Returns the chat of a session, if the session exists and belongs to this principal.
     pub(super) fn chat_of(&self, id: &str, principal: &Principal) -> Option<ChatId> {
         let open = self.open();
         let session = open.sessions.get(id)?.session.as_ref()?;
@@ -188,7 +189,7 @@ impl Sessions {
         is_of.then(|| session.chat.clone())
     }
 
-    /// Returns whether the stream of this event has more, or will have.
+    /// Returns whether the stream of this event has more events, or will have.
     pub(super) fn goes_on(&self, id: &str, event: &str) -> bool {
         self.replays.goes_on(&SessionId::from(id), event)
     }
@@ -197,7 +198,7 @@ impl Sessions {
         self.open.lock()
     }
 
-    /// Notes that a session is used, and puts it into a message. Returns the requests of the session that have no reply yet.
+    /// Marks a session as used, and puts it into a message. Returns the requests of the session that have no reply yet.
     fn enter(
         &self,
         id: &SessionId,
@@ -210,7 +211,7 @@ impl Sessions {
         Ok(entry.requests.clone())
     }
 
-    /// Keeps a session from being idle for as long as a stream of it is read.
+    /// Keeps a session from becoming idle while one of its streams is read.
     fn hold<S: Stream<Item = ServerSseMessage>>(
         self: &Arc<Self>,
         id: &SessionId,
@@ -228,7 +229,7 @@ impl Sessions {
         self.open().sessions.remove(id)?.session
     }
 
-    /// Returns the sessions that nobody has used for too long, and whether there are others.
+    /// Returns the idle sessions, and whether there are others.
     fn look(&self) -> (Vec<SessionId>, bool) {
         let mut open = self.open();
         let sessions = open.sessions.iter();
@@ -274,7 +275,7 @@ impl Drop for Held {
     }
 }
 
-/// Ends sessions that nobody uses, for as long as there are any.
+/// Ends idle sessions and those of unknown tokens, until no session is left.
 async fn watch(sessions: std::sync::Weak<Sessions>) {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -301,7 +302,7 @@ impl SessionManager for Shared {
     type Error = SessionError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
-    /// Makes a session that counts once it is initialized, for which its request has a place.
+    /// Makes a session that counts once it is initialized. Until then, the reservation of its request counts.
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
         let (id, transport) = self.0.inner.create_session().await?;
         let mut open = self.0.open();
@@ -344,7 +345,7 @@ impl SessionManager for Shared {
         Ok(self.0.inner.has_session(id).await?)
     }
 
-    /// Ends a session, whoever wants that, and its chat with it.
+    /// Ends a session, and its chat unless the client named it.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if let Some(session) = self.0.forget(id) {
             self.0.end(session);
@@ -370,7 +371,7 @@ impl SessionManager for Shared {
         }
         let held = Held::new(&self.0, id);
         let mut sent = Box::pin(self.0.inner.create_stream(id, message).await?);
-        // What comes first says nothing but its own number.
+        // The first event is a priming event: it carries only its id.
         let first = sent.next().await.ok_or(SessionError::Ended)?;
         let place = first.event_id.as_deref().and_then(replay::position);
         let (_, number) = place.ok_or(SessionError::Ended)?;
@@ -383,7 +384,7 @@ impl SessionManager for Shared {
                 if let Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) =
                     message.message.as_deref()
                 {
-                    // Its id is free once the client knows.
+                    // Once the client has the reply, it may use the request id again.
                     request = None;
                 }
                 recorded.push(message);
@@ -423,7 +424,7 @@ impl SessionManager for Shared {
         };
         let recorded = self.0.replays.find(id, number);
         let read = recorded.ok_or(SessionError::Forgotten)?.read(Some(index));
-        // Who loses this one too, before it says anything, knows from here where to go on.
+        // If the client loses this stream too, before its first event, this event tells where to resume.
         let place = ServerSseMessage::priming(last_event_id, RETRY);
         let read = stream::iter([place]).chain(read);
         Ok(self.0.hold(id, Either::Right(read)))

@@ -1,6 +1,7 @@
-//! Clients that want to be told when what is at an address changes.
+//! Subscriptions of clients to changes of resources.
 //!
-//! What a process writes changes its output, and its end does. What a tool returns can have changed when its plugin was exchanged.
+//! The output of a process changes when the process writes, and when it ends. A tool's resource can change when its plugin is
+//! exchanged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,24 +18,24 @@ use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Error, WaitOptions, Wake};
 
-/// The most addresses that one client is told of.
+/// The maximum number of addresses in one client's subscriptions.
 pub(super) const MAX_WATCHED: usize = 64;
 
 /// The shortest time between two notifications about one address.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a workspace is asked to wait at once, and after what time it is asked again if it cannot be reached.
+/// How long one wait at a workspace lasts, and after what time an unreachable workspace is asked again.
 const LOOK: Duration = Duration::from_mins(10);
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What one client is told of.
+/// The subscriptions of one client.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     watched: Mutex<HashMap<String, DropGuard>>,
 }
 
 impl Subscriptions {
-    /// Adds an address; returns what is cancelled when it is removed, or `None` if it is there already.
+    /// Adds an address. Returns the token that is cancelled when the address is removed, or `None` if it is already there.
     pub(super) fn add(&self, uri: &str) -> Result<Option<CancellationToken>, ErrorData> {
         let mut watched = self.watched();
         if watched.contains_key(uri) {
@@ -59,28 +60,28 @@ impl Subscriptions {
     }
 }
 
-/// Waits for changes of what is at an address.
+/// A wait for changes of a resource.
 #[derive(Debug)]
 pub(super) enum Watch {
-    /// Of the output of a process.
+    /// A wait for changes of a process's output.
     Output {
-        /// Where it runs.
+        /// The workspace that runs the process.
         workspace: Arc<dyn Workspace>,
         chat: ChatId,
         process: String,
-        /// How much of it was there at the last look.
+        /// How many bytes of output there were at the last look.
         seen: u64,
         /// Whether nothing more can change.
         over: bool,
-        /// Whether it was over before this began: who saw it running does not know that yet.
+        /// Whether the process was over before the wait began. A client that saw it running does not know that yet.
         untold: bool,
     },
-    /// Of what tools return.
+    /// A wait for changes of the tools, and so of their resources.
     Tools(tokio::sync::watch::Receiver<u64>),
 }
 
 impl Watch {
-    /// Begins to wait, for a caller who can read what is there.
+    /// Begins to wait, if the caller can read the resource.
     pub(super) async fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
         if resources::owner(host, caller, uri).is_some() {
             return Ok(Self::Tools(host.tools_changed()));
@@ -136,7 +137,7 @@ impl Watch {
                         Err(Error::Unavailable(_) | Error::UnknownOutcome(_)) => {
                             tokio::time::sleep(AGAIN).await;
                         }
-                        // It is no longer kept.
+                        // The output is no longer kept.
                         Err(_) => {
                             *over = true;
                             return;
@@ -147,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Tells of one change after the other, in peace, until that fails.
+    /// Sends one notification after the other, with a pause in between, until sending fails.
     pub(super) async fn tell<F: Future<Output = bool>>(mut self, tell: impl Fn() -> F) {
         loop {
             self.changed().await;

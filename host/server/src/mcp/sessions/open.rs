@@ -1,4 +1,4 @@
-//! Which sessions there are, and who may begin another.
+//! The open sessions, and the reservations for new ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::mcp::lines::Requests;
 #[derive(Debug, Default)]
 pub(super) struct Open {
     pub(super) sessions: HashMap<SessionId, Entry>,
-    /// How many are being made, by the name of their token.
+    /// How many sessions are being made, by the name of their token.
     making: HashMap<String, usize>,
-    /// Whether idle ones are looked for.
+    /// Whether a task looks for idle sessions.
     pub(super) watched: bool,
 }
 
-/// A session. It counts once its first message said whose it is: until then, what is being made counts for it.
+/// A session. It counts once its first message has set its principal. Until then, its reservation counts.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) session: Option<Session>,
@@ -64,7 +64,7 @@ impl Open {
         open.count() + self.making.get(token).copied().unwrap_or_default()
     }
 
-    /// Takes out the session that nobody has used the longest, if that is at least this long: of a token, or of any.
+    /// Takes out the session that was idle the longest, if it was idle for at least `time`: of this token, or of any.
     pub(super) fn make_room(
         &mut self,
         token: Option<&str>,
@@ -88,16 +88,16 @@ impl Open {
     }
 }
 
-/// A place for a session that is being made.
+/// A slot for a session that is being made.
 #[derive(Debug)]
 pub(super) struct SessionReservation {
     sessions: Arc<Sessions>,
-    /// Whose; `None` once it is used.
+    /// The name of the token; `None` once the slot is used.
     token: Option<String>,
 }
 
 impl SessionReservation {
-    /// Takes one, whether or not there is room.
+    /// Takes a slot, whether or not one is free.
     pub(super) fn take(sessions: &Arc<Sessions>, open: &mut Open, token: &str) -> Self {
         *open.making.entry(token.to_owned()).or_default() += 1;
         Self {

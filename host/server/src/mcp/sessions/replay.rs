@@ -1,7 +1,7 @@
-//! What was sent on the streams of sessions, for clients that lose one and come back for the rest.
+//! Replay: the events sent on the streams of sessions, kept for clients that lose a stream and resume it.
 //!
-//! `rmcp` forgets a stream with its reply, whether or not anybody got it. So each is read here as it comes, and clients read
-//! what was kept.
+//! `rmcp` forgets a stream with its reply, whether or not the client got it. So this module reads each stream as it comes and
+//! keeps its events, and clients read the kept events.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -18,17 +18,17 @@ use tokio::time::Instant;
 /// How long a stream is kept after its end.
 const KEPT: Duration = Duration::from_secs(5 * 60);
 
-/// The most bytes that are kept of streams that have ended: of one session, and of all.
+/// The maximum bytes kept of streams that have ended: for one session, and for all sessions.
 const BYTES_EACH: usize = 16 << 20;
 const BYTES: usize = 64 << 20;
 
-/// The most messages of a stream that go on being kept while it has no reply. Of progress, only the last says something.
+/// The maximum number of messages kept of a stream. Of progress notifications, only the last matters.
 const MESSAGES: usize = 64;
 
-/// What a stream takes besides its messages, in bytes: its own state, and its places in what is kept here.
+/// The bytes that a stream takes besides its messages: its own state, and its entries in [`Replays`].
 const STREAM: usize = 1 << 10;
 
-/// What a message takes besides its text, in bytes: it is large, and made of many parts.
+/// The bytes that a message takes besides its text: a message is large, and made of many parts.
 const MESSAGE: usize = 1 << 10;
 
 /// The streams of all sessions.
@@ -40,22 +40,22 @@ pub(super) struct Replays {
 #[derive(Debug, Default)]
 struct Inner {
     sessions: HashMap<SessionId, Kept>,
-    /// The streams that have ended, in that order.
+    /// The streams that have ended, in the order of their ends.
     ended: BTreeMap<u64, Ended>,
-    /// How many bytes these hold.
+    /// The total bytes of the ended streams.
     bytes: usize,
-    /// How many have ever ended.
+    /// The number of streams that have ever ended.
     count: u64,
 }
 
-/// What is kept of one session.
+/// The kept streams of one session.
 #[derive(Debug, Default)]
 struct Kept {
-    /// By the number that `rmcp` gave to the request.
+    /// The streams, by the number that `rmcp` gave to the request.
     streams: HashMap<u64, Arc<Recorded>>,
-    /// Which of all that have ended are its own, in that order.
+    /// The keys of the session's ended streams in [`Inner::ended`], in the order of their ends.
     ended: VecDeque<u64>,
-    /// How many bytes these hold.
+    /// The total bytes of the session's ended streams.
     bytes: usize,
 }
 
@@ -67,7 +67,7 @@ struct Ended {
     at: Instant,
 }
 
-/// One stream.
+/// A recorded stream.
 #[derive(Debug)]
 pub(super) struct Recorded {
     state: Mutex<State>,
@@ -76,20 +76,20 @@ pub(super) struct Recorded {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Each with its number, by which clients say how far they got.
+    /// The messages, each with its number. Clients resume a stream after such a number.
     messages: VecDeque<(u64, ServerSseMessage)>,
     next: u64,
     ended: bool,
 }
 
-/// Where an event of a stream is: its number, and that of the stream. `None` if it is none of a request's stream.
+/// Returns the number of an event and the number of its stream. `None` if the event belongs to no request's stream.
 pub(super) fn position(event: &str) -> Option<(u64, u64)> {
     let (index, stream) = event.split_once('/')?;
     Some((index.parse().ok()?, stream.parse().ok()?))
 }
 
 impl Replays {
-    /// Begins to keep a stream.
+    /// Begins to record a stream.
     pub(super) fn begin(&self, session: &SessionId, number: u64) -> Arc<Recorded> {
         let recorded = Arc::new(Recorded {
             state: Mutex::default(),
@@ -102,17 +102,17 @@ impl Replays {
         recorded
     }
 
-    /// Returns a stream that is kept.
+    /// Returns a kept stream.
     pub(super) fn find(&self, session: &SessionId, number: u64) -> Option<Arc<Recorded>> {
         let mut inner = self.inner();
         inner.forget_old();
         inner.sessions.get(session)?.streams.get(&number).cloned()
     }
 
-    /// Returns whether anything comes after this event on its stream, now or later.
+    /// Returns whether the stream has or may yet get events after this one.
     pub(super) fn goes_on(&self, session: &SessionId, event: &str) -> bool {
         let Some((index, number)) = position(event) else {
-            // The stream of a session has plain numbers, and no end of its own.
+            // The standalone stream of a session has plain numbers, and no end of its own.
             return event.parse::<u64>().is_ok();
         };
         let recorded = self.find(session, number);
@@ -120,13 +120,13 @@ impl Replays {
             .is_some_and(|recorded| !matches!(recorded.from(index.saturating_add(1)), Err(true)))
     }
 
-    /// Notes that a stream has ended, and forgets others if together they are too many.
+    /// Marks a stream as ended, and forgets the oldest ended streams while they exceed the byte limits.
     pub(super) fn end(&self, session: &SessionId, number: u64) {
         // The session may have ended before.
         let Some(recorded) = self.find(session, number) else {
             return;
         };
-        // Looks at all that it holds, for which the others need not wait.
+        // `end` measures all messages of the stream. Other streams need not wait for that, so the lock is not held here.
         let bytes = recorded.end();
         let mut inner = self.inner();
         inner.end(session, number, bytes);
@@ -141,7 +141,7 @@ impl Replays {
         let kept = inner.sessions.remove(session);
         drop(inner);
         for recorded in kept.iter().flat_map(|kept| kept.streams.values()) {
-            // Whoever reads it hears nothing more.
+            // The readers of the stream get no more events.
             recorded.end();
         }
     }
@@ -173,7 +173,7 @@ impl Inner {
         self.sessions.get(session).map_or(0, |kept| kept.bytes)
     }
 
-    /// Forgets the stream of a session that ended first; returns whether there was one.
+    /// Forgets the stream of a session that ended first. Returns whether there was one.
     fn forget_oldest_of(&mut self, session: &SessionId) -> bool {
         let kept = self.sessions.get_mut(session);
         let Some((kept, ended)) = kept.and_then(|kept| {
@@ -191,10 +191,10 @@ impl Inner {
         true
     }
 
-    /// The same of all sessions.
+    /// Forgets the stream that ended first of all sessions. Returns whether there was one.
     fn forget_oldest(&mut self) -> bool {
         let oldest = self.ended.values().next();
-        // Of its session it is the oldest as well.
+        // The oldest stream of all is also the oldest of its session.
         let session = oldest.map(|ended| Arc::clone(&ended.session));
         session.is_some_and(|session| self.forget_oldest_of(&session))
     }
@@ -206,7 +206,7 @@ impl Inner {
 }
 
 impl Recorded {
-    /// Adds what came on the stream.
+    /// Adds an event of the stream.
     pub(super) fn push(&self, message: ServerSseMessage) {
         let mut state = self.state();
         let said = message.event_id.as_deref().and_then(position);
@@ -220,7 +220,7 @@ impl Recorded {
         self.changed.send_replace(());
     }
 
-    /// Reads what came after this event, and what comes; with `None`, from the beginning.
+    /// Reads the events after this number, then the events that are still to come; with `None`, from the beginning.
     pub(super) fn read(
         self: Arc<Self>,
         after: Option<u64>,
@@ -233,7 +233,7 @@ impl Recorded {
         stream::unfold(reader, Reader::next)
     }
 
-    /// Ends it, and returns how many bytes it holds.
+    /// Ends the stream, and returns how many bytes it holds.
     fn end(&self) -> usize {
         let mut state = self.state();
         state.ended = true;
@@ -248,7 +248,7 @@ impl Recorded {
         self.state.lock()
     }
 
-    /// Returns the first message from this number on; or whether none will come.
+    /// Returns the first message from this number on. If there is none, the error tells whether the stream has ended.
     fn from(&self, next: u64) -> Result<(u64, ServerSseMessage), bool> {
         let state = self.state();
         let found = state.messages.iter().find(|(index, _)| *index >= next);
@@ -265,7 +265,7 @@ struct Reader {
 impl Reader {
     async fn next(mut self) -> Option<(ServerSseMessage, Self)> {
         loop {
-            // Before looking, so that what comes meanwhile is not missed.
+            // The mark is set before the look-up, so that an event in between is not missed.
             self.changes.mark_unchanged();
             match self.recorded.from(self.next) {
                 Ok((index, message)) => {
@@ -296,7 +296,7 @@ fn size(message: &ServerSseMessage) -> usize {
 
     let mut count = Count(MESSAGE);
     if let Some(message) = &message.message {
-        // What counts cannot fail, and what was counted until then would count.
+        // The counting writer cannot fail. If serializing failed, the bytes counted until then would stand.
         _ = serde_json::to_writer(&mut count, message.as_ref());
     }
     count.0

@@ -1,4 +1,4 @@
-//! One reader of a chat: takes event after event, and reads the bytes of output when it is their turn.
+//! A reader of a chat's events: takes event after event, and reads the bytes of output when it sends them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use toolhost_core::Host;
 use toolhost_http::access::Principal;
 use toolhost_state::id::{CallId, ChatId};
 
-/// How many bytes of output an event has at most.
+/// The maximum bytes of output in one event.
 const EVENT_BYTES: usize = 32 << 10;
 
-/// The most bytes of a character that can be there without its last.
+/// The maximum bytes of a character that lacks its last byte.
 const UNFINISHED: u64 = 3;
 
 /// How long a client is asked to wait before it connects again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a reader wants to hear of.
+/// The events that a reader asks for.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    /// Who asks: not everything is there for everybody.
+    /// The client's principal, which decides what events the reader may see.
     pub(super) principal: Principal,
     pub(super) output: bool,
-    /// Only what is about this call.
+    /// If set, the reader gets only events about this call.
     pub(super) call: Option<CallId>,
 }
 
@@ -39,14 +39,14 @@ pub(super) struct Reader {
     chat: ChatId,
     listener: Listener,
     wanted: Wanted,
-    /// Where it goes on, which may be in the middle of an event.
+    /// The position at which the reader resumes. It may be in the middle of an event.
     resumed: Option<Position>,
-    /// The cursor past what was sent of each process that is not over. It is less than what the reader was told of by what
-    /// waits for the rest of a character.
+    /// For each live process, the cursor past the bytes sent. It is behind the announced output while the first bytes of an
+    /// incomplete character are held back.
     sent: HashMap<String, u64>,
     /// Output that is being sent.
     stretch: Option<Stretch>,
-    /// What follows that.
+    /// The event that follows the output.
     then: Option<(u64, Data)>,
     began: bool,
     over: bool,
@@ -54,12 +54,12 @@ pub(super) struct Reader {
 
 /// Output that is to be sent.
 struct Stretch {
-    /// The number of the event that tells of it.
+    /// The number of the event that announced the output.
     number: u64,
     process: Arc<Subject>,
     cursor: u64,
     end: u64,
-    /// Whether the process is over: nothing will complete a character.
+    /// Whether the process is over, so that nothing will complete a character.
     last: bool,
 }
 
@@ -85,10 +85,10 @@ impl Reader {
         }
     }
 
-    /// Returns what is sent next, when there is something; `None` after the last.
+    /// Waits for the next event to send. Returns `None` after the last.
     pub(super) async fn next(&mut self) -> Option<Sent> {
         if !self.began {
-            // A client sees by it that from now on it misses nothing.
+            // The comment tells the client that it misses nothing from now on.
             self.began = true;
             return Some(Sent::default().comment("listening").retry(RETRY));
         }
@@ -113,7 +113,7 @@ impl Reader {
         }
     }
 
-    /// Returns whether what an event is about is there for the reader.
+    /// Returns whether the reader may see the subject of an event.
     fn may_hear(&self, event: &Event) -> bool {
         let principal = &self.wanted.principal;
         match event {
@@ -131,7 +131,7 @@ impl Reader {
         of_call && (self.wanted.output || !matches!(event, Event::Output { .. }))
     }
 
-    /// Takes up an event: what is to be sent because of it.
+    /// Takes up an event: queues its output and the event itself.
     async fn take(&mut self, number: u64, event: Event) {
         match &event {
             Event::Output {
@@ -142,7 +142,7 @@ impl Reader {
                 let end = offset.saturating_add(*length);
                 self.begin(number, process, *offset, end, false).await;
             }
-            // Its numbers are others.
+            // After a reset, the numbers of events are new, so the old position is void.
             Event::Reset(_) => self.resumed = None,
             Event::ProcessStarted { process, .. } if self.wanted.output => {
                 self.sent.insert(process.id.clone(), 0);
@@ -168,7 +168,7 @@ impl Reader {
         self.then = Data::of(event, self.chat.as_str(), is_error).map(|data| (number, data));
     }
 
-    /// Has output sent up to a cursor: from where the reader is, which is `offset` if nothing else is known.
+    /// Queues the output up to a cursor. It begins where the reader is, or at `offset` if that is not known.
     async fn begin(
         &mut self,
         number: u64,
@@ -199,8 +199,8 @@ impl Reader {
         }
     }
 
-    /// Returns where the character begins that goes on at a cursor, if one does: who was here before did not get its first
-    /// bytes then.
+    /// Returns where the character begins that `cursor` splits, or `cursor` if it splits none. The earlier stream of a resuming
+    /// client did not send the first bytes of such a character.
     async fn before(&self, process: &Subject, cursor: u64) -> u64 {
         let from = cursor.saturating_sub(UNFINISHED);
         let bytes = self.read(process, from, cursor - from).await;
@@ -221,7 +221,7 @@ impl Reader {
         read.await.ok()
     }
 
-    /// Sends the next piece of output, and keeps what is left of it.
+    /// Sends the next piece of output, and keeps the rest of it.
     async fn deliver(&mut self, stretch: Stretch) -> Option<Sent> {
         let Stretch {
             number,
@@ -254,7 +254,7 @@ impl Reader {
                 (data, cursor + length, held && at_end && !last)
             }
             chunk => {
-                // What is there begins later, or there is nothing any more.
+                // The kept output begins after the cursor, or no output is kept any more.
                 let next = chunk
                     .map(|chunk| chunk.offset)
                     .filter(|next| *next > cursor);
