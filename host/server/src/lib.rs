@@ -29,7 +29,7 @@ use utoipa::openapi::OpenApi;
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
 
-/// What a request body may have besides the arguments, in bytes.
+/// The maximum size of a request body without the arguments, in bytes.
 const ENVELOPE: usize = 64 << 10;
 
 /// Returns the routes of the parts that are offered.
@@ -42,7 +42,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let host = &parts.host;
     let limits = Limits::new(host.events().limits().readers, ends);
     let metrics = host.metrics().clone();
-    // Open, and therefore without anything that is worth knowing, unless the token says otherwise.
+    // This route is open, and therefore reports nothing that is worth knowing, unless the token says otherwise.
     let watched = Watched {
         access: Arc::clone(&access),
         workspace: Arc::clone(host.workspace()),
@@ -50,7 +50,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     };
     let (open, described) = health::routes().with_state(watched).split_for_parts();
     let token = from_fn_with_state(Arc::clone(&access), access::require_token);
-    // Who may ask is known before a place is taken.
+    // The token is checked before the request takes a place.
     let api = api(&parts, &access.tokens, described)
         .layer(from_fn_with_state(limits.clone(), limits::admit))
         .layer(token);
@@ -67,7 +67,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
         .layer(from_fn_with_state(metrics, trace::request))
 }
 
-/// Serves a host until `shutdown` is ready, then ends calls and processes and returns what was still live.
+/// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.
 ///
 /// Calls are cancelled and get their replies out before connections are closed.
 ///
@@ -90,12 +90,12 @@ pub async fn serve(
     Ok(live.unwrap_or_default())
 }
 
-/// Returns whether a request only ends something.
+/// Returns whether a request only ends or cancels something.
 fn ends(request: &Request) -> bool {
     request.method() == Method::DELETE || toolhost_agent::is_cancellation(request.uri().path())
 }
 
-/// Returns the routes of a host's tools with their description, and what answers where there is no route.
+/// Returns the routes of a host's tools with their description, and the fallback for paths without a route.
 fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
     let api = v1::routes().merge(metrics::routes());
     let (api, described) = api.with_state(parts.host.clone()).split_for_parts();

@@ -1,8 +1,8 @@
 //! MCP: the tools of a host for any MCP client, through `rmcp`. Over standard input and output, and as streamable HTTP at
 //! `/mcp`, in the revisions 2025-11-25 (with sessions) and 2026-07-28 (without any).
 //!
-//! What a call is, `rmcp` does not decide: the ledger runs it once, knows where it stands, and answers for tasks. This is a
-//! translation, and the place that says when a lost client ends what it asked for.
+//! Calls are run by the ledger, not by `rmcp`: the ledger runs each call once, knows its state, and answers for tasks. This
+//! module translates, and decides when a lost client's calls are cancelled.
 
 mod call;
 mod caller;
@@ -29,7 +29,7 @@ use toolhost_state::id::ChatId;
 pub(super) use http::Mcp;
 pub use stdio::serve_mcp;
 
-/// How MCP clients are served.
+/// The options for MCP clients.
 #[derive(Clone, Debug)]
 pub struct McpOptions {
     /// The chat of calls that name none, over pipes and where there are no sessions; `None`: one for each start of the

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what is counted, for Prometheus.
+//! `GET /metrics`: counters and latencies, for Prometheus.
 
 use axum::Extension;
 use axum::extract::State;

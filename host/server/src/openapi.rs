@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 pub(super) use page::routes as page;
 use toolhost_http::problem::Document;
 
-/// What the description is called to whoever reads it.
+/// The introduction of the description, for its readers.
 const ABOUT: &str = "Runs the tools of chat servers: each call once, whoever repeats it. Every request but those for the \
 health of the server carries a bearer token. Whatever goes wrong is a problem document (RFC 9457) whose `code` is one of a \
 closed list.";
@@ -76,7 +76,7 @@ pub(super) fn empty() -> OpenApi {
         .build()
 }
 
-/// The description as it is sent.
+/// The text of the description as it is sent.
 #[derive(Clone, Debug)]
 struct Text(Bytes);
 

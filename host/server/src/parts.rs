@@ -1,4 +1,4 @@
-//! What a server of a host offers: its tools over HTTP and MCP, and the agent API if that is asked for.
+//! The parts of a server: the tools over HTTP and MCP, and the agent API if the operator enables it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolhost_workspace::process::Info;
 
 use crate::mcp::{Mcp, McpOptions};
 
-/// What a server offers, and what it ends when it stops.
+/// The parts that a server offers, and ends when it stops.
 #[derive(Clone, Debug)]
 pub struct ServerParts {
     pub(super) host: Host,
@@ -28,7 +28,7 @@ impl ServerParts {
         }
     }
 
-    /// Serves MCP clients like this.
+    /// Sets the options for MCP clients.
     #[must_use]
     pub fn with_mcp(self, options: McpOptions) -> Self {
         let mcp = Mcp::new(self.host.clone(), options);
@@ -40,7 +40,7 @@ impl ServerParts {
         &self.host
     }
 
-    /// Returns what the agent API offers.
+    /// Returns the offer of the agent API.
     pub(super) fn offer(&self) -> Offer {
         let host = &self.host;
         Offer {
@@ -54,7 +54,7 @@ impl ServerParts {
         }
     }
 
-    /// Ends calls and processes, and returns those that were live.
+    /// Ends calls and processes, and returns the processes that were live.
     pub(super) async fn shutdown(&self) -> Vec<Info> {
         let live = self.host.shutdown().await;
         self.mcp.end().await;

@@ -1,12 +1,12 @@
-//! What is said of things that do not exist, or not for whoever asks: nothing tells the two apart.
+//! Messages about things that do not exist or that the client may not see. The client cannot tell the two apart.
 
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
 
-/// The most that is repeated of a name that a client made up.
+/// The maximum length of a client's made-up name in a message.
 const SHOWN: usize = 100;
 
-/// Says that there is no such tool, and which there are.
+/// Returns the message that a tool does not exist, with the tools that do.
 pub(super) fn tool(host: &Host, principal: &Principal, name: &str) -> String {
     let tools = host.tools();
     let known: Vec<_> = tools
@@ -21,7 +21,7 @@ pub(super) fn tool(host: &Host, principal: &Principal, name: &str) -> String {
     text
 }
 
-/// Returns a name in quotes, and not all of it if it is long.
+/// Returns a name in quotes, cut if it is long.
 pub(super) fn cut(name: &str) -> String {
     let shown = name
         .get(..name.floor_char_boundary(SHOWN))

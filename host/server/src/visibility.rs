@@ -1,19 +1,19 @@
-//! What of a chat a token with a list of tools may see: the calls of its tools, and their processes.
+//! Visibility: which calls and processes of a chat a token with a list of tools may see.
 
 use toolhost_call::call::CallStatus;
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
 use toolhost_state::id::{CallId, ChatId};
 
-/// The sight of a principal.
+/// The visibility of calls and processes for a principal.
 pub(crate) trait Visibility {
-    /// Returns whether a call of this status is there for the principal.
+    /// Returns whether the principal may see a call of this status.
     fn may_see(&self, status: &CallStatus) -> bool;
 
-    /// Returns whether what a call did is there for the principal.
+    /// Returns whether the principal may see the effects of a call.
     fn may_see_call(&self, host: &Host, chat: &ChatId, call: Option<&CallId>) -> bool;
 
-    /// Returns whether a process that was started with this key is there for the principal.
+    /// Returns whether the principal may see a process that was started with this key.
     fn may_see_process(&self, host: &Host, chat: &ChatId, key: Option<&str>) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Who calls, for which chat, and on what connection.
+//! The caller of a request: its principal, its chat, and its connection.
 
 use axum::http::request::Parts;
 use rmcp::ErrorData;
@@ -18,7 +18,7 @@ const CHAT: &str = "io.toolhost/chat";
 /// The key of `_meta` that names the call.
 pub(super) const CALL: &str = "io.toolhost/call";
 
-/// One client over time: what is on the other end of two pipes, or a session of streamable HTTP.
+/// The session of one client: on two pipes, or of streamable HTTP.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) principal: Principal,
@@ -30,19 +30,19 @@ pub(super) struct Session {
     pub(super) lost: CancellationToken,
 }
 
-/// Who makes a request.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     pub(super) principal: Principal,
     pub(super) chat: ChatId,
-    /// Whether the path, the header or the session names the chat: then the caller has nothing outside of it.
+    /// Whether the path, the header or the session names the chat. If so, the caller may use nothing outside of it.
     pub(super) is_confined: bool,
-    /// How the chats begin whose processes the caller may open by id; see [`Request::reach`](toolhost_call::call::Request::reach).
-    /// `None` for a caller whose chat outlives the request.
+    /// The prefix of the chats whose processes the caller may open by id; see
+    /// [`Request::reach`](toolhost_call::call::Request::reach). `None` for a caller whose chat outlives the request.
     pub(super) reach: Option<String>,
-    /// Whether it wants structured content.
+    /// Whether the client wants structured content.
     pub(super) structured: bool,
-    /// Cancelled with the session; `None` if there is none, so that the request is all there is of the client.
+    /// Cancelled with the session. `None` if the request belongs to no session.
     pub(super) lost: Option<CancellationToken>,
 }
 
@@ -61,7 +61,7 @@ impl Session {
 }
 
 impl Caller {
-    /// Finds out who makes a request: in the session of these pipes, in one of HTTP, or in none.
+    /// Returns the caller of a request: in the session of the pipes, in a session of HTTP, or in none.
     pub(super) fn of(
         session: Option<&Session>,
         extensions: &Extensions,
@@ -111,7 +111,7 @@ impl Caller {
     }
 }
 
-/// Returns who makes a request. What a token may is looked at with each: it can change during a session.
+/// Returns the principal of a request. Each request is checked anew, because a token's rights can change during a session.
 fn principal<'a>(
     session: Option<&'a Session>,
     extensions: &'a Extensions,
@@ -121,8 +121,8 @@ fn principal<'a>(
     sent.or(session.map(|session| &session.principal))
 }
 
-/// Returns the id that the client gave to a call, if it did. One without can never be told from another: ids of JSON-RPC
-/// repeat.
+/// Returns the id that the client gave to a call, if it gave one. A call without an id cannot be told from another one, because
+/// ids of JSON-RPC repeat.
 pub(super) fn call_id(meta: &MetaObject) -> Result<Option<CallId>, ErrorData> {
     let id = text(meta, CALL)?;
     id.map(|id| id.parse().map_err(errors::invalid_id))
@@ -137,18 +137,18 @@ fn text<'a>(meta: &'a MetaObject, key: &str) -> Result<Option<&'a str>, ErrorDat
     }
 }
 
-/// Returns how the chats begin that are made for clients which name none.
+/// Returns the prefix of the chats that the server makes for clients which name none.
 fn own_prefix(principal: &Principal) -> String {
     let prefix = principal.chat_prefix().unwrap_or_default();
     format!("{prefix}mcp-")
 }
 
-/// Makes a chat that the principal may name, and no other client can guess.
+/// Makes a chat id that the principal may name, and that no other client can guess.
 fn own_chat(principal: &Principal) -> Result<ChatId, InvalidId> {
     let prefix = own_prefix(principal);
     let room = MAX_CHAT_ID.saturating_sub(prefix.len());
     let random = uuid::Uuid::new_v4().simple().to_string();
-    // 64 bits are enough.
+    // A random part of 64 bits is enough.
     let random = random.chars().take(room.max(16));
     format!("{prefix}{}", random.collect::<String>()).parse()
 }

@@ -1,4 +1,4 @@
-//! The chat and the wishes of a client in the path and headers of a request, which every framework can set.
+//! The chat and the options of a client in the path and headers of a request, which every framework can set.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -11,21 +11,21 @@ const CHAT: HeaderName = HeaderName::from_static("toolhost-chat");
 /// The header by which a program asks for structured content.
 const STRUCTURED: HeaderName = HeaderName::from_static("toolhost-structured");
 
-/// The chat and the wishes of a client: an extension of the request.
+/// The chat and the options of a client: an extension of the request.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    /// The chat that it names.
+    /// The chat that the client names.
     pub(super) chat: Option<ChatId>,
-    /// Whether it asks for structured content.
+    /// Whether the client asks for structured content.
     pub(super) structured: bool,
 }
 
 impl Connection {
-    /// Reads what a request says.
+    /// Reads the path and the headers of a request.
     ///
     /// # Errors
     ///
-    /// 400, if that makes no sense.
+    /// 400, if they are invalid.
     pub(super) fn of(path: Option<&str>, headers: &HeaderMap) -> Result<Self, Problem> {
         let structured = match headers.get(STRUCTURED).map(HeaderValue::as_bytes) {
             None | Some(b"false") => false,

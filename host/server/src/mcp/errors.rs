@@ -105,8 +105,8 @@ fn word(refused: &Refused) -> &'static str {
 }
 
 pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
-    // This is the only log line about the error, and it leaves out the message: that may contain text of a tool or a client.
-    // `rmcp` would log the message, however long.
+    // By default this is the only log line about the error. It leaves out the message, which may contain text of a tool or a
+    // client. The log lines of `rmcp`, off by default, have the message at any length.
     tracing::debug!(code = word, "a request over MCP gets an error");
     ErrorData::new(code, message.into(), Some(json!({ "code": word })))
 }

@@ -1,4 +1,4 @@
-//! What a client can ask for.
+//! The handler of a client's requests and notifications.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use toolhost_call::tool::{Definition, Format};
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
 
-/// What is said about the tools to everybody.
+/// The instructions about the tools that every client gets.
 const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \
                             The whole output of a command is the resource toolhost://processes/{id}/output.";
 
-/// The methods whose parameters are known, so that a request with others is no unknown one.
+/// The supported methods. A request for one of them with wrong parameters is not a request for an unknown method.
 const METHODS: [&str; 10] = [
     "tools/call",
     "tools/list",
@@ -44,22 +44,23 @@ const METHODS: [&str; 10] = [
     "tasks/update",
 ];
 
-/// Answers one client: of two pipes, of a session, or of one request.
+/// The handler of one client: of two pipes, of a session, or of one request.
 #[derive(Debug)]
 pub(super) struct Handler {
     pub(super) host: Host,
     pub(super) options: McpOptions,
-    /// The client of the pipes, or of the HTTP request for which this was made. `rmcp` looks tools up without naming a client.
+    /// The principal of the pipes, or of the HTTP request for which this handler was made. `rmcp` looks tools up without naming
+    /// a client.
     principal: Principal,
     /// The session of two pipes; requests over HTTP name their own.
     session: Option<Session>,
-    /// Ends what would go on for as long as the server does.
+    /// Cancelled when the server stops: ends streams that would otherwise stay open.
     stopping: CancellationToken,
-    /// Whether changes of the tools are told already.
+    /// Whether the session already gets notifications when the tools change.
     telling: AtomicBool,
-    /// The resources that the client is told of.
+    /// The resources whose changes the client subscribed to.
     subscriptions: Subscriptions,
-    /// Ends with this.
+    /// Cancelled when the handler is dropped.
     ended: CancellationToken,
     _end: Arc<DropGuard>,
 }
@@ -86,13 +87,13 @@ impl Handler {
         }
     }
 
-    /// Finds out who makes a request.
+    /// Returns the caller of a request.
     pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let session = self.session.as_ref();
         Caller::of(session, &context.extensions, &context.meta, &self.options)
     }
 
-    /// Returns whether a client knows tasks.
+    /// Returns whether the client supports tasks.
     #[expect(
         clippy::unused_self,
         reason = "beside what the capabilities say, which are those of this"
@@ -102,7 +103,7 @@ impl Handler {
         capabilities.is_some_and(|capabilities| capabilities.supports_tasks())
     }
 
-    /// Says how to use the tools that exist for whoever asks.
+    /// Returns the instructions for the tools that the caller may use.
     fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
         let caller = self.caller(context).ok();
         let tools = self.host.tools();
@@ -164,7 +165,7 @@ impl ServerHandler for Handler {
         let info = self.get_info();
         let info = info.with_instructions(self.instructions(&context));
         let mut discovered = DiscoverResult::from_server_info(versions, info);
-        // It says which tools there are for this token.
+        // The reply depends on the tools that this token may use.
         discovered.cache_scope = CacheScope::Private;
         Ok(discovered)
     }
@@ -189,7 +190,7 @@ impl ServerHandler for Handler {
         Ok(ListToolsResult::with_all_items(rendered))
     }
 
-    /// Returns a tool by whose schema headers are checked: none that the client may not use.
+    /// Returns a tool by whose schema `rmcp` checks headers. Tools that the client may not use are not found.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         if !self.principal.may_use(name) {
             return None;
@@ -278,7 +279,7 @@ impl ServerHandler for Handler {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // No task ever asks its client for anything, so an answer answers nothing.
+        // No task ever asks its client for input, so no answer is expected here.
         tasks::check(&self.host, &self.caller(&context)?, &request.task_id)
     }
 
@@ -306,7 +307,7 @@ impl ServerHandler for Handler {
         ))
     }
 
-    /// Begins to tell a session of changes, now that it may be told something.
+    /// Begins to notify a session of changes of the tools, now that it accepts notifications.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.telling.swap(true, Ordering::Relaxed) {
             return;
@@ -349,7 +350,7 @@ impl ServerHandler for Handler {
                 }
             }
         };
-        // Of what there is not, there is nothing to tell.
+        // A resource that does not exist has no updates to send.
         let uris = accepted.resource_subscriptions.iter().flatten();
         let resources = join_all(uris.map(async |uri| {
             if let Ok(watch) = Watch::of(&self.host, &caller, uri).await {
@@ -360,14 +361,14 @@ impl ServerHandler for Handler {
         tokio::select! {
             () = context.cancelled() => {}
             () = self.stopping.cancelled() => {}
-            // They go on for as long as somebody listens.
+            // The notifications go on for as long as the client listens.
             () = async { tokio::join!(tools, resources); pending().await } => {}
         }
         Ok(())
     }
 }
 
-/// Renders definitions as everywhere else where they are wanted in this format.
+/// Renders definitions in MCP's format, as `GET /v1/tools` does.
 fn render(tools: &[Definition]) -> Result<Vec<Tool>, ErrorData> {
     let mut rendered = Format::Mcp.render(tools);
     let tools = rendered.get_mut("tools").map(serde_json::Value::take);

@@ -33,10 +33,10 @@ use toolhost_http::problem::Problem;
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// The header that says how far a client got on a stream that it lost.
+/// The header with the id of the last event that a client got on a stream that it lost.
 const LAST_EVENT: &str = "last-event-id";
 
-/// How long replies may take to reach their clients at the end.
+/// How long replies may take to reach their clients when the server stops.
 const LAST_REPLIES: Duration = Duration::from_secs(3);
 
 /// The tools of a host as an MCP server. Clones share everything.
@@ -44,13 +44,13 @@ const LAST_REPLIES: Duration = Duration::from_secs(3);
 pub(crate) struct Mcp {
     host: Host,
     options: McpOptions,
-    /// Made with the routes: not before there is a server.
+    /// The sessions, made with the routes: not before there is a server.
     sessions: Arc<Sessions>,
-    /// Cancelled when the server stops: what would go on for ever ends.
+    /// Cancelled when the server stops: ends streams that would otherwise stay open.
     stopping: CancellationToken,
-    /// Cancelled after that, when all replies are out: ends what is left.
+    /// Cancelled after `stopping`, when all replies are out: ends all remaining connections.
     closed: CancellationToken,
-    /// The replies that are on their way.
+    /// The replies that are being sent.
     replies: TaskTracker,
 }
 
@@ -75,7 +75,7 @@ impl Mcp {
         }
     }
 
-    /// Returns the route. Sessions end when their token is none of these any more.
+    /// Returns the route. A session ends when its token is no longer one of these.
     pub(crate) fn router<S>(&self, tokens: &Tokens) -> Router<S>
     where
         S: Clone + Send + Sync + 'static,
@@ -92,7 +92,7 @@ impl Mcp {
             .route("/mcp/{chat}", any(answer))
     }
 
-    /// Ends sessions and streams, once the replies that are on their way have arrived. Calls have ended before.
+    /// Ends sessions and streams, once the replies that are being sent have arrived. The caller has ended all calls before.
     pub(crate) async fn end(&self) {
         self.stopping.cancel();
         self.replies.close();
@@ -100,15 +100,15 @@ impl Mcp {
         self.closed.cancel();
     }
 
-    /// Returns what answers the requests of a client. One for each request, because `rmcp` looks tools up in a handler that it
-    /// makes without naming the client.
+    /// Returns the service that answers a client's request. Each request gets its own, because `rmcp` looks tools up in a
+    /// handler that it makes without naming the client.
     fn service(
         &self,
         principal: Principal,
         sessions: Arc<Shared>,
     ) -> StreamableHttpService<Handler, Shared> {
         let config = StreamableHttpServerConfig::default()
-            // Both were checked before, by what the operator allows.
+            // The server checked both headers before, against the operator's settings.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(super::lines::MAX_LINE)
@@ -148,7 +148,8 @@ impl Mcp {
         let session = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
         if let Some(id) = session {
             let id = String::from_utf8_lossy(id);
-            // Those of others do not exist. This is how a client learns that its own has ended.
+            // A session of another token is answered as if it did not exist. The same reply tells a client that its own session
+            // has ended.
             let Some(chat) = self.sessions.chat_of(&id, &principal) else {
                 let detail = "there is no such session; begin a new one";
                 return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
@@ -163,7 +164,7 @@ impl Mcp {
             let last = last.filter(|_| parts.method == Method::GET);
             let last = last.map(String::from_utf8_lossy);
             if last.is_some_and(|last| !self.sessions.goes_on(&id, &last)) {
-                // A stream that is empty would bring the client back for ever, as it has not heard the end of its request.
+                // An empty stream would bring the client back for ever, because it has not seen the end of its request.
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
         }
@@ -184,7 +185,7 @@ impl Mcp {
         let mut bytes = Bytes::new();
         if let Some((body, held)) = body {
             bytes = body;
-            // A map takes no array, as batches were.
+            // A batch is an array, which is refused here because a message is an object.
             let message = match Message::read(&bytes) {
                 Ok(message) => message,
                 Err(error) => return Ok(broken(error.is_data(), &error)),
@@ -202,7 +203,7 @@ impl Mcp {
                 }
             }
             let arguments = message.arguments().map(|text| bytes.slice_ref(text));
-            // They count until there is a reply, whether or not anybody waits for it.
+            // The arguments count until the request has its reply, even if the client no longer waits.
             let carried = Carried::new(arguments, Some(held));
             parts.extensions.insert(carried);
         }
@@ -210,7 +211,7 @@ impl Mcp {
             let kind = kind.as_bytes().to_ascii_lowercase();
             kind.starts_with(b"application/json")
         });
-        // Only of requests: the stream of a session has no end of its own.
+        // Only replies to requests are waited for: the stream of a session has no end of its own.
         let reply = is_post.then(|| self.replies.token());
         let request = Request::from_parts(parts, Full::new(bytes));
         let service = self.service(principal, sessions);
@@ -220,11 +221,11 @@ impl Mcp {
             false => handling.await.map(Body::new),
         };
         if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            // So it is said there that what was JSON is no message.
+            // The client sent JSON, so the reply says that the JSON is no message.
             return Ok(broken(true, &"it has other members"));
         }
         if is_delete && response.status() == StatusCode::ACCEPTED {
-            // It has ended, which clients want to hear: some take "accepted" for a failure.
+            // The session has ended by now. Some clients take "accepted" for a failure, so the reply is 204.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         Ok(response.map(|body| Body::new(Holding::new(Body::new(body), reply))))
@@ -236,7 +237,7 @@ fn nobody() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
 }
 
-/// There is no room for another session.
+/// Returns the reply for a client when there is no room for another session.
 fn full() -> Response {
     const AGAIN_IN: u64 = 30;
     let detail = NoSession::Full.to_string();
@@ -246,7 +247,7 @@ fn full() -> Response {
     response
 }
 
-/// The body is no message, although it may be JSON.
+/// Returns the reply to a body that is no message, although it may be JSON.
 fn broken(is_json: bool, error: &impl Display) -> Response {
     let (code, text) = match is_json {
         true => (

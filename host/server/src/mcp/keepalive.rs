@@ -1,4 +1,4 @@
-//! Replies that begin before there is something to say, so that no proxy takes the connection for dead.
+//! Keep-alive: replies that begin before their content is ready, so that no proxy takes the connection for dead.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,19 +12,20 @@ use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 
-/// How long a client hears nothing at first, and later.
+/// How long a client waits for the first bytes, and for each keep-alive after that.
 const FIRST: Duration = Duration::from_secs(5);
 const BEAT: Duration = Duration::from_secs(15);
 
-/// What a client may ignore, and a proxy does not.
+/// A comment of server-sent events. Clients ignore it, and proxies see traffic.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
-/// What `rmcp` replies with.
+/// The type of `rmcp`'s replies.
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 type Handling = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// Waits for a reply for a while, and then begins one that goes on with it. Whoever drops that gives up on the other.
+/// Waits a while for a reply, then begins a stream that continues with it. Dropping the stream drops the handling of the
+/// request.
 pub(super) async fn in_time(
     handling: impl Future<Output = Reply> + Send + 'static,
 ) -> Response<Body> {
@@ -41,7 +42,7 @@ pub(super) async fn in_time(
 }
 
 enum State {
-    /// Nothing was said.
+    /// No byte has been sent yet.
     New(Handling),
     Waiting(Handling),
     Streaming(BodyDataStream),
@@ -62,7 +63,7 @@ fn events(handling: Handling) -> impl Stream<Item = Result<Bytes, axum::Error>> 
                 let body = Body::new(reply.into_body());
                 return next(body.into_data_stream()).await;
             }
-            // An error, with a status that can no longer be said.
+            // The reply is an error, but its status can no longer be sent.
             let message = match reply.into_body().collect().await {
                 Ok(body) => body.to_bytes(),
                 Err(never) => match never {},

@@ -13,22 +13,22 @@ use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{Chunk, Error, Info, State};
 
-/// How many bytes are read unless the client says otherwise, and at most.
+/// How many bytes one read returns unless the client names a number, and at most.
 const PAGE: u64 = 1 << 20;
 const MAX_PAGE: u64 = 4 << 20;
 
-/// The most processes that are listed. A chat has a few hundred of them at most.
+/// The maximum number of listed processes. A chat has a few hundred of them at most.
 const MAX_LISTED: usize = 1024;
 
-/// The most that is shown of a command.
+/// The maximum length of a command in a description.
 const MAX_COMMAND: usize = 200;
 
 const BEFORE: &str = "toolhost://processes/";
 const BEHIND: &str = "/output";
 
-/// Lists the outputs of a chat's processes that were started by tools which exist for the caller.
+/// Lists the outputs of a chat's processes that were started by tools which the caller may use.
 ///
-/// No scope is asked for: whoever may call tools, as everybody here, may read.
+/// No scope is checked: every caller here may call tools, and so may read.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
     let workspace = host.workspace();
     let listed = workspace.list(Some(&caller.chat), false, MAX_LISTED).await;
@@ -40,7 +40,7 @@ pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, 
     Ok(infos.iter().filter(visible).map(resource).collect())
 }
 
-/// Says how parts of an output are named.
+/// Returns the URI templates of outputs and their parts.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, description: &str| {
         ResourceTemplate::new(uri, name)
@@ -73,7 +73,7 @@ pub(super) async fn read(
     let read = async {
         let chunk = workspace.read(Some(&chat), part.id, part.since, part.max);
         let chunk = chunk.await?;
-        // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
+        // This check comes last, so that a process freed meanwhile does not look like a process that wrote nothing.
         workspace.open(&chat, None, part.id).await?;
         Ok(chunk)
     };
@@ -109,7 +109,7 @@ pub(super) async fn process(
     visible.ok_or_else(|| errors::unknown_resource(uri))
 }
 
-/// What of an output is asked for.
+/// The requested part of an output.
 #[derive(Debug)]
 struct Part<'a> {
     id: &'a str,
@@ -118,7 +118,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Takes a URI apart; `None` if it is none of an output.
+    /// Parses a URI; `None` if it is not the address of an output.
     fn of(uri: &'a str) -> Option<Result<Self, ErrorData>> {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let id = path.strip_prefix(BEFORE)?.strip_suffix(BEHIND)?;
@@ -147,7 +147,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Text if it is text, and cut between characters. Where the next part begins is said beside it.
+/// Returns a part of an output: as text, cut between characters, if it is text. Its `_meta` says where the next part begins.
 fn contents(uri: &str, part: &Part<'_>, mut chunk: Chunk) -> ResourceContents {
     if let Err(error) = std::str::from_utf8(&chunk.data)
         && error.error_len().is_none()

@@ -16,17 +16,17 @@ use toolhost_http::access::Principal;
 use toolhost_state::id::InvalidId;
 use toolhost_workspace::process::Info;
 
-/// How long calls may go on that a client left behind: who pipes requests into a program and closes the pipe wants the
-/// replies to short ones.
+/// How long calls may go on after their client closed the pipe. A client that pipes in requests and closes the pipe still wants
+/// the replies to short calls.
 const LAST_CALLS: Duration = Duration::from_millis(500);
 
-/// How long replies may take to be written at the end.
+/// How long writing the last replies may take.
 const LAST_REPLIES: Duration = Duration::from_secs(2);
 
 /// Serves one client until it closes its end of `input` or `shutdown` is ready; then ends calls and processes, writes their
 /// replies, and returns the processes that were still live.
 ///
-/// The client may do everything: whoever started this program can do as much without it.
+/// The client may do everything: the user who started this program can do as much without it.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let mut session = Session::new(Principal::unbounded("stdio"), options.chat.clone())?;
-    // The operator named the chat, if anybody did, for calls that name none.
+    // If a chat is named, the operator named it, for calls that name none.
     session.is_named = false;
     let stopping = CancellationToken::new();
     let handler = Handler::new(
@@ -75,12 +75,12 @@ where
         () = shutdown => stopping.cancel(),
         _ = &mut served => {}
     }
-    // Its calls reply with what they have.
+    // Running calls reply with the results that they have.
     let live = host.shutdown().await;
     _ = tokio::time::timeout(LAST_REPLIES, ends.requests.answered()).await;
     session.lost.cancel();
     ends.closed.cancel();
-    // It can have ended by itself, and then has nothing more to say.
+    // If `served` has ended by itself, it has nothing more to send.
     if !served.is_finished()
         && tokio::time::timeout(LAST_REPLIES, &mut served)
             .await

@@ -1,7 +1,7 @@
 //! The Tasks extension (SEP-2663), answered from the ledger: a task is a call that its client no longer waits for.
 //!
-//! Nothing is remembered here. The id of a task says which call it is, so it holds as long as the ledger knows the call, also
-//! after a restart of the host.
+//! This module keeps no state. The id of a task names its call, so it is valid as long as the ledger knows the call, also after
+//! a restart of the host.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -22,10 +22,10 @@ use toolhost_core::Host;
 use toolhost_http::time::milliseconds;
 use toolhost_state::id::{CallId, ChatId};
 
-/// How often a client should ask for a task.
+/// How often a client should poll a task.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Names a task: which call it is, and when that began, which the protocol wants to be told of every task.
+/// The id of a task: it names the call and when it began, which the protocol wants in every reply about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TaskId {
     /// In milliseconds since 1970.
@@ -66,12 +66,12 @@ impl FromStr for TaskId {
     }
 }
 
-/// Says that a call has become a task.
+/// Returns the reply that a call has become a task.
 pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
     CallToolResponse::Task(CreateTaskResult::new(working(id, tool)))
 }
 
-/// Says where a task stands.
+/// Returns the state of a task.
 pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
     let (id, status) = find(host, caller, id)?;
     let (task, payload) = match status {
@@ -86,12 +86,12 @@ pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResul
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
 }
 
-/// Checks that there is such a task.
+/// Checks that a task exists.
 pub(super) fn check(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
     find(host, caller, id).map(|_| ())
 }
 
-/// Begins to cancel a task: the client sees how it ends when it asks.
+/// Begins to cancel a task. The client sees the end of the task when it polls.
 pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
     let (id, _) = find(host, caller, id)?;
     let (host, actor) = (host.clone(), caller.principal.actor().clone());
@@ -120,7 +120,7 @@ fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload
     let task = task(id, until, &message).with_ttl_ms(took.saturating_add(keep));
     let payload = match outcome.cancelled {
         true => TaskPayload::Cancelled,
-        // What a tool says, also of its failure, is its result. Only the protocol fails.
+        // A tool's failure is a result as well. A task fails only by an error of the protocol.
         false => TaskPayload::Completed {
             result: object(serde_json::to_value(reply::result(
                 &id.chat, outcome, structured,
@@ -130,12 +130,12 @@ fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload
     (task, payload)
 }
 
-/// A task without an end is kept without one.
+/// A task that is running. It has no time to live, so it does not expire.
 fn working(id: &TaskId, tool: &str) -> Task {
     task(id, id.created, &format!("{tool} is running")).with_poll_interval_ms(milliseconds(POLL))
 }
 
-/// A task, whose status what it is told with overrules.
+/// A task whose status is overwritten by the payload that is sent with it.
 fn task(id: &TaskId, updated: u64, message: &str) -> Task {
     Task::new(
         id.to_string(),
@@ -146,7 +146,7 @@ fn task(id: &TaskId, updated: u64, message: &str) -> Task {
     .with_status_message(message)
 }
 
-/// ISO 8601. An id that a client made up can have any number.
+/// Formats a time as ISO 8601. The id that a client made up can have any number, so times out of range become 1970.
 fn date(milliseconds: u64) -> String {
     let since = Duration::from_millis(milliseconds);
     let time = SystemTime::UNIX_EPOCH.checked_add(since);

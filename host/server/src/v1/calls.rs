@@ -79,12 +79,12 @@ enum Call {
     Tombstone(TombstoneCall),
 }
 
-/// Calls a tool, or returns what came of that
+/// Calls a tool, or returns its outcome
 ///
-/// The id makes it safe to repeat: a call runs once. Repeats while it runs wait for the same end, and get the same bytes;
-/// later repeats get them from what was saved, for an hour and longer. The connection may be lost meanwhile; the call goes on.
+/// The id makes it safe to repeat: a call runs once. Repeats while it runs wait for the same end, and get the same bytes. Later
+/// repeats get the saved bytes, for at least an hour. If the connection is lost meanwhile, the call goes on.
 ///
-/// A tool that fails is no problem but a reply, with `is_error`.
+/// If the tool fails, the reply is no problem document but an outcome with `is_error`.
 #[utoipa::path(
     put, path = "/v1/chats/{chat}/calls/{call}", operation_id = "callTool", tag = "calls",
     params(ChatPath, CallPath),
@@ -115,7 +115,8 @@ async fn put(
 /// Calls a tool without an id
 ///
 /// Every request runs, also one that is sent again after its answer was lost: prefer an id. The reply has the id that the
-/// call was given, and `Location` its address. If the client goes away, the call is cancelled, since nobody knows its id.
+/// server gave to the call, and `Location` its address. If the client goes away, the call is cancelled, since no client knows
+/// its id.
 #[utoipa::path(
     post, path = "/v1/chats/{chat}/calls", operation_id = "runTool", tag = "calls",
     params(ChatPath),
@@ -148,7 +149,7 @@ async fn post(
 
 /// Tells where a call stands
 ///
-/// What has ended is answered as it was to its caller, with the same bytes.
+/// The reply for an ended call is its outcome, with the same bytes that its caller got.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
     params(ChatPath, CallPath),
@@ -188,11 +189,12 @@ async fn get(
 
 /// Cancels a call, and waits until it has ended
 ///
-/// Processes that the call started in the foreground are ended, with SIGTERM and after 5 s with SIGKILL, and those that it left
-/// in the background are not. The tool has 2 s besides to reply with what there is. Nothing else runs under this id: later requests to call with it are
-/// refused. What had ended already is answered as it was.
+/// Processes that the call started in the foreground are ended, with SIGTERM and after 5 s with SIGKILL. Processes that it left
+/// in the background are not. The tool has 2 s more to reply with its results so far. No other call runs under this id: later
+/// requests to call with it are refused. If the call had already ended, the reply is its outcome.
 ///
-/// A token that is for some tools only reaches calls of these: of any other id it is told 204, taken or not.
+/// A token that is limited to some tools reaches only calls of these tools. For any other id the reply is 204, whether or not
+/// the id is in use.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
     params(ChatPath, CallPath),
@@ -225,7 +227,7 @@ fn unknown(id: &CallId) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "unknown_call", detail)
 }
 
-/// A call whose id nobody knows but the one who waits for it. It is cancelled when that one goes away.
+/// A call whose id only its waiting request knows. The call is cancelled when that request is dropped.
 pub(super) struct CancelOnDrop {
     call: Option<(Host, ChatId, CallId, Actor)>,
 }

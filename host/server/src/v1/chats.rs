@@ -17,7 +17,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(delete))
 }
 
-/// What was ended with a chat.
+/// The processes that were ended with a chat.
 #[derive(Serialize, ToSchema)]
 struct EndedChat {
     /// The processes that were live.
@@ -35,8 +35,8 @@ struct EndedProcess {
 
 /// Ends every process of a chat
 ///
-/// For when a conversation is over. Its outcomes are still kept for those who repeat a call. A token that is for some tools
-/// only ends what calls of these started, and those calls; the rest of the chat goes on.
+/// For when a conversation is over. Its outcomes are still kept for clients that repeat a call. A token that is limited to some
+/// tools ends only the calls of these tools and what they started; the rest of the chat goes on.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
     params(ChatPath),

@@ -1,7 +1,7 @@
-//! `GET /v1/chats/{chat}/events`: what happens in a chat, as server-sent events.
+//! `GET /v1/chats/{chat}/events`: the events of a chat, as server-sent events.
 //!
-//! Nothing is queued for a reader: each event is taken, and the bytes of output are read, when the connection takes it. A slow
-//! reader therefore holds up nobody, and learns exactly what it missed.
+//! Nothing is queued for a reader: the server takes each event, and reads the bytes of output, when the connection takes it. A
+//! slow reader therefore delays no other, and learns exactly what it missed.
 
 mod reader;
 #[cfg(test)]
@@ -35,29 +35,30 @@ use toolhost_state::id::{CallId, ChatId};
 /// The header with which a client resumes: the id of the last event that it got.
 const LAST_EVENT: &str = "last-event-id";
 
-/// Keeps proxies from gathering events.
+/// The header that keeps proxies from buffering events.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// How often a comment says that the connection is alive. Less than what proxies take for the end of one.
+/// How often a comment shows that the connection is alive. The interval is shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// After how many seconds a reader that was refused may try again.
+/// After how many seconds a refused reader may try again.
 const TRY_AGAIN: u64 = 5;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(get))
 }
 
-/// What a reader wants.
+/// The query parameters of a reader.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Parameters {
-    /// Goes on after the event of this id. The header `Last-Event-ID`, which a client sends that connects again, comes first.
+    /// Resumes after the event with this id. The header `Last-Event-ID`, which a client sends when it reconnects, takes
+    /// precedence.
     after: Option<String>,
     /// Whether output is among the events; it is unless this is `false`.
     output: Option<bool>,
-    /// Leaves out what is not about this call or the processes that it started.
+    /// Restricts the events to those of this call and of the processes that it started.
     #[param(
         min_length = 1,
         max_length = 256,
@@ -69,9 +70,9 @@ struct Parameters {
 
 /// Follows a chat
 ///
-/// Server-sent events of calls, their progress, and processes with their output, from now on. Who comes back within 10
-/// minutes with the id of the last event goes on from there. What a reader missed is named by `gap` and `reset`. The stream
-/// ends with the chat and with the server.
+/// Server-sent events of calls, their progress, and processes with their output, from now on. A client that reconnects within
+/// 10 minutes with the id of the last event resumes from there. The events `gap` and `reset` name what a reader missed. The
+/// stream ends with the chat and with the server.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/events", operation_id = "followChat", tag = "chats",
     params(ChatPath, Parameters, ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read.")),
@@ -115,14 +116,14 @@ async fn get(
     Ok(([(BUFFERING, "no")], stream).into_response())
 }
 
-/// Returns where a client wants to go on, if it says so. What is no id is that of no event.
+/// Returns the position at which a client wants to resume, if it names one. An invalid id is an error within the option.
 fn last_event(
     headers: &HeaderMap,
     parameter: Option<&str>,
 ) -> Option<Result<Position, InvalidPosition>> {
     let header = headers.get(LAST_EVENT);
     let header = header.map(|value| value.to_str().unwrap_or("?"));
-    // An empty one is what clients send that had no event yet.
+    // A client without any event yet sends an empty id.
     let mut texts = header.into_iter().chain(parameter);
     let text = texts.find(|text| !text.is_empty())?;
     Some(text.parse())

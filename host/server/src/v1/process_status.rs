@@ -1,4 +1,4 @@
-//! How processes stand, as replies and events say it.
+//! The status of processes, in replies and events.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,14 +7,14 @@ use toolhost_http::time::unix;
 use toolhost_state::id::CallId;
 use toolhost_workspace::process::{self, Info, Saved, State};
 
-/// The exit code that stands for none: a signal ended the shell, or nobody knows what did.
+/// The exit code for an end without one: a signal ended the shell, or its end is unknown.
 const NO_CODE: i32 = -1;
 
 /// How a process stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct ProcessStatus {
     status: Status,
-    /// Absent while the shell runs; -1 if a signal ended it, or if nobody knows what did.
+    /// Absent while the shell runs; -1 if a signal ended it, or if its end is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     /// The name of the signal that ended the shell, such as `SIGKILL`.
@@ -23,7 +23,7 @@ pub(super) struct ProcessStatus {
     /// The cause of the end of the shell: `itself`, `signalled`, `output_limit`, `out_of_memory`, `shutdown` or `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
-    /// Why nobody knows how it ended.
+    /// Why the end of the process is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -114,14 +114,14 @@ impl From<Info> for Process {
 pub(super) enum SavedStatus {
     /// Nothing is saved.
     None,
-    /// Every byte so far.
+    /// Every byte so far is saved.
     Complete,
-    /// This many of the first bytes.
+    /// Only the first bytes are saved.
     Partial {
         /// How many bytes.
         bytes: u64,
     },
-    /// What the disk took before it failed.
+    /// Saving failed; only the bytes before the failure are saved.
     Failed {
         /// Why it failed.
         reason: String,

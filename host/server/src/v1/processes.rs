@@ -48,7 +48,7 @@ const MAX_GRACE: Duration = Duration::from_hours(1);
 /// The largest body, in bytes.
 const MAX_BODY: usize = 4 << 10;
 
-/// What stands for the bytes of an output as they are.
+/// The media type for the raw bytes of an output.
 const RAW: &str = "application/octet-stream";
 
 /// Where the bytes of a raw output begin, how many there are in all, and whether more can follow.
@@ -67,19 +67,19 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(signal))
 }
 
-/// Which processes.
+/// The query parameters that select processes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParameters {
-    /// Whether only those are wanted that run or linger; else also those that ended.
+    /// Whether to return only processes that run or linger; otherwise ended ones are included.
     running: Option<bool>,
-    /// The most that are returned; 100 if this is absent.
+    /// The maximum number of returned processes; 100 if this is absent.
     #[param(minimum = 0, maximum = 1000)]
     limit: Option<usize>,
 }
 
-/// Which output.
+/// The query parameters that select output.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -87,7 +87,7 @@ struct OutputParameters {
     /// The cursor of the first byte; 0 if this is absent.
     #[param(minimum = 0, maximum = 9007199254740991_u64)]
     since: Option<u64>,
-    /// The most bytes; 65,536 if this is absent.
+    /// The maximum number of bytes; 65,536 if this is absent.
     #[param(minimum = 4, maximum = 4194304)]
     max: Option<usize>,
 }
@@ -95,18 +95,18 @@ struct OutputParameters {
 /// The processes of a chat.
 #[derive(Serialize, ToSchema)]
 struct ProcessList {
-    /// Running ones first, then what lingers, then what ended, each newest first.
+    /// Running processes first, then lingering, then ended ones, each newest first.
     processes: Vec<Process>,
-    /// How many there are, also of those that are left out.
+    /// The number of all processes, including those that are left out.
     total: usize,
 }
 
-/// A process, and what is left of it.
+/// A process with its survivors and its saved output.
 #[derive(Serialize, ToSchema)]
 struct ProcessDetails {
     #[serde(flatten)]
     process: Process,
-    /// What outlives its shell, at most 64 of them.
+    /// The processes that outlive its shell, at most 64 of them.
     survivors: Vec<Survivor>,
     /// How far the full copy of its output goes.
     saved: SavedStatus,
@@ -125,7 +125,7 @@ struct Output {
     bytes: Bytes,
     /// How many bytes were written so far.
     total_bytes: u64,
-    /// Whether nothing will follow.
+    /// Whether no output will follow.
     end: bool,
 }
 
@@ -136,7 +136,7 @@ struct SignalRequest {
     /// The signal.
     #[schema(schema_with = signals)]
     signal: String,
-    /// With `terminate`: after how many milliseconds what is left is killed, at most an hour; 5,000 if this is absent.
+    /// With `terminate`: after how many milliseconds remaining processes are killed, at most an hour; 5,000 if this is absent.
     #[serde(default, deserialize_with = "time::read")]
     #[schema(minimum = 0, maximum = 3_600_000, value_type = Option<u64>)]
     grace_ms: Option<Duration>,
@@ -159,7 +159,7 @@ struct Signalled {
     status: ProcessStatus,
 }
 
-/// Returns a number of a query that is in its bounds.
+/// Returns a number of a query, if it is within its bounds.
 fn within<T: PartialOrd + fmt::Display>(
     name: &str,
     value: T,
@@ -293,8 +293,8 @@ fn described(id: String, mut chunk: Chunk) -> Response {
 
 /// Sends a signal to a process
 ///
-/// It reaches everything that the process started. The reply says how the process stood then: what has ended already is no
-/// error.
+/// The signal reaches everything that the process started. The reply has the status of the process at that time. A process that
+/// has already ended is no error.
 #[utoipa::path(
     post, path = "/v1/chats/{chat}/processes/{process}/signal", operation_id = "signalProcess", tag = "processes",
     params(ChatPath, ProcessPath),
@@ -332,7 +332,7 @@ fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
     Ok(chat)
 }
 
-/// Refuses processes that are not there for whoever asks.
+/// Refuses processes that the principal may not see.
 async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> Result<(), Problem> {
     if principal.may_use_all() {
         return Ok(());
@@ -345,7 +345,7 @@ async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> R
     Err(problem(process::Error::NotFound(id.to_owned())))
 }
 
-/// Returns whether a client asks for raw bytes by name.
+/// Returns whether a client asks for raw bytes by their media type.
 fn wants_raw(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter();
     let kinds = accepted.filter_map(|value| value.to_str().ok());
@@ -365,10 +365,10 @@ fn raw(chunk: Chunk) -> Response {
     (headers, chunk.data).into_response()
 }
 
-/// Returns what is wrong with an operation on a process.
+/// Returns the problem for a failed operation on a process.
 fn problem(error: process::Error) -> Problem {
     let (status, code) = match &error {
-        // That of another chat is none of this one.
+        // A process of another chat does not exist in this one.
         process::Error::NotFound(_) => (StatusCode::NOT_FOUND, "unknown_process"),
         process::Error::Invalid(_) => (StatusCode::BAD_REQUEST, "broken_request"),
         process::Error::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),

@@ -31,9 +31,9 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-/// Returns how many of the last bytes are the beginning of a character that is not there in full: at most 3.
+/// Returns how many of the last bytes are the beginning of an incomplete character: at most 3.
 ///
-/// It depends on the last 3 bytes alone, so that who comes back later cuts where he cut before.
+/// The result depends only on the last 3 bytes, so that a client that reads again gets the same cut.
 pub(super) fn unfinished(bytes: &[u8]) -> usize {
     for count in 1..=3 {
         let tail = bytes
@@ -76,7 +76,7 @@ mod tests {
             (b"\xe0\x80", 0),
         ] {
             assert_eq!(unfinished(bytes), count, "{bytes:?}");
-            // What is before the last three does not count.
+            // Bytes before the last three do not count.
             let longer = [b"xyz\xff", bytes].concat();
             assert_eq!(unfinished(&longer), count, "{bytes:?}");
         }

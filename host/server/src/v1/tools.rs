@@ -29,8 +29,8 @@ struct Parameters {
 
 /// Lists the tools
 ///
-/// In a format that can be passed on to a model's provider as it is. Only tools that the token may use are in it. Who asks
-/// again sends the `ETag` back as `If-None-Match`, and gets a 304 without a body for as long as nothing has changed.
+/// In a format that can be passed on to a model's provider as it is. Only tools that the token may use are in it. A client that
+/// asks again sends the `ETag` back as `If-None-Match`, and gets a 304 without a body for as long as nothing has changed.
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "listTools", tag = "tools",
     params(
@@ -76,7 +76,7 @@ async fn list(
     let body = rendered.to_string();
     let tag = format!("\"{}\"", blake3::hash(body.as_bytes()).to_hex());
     let known = is_known(&headers, &tag);
-    // It is another list for another token, and whoever keeps it asks whether it is still right.
+    // The list differs by token, so it is private. A cache must revalidate it before each use.
     let headers = [
         (ETAG, tag.as_str()),
         (CACHE_CONTROL, "private, no-cache"),
@@ -90,7 +90,7 @@ async fn list(
     })
 }
 
-/// Returns whether the client has what this tag is of.
+/// Returns whether the client already has the list with this tag.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(IF_NONE_MATCH).iter();
     known

@@ -1,5 +1,5 @@
-//! What the domain serializes, as `/openapi.json` describes it. The types here mirror those of the domain, which know no HTTP;
-//! the tests hold the two together.
+//! The types that the domain serializes, as `/openapi.json` describes them. They mirror the types of the domain, which know no
+//! HTTP; the tests keep the two equal.
 
 #![allow(
     dead_code,
@@ -19,9 +19,9 @@ pub(super) struct Outcome {
     #[schema(examples("execute"))]
     tool: String,
     state: EndedState,
-    /// Whether the content tells of a failure: of the tool, of its arguments, or of the host.
+    /// Whether the content reports a failure: of the tool, of its arguments, or of the host.
     is_error: bool,
-    /// What the tool replied, in the order in which a model should read it; after an error, its message.
+    /// The content that the tool replied, in the order in which a model should read it; after an error, its message.
     content: Vec<Part>,
     /// The structured result: the first part that is JSON.
     #[schema(required = false)]
@@ -31,15 +31,15 @@ pub(super) struct Outcome {
     error: ToolError,
     /// The ids of the processes that the call started, in order.
     processes: Vec<String>,
-    /// How long it ran.
+    /// How long the call ran.
     duration_ms: u64,
-    /// How long it waited before it ran.
+    /// How long the call waited before it ran.
     queued_ms: u64,
 }
 
-/// How a call ended: `finished`, the tool replied, or refused its arguments; `failed`, the host ended it; `cancelled`,
-/// somebody did; `unknown`, the host or the workspace stopped while it ran, and nobody knows what came of it, or of something
-/// that it started or wrote.
+/// How a call ended: `finished`, the tool replied, or refused its arguments; `failed`, the host ended it; `cancelled`, the call
+/// was cancelled; `unknown`, the host or the workspace stopped while it ran, so its result is unknown, or the state of
+/// something that it started or wrote.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub(super) enum EndedState {
@@ -85,7 +85,7 @@ pub(super) enum Part {
 #[derive(ToSchema)]
 pub(super) struct ToolError {
     kind: ToolErrorKind,
-    /// What happened, and what to do about it: a text for whoever called, often a model.
+    /// What happened, and what to do about it: a text for the caller, often a model.
     message: String,
 }
 
@@ -104,14 +104,14 @@ pub(super) enum ToolErrorKind {
     UnknownOutcome,
 }
 
-/// A tool with everything that Toolhost knows of it.
+/// A tool with all its properties.
 #[derive(ToSchema)]
 pub(super) struct Tool {
     name: String,
     /// A name for people.
     #[schema(required = false)]
     title: String,
-    /// What it does and when to use it, for the model.
+    /// What the tool does and when to use it, for the model.
     description: String,
     /// JSON Schema (2020-12) of the arguments.
     #[schema(value_type = Object)]
@@ -120,13 +120,13 @@ pub(super) struct Tool {
     #[schema(required = false)]
     output_schema: Value,
     hints: Hints,
-    /// The longest that one call may take.
+    /// The maximum duration of one call.
     #[schema(required = false)]
     max_duration_ms: u64,
-    /// The documents that it returns by their address, when it is called with `{"uri": …}`.
+    /// The documents that the tool returns by their address, when it is called with `{"uri": …}`.
     #[schema(required = false)]
     resources: Vec<Resource>,
-    /// The plugin that offers it.
+    /// The plugin that offers the tool.
     plugin: String,
 }
 
@@ -145,16 +145,16 @@ pub(super) struct Resource {
     media_type: String,
 }
 
-/// Promises of a tool about its effects. What is not promised may happen.
+/// Promises of a tool about its effects. Effects that no promise excludes may happen.
 #[derive(ToSchema)]
 pub(super) struct Hints {
-    /// It changes nothing outside of itself.
+    /// The tool changes nothing outside of itself.
     read_only: bool,
-    /// It destroys nothing.
+    /// The tool destroys nothing.
     non_destructive: bool,
-    /// Calling it again with the same arguments changes nothing more.
+    /// Calling the tool again with the same arguments changes nothing more.
     idempotent: bool,
-    /// It touches only a known, closed set of things.
+    /// The tool touches only a known, closed set of things.
     closed_world: bool,
 }
 
@@ -299,7 +299,7 @@ pub(super) enum ToolList {
 #[derive(ToSchema)]
 #[schema(rename_all = "kebab-case")]
 pub(super) enum ToolFormat {
-    /// Everything that Toolhost knows.
+    /// All properties of the tools.
     Json,
     #[schema(rename = "openai")]
     OpenAi,

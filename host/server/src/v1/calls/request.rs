@@ -1,4 +1,4 @@
-//! The body of a call: bounded and unambiguous before anything is made of it.
+//! The body of a call, which is bounded and checked for ambiguity before it is used.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,7 +24,7 @@ use toolhost_http::problem::Problem;
 use toolhost_http::trace;
 use toolhost_state::id::{CallId, ChatId};
 
-/// The most attributes of a call, and the most characters of their names and values.
+/// The maximum number of attributes of a call, and the maximum characters of their names and values.
 const ATTRIBUTES: usize = 64;
 const ATTRIBUTE_NAME: usize = 128;
 const ATTRIBUTE_VALUE: usize = 4096;
@@ -36,19 +36,19 @@ pub(super) struct CallRequest<'a> {
     /// The name of the tool.
     #[schema(examples("execute"))]
     tool: String,
-    /// The arguments, as the tool's schema describes them; absent: none. At most 1 MiB and 64 levels deep. Whether two calls
-    /// are the same is told by what the arguments mean (RFC 8785), not by how they are written.
+    /// The arguments, as the tool's schema describes them; absent: none. At most 1 MiB and 64 levels deep. Two calls are the
+    /// same if their arguments have the same meaning (RFC 8785), even if they are written differently.
     #[serde(borrow, default, deserialize_with = "present")]
     #[schema(value_type = Object, required = false, examples(json!({ "command": "echo hello" })))]
     arguments: Option<&'a RawValue>,
-    /// What the client says about itself, such as `locale` or `client`: at most 64, with names of at most 128 characters and
-    /// values of at most 4,096.
+    /// Attributes of the client, such as `locale` or `client`: at most 64, with names of at most 128 characters and values of
+    /// at most 4,096.
     #[serde(default, deserialize_with = "attributes")]
     #[schema(schema_with = attributes_schema, required = false)]
     attributes: BTreeMap<String, String>,
 }
 
-/// Reads `null` as what it is, where an option would take it for an absence.
+/// Reads `null` as a value, where an option would take it for an absence.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'a RawValue>, D::Error> {
@@ -117,7 +117,7 @@ fn attributes_schema() -> Object {
         .build()
 }
 
-/// A call that was read, and what counts its bytes while it is under way.
+/// A call that was read, and the permit that counts its bytes while it is under way.
 #[derive(Debug)]
 pub(super) struct Read {
     request: Request,
@@ -150,7 +150,7 @@ pub(super) async fn read(
 }
 
 fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
-    // What reads it would take an array of the fields as well.
+    // `serde` would accept an array of the fields as well.
     if body
         .trim_ascii_start()
         .first()
@@ -172,7 +172,7 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
 }
 
 impl Read {
-    /// Runs the call, or returns what came of it, for somebody who may use its tool.
+    /// Runs the call, or returns its outcome if it ran before. The principal must be allowed to use its tool.
     pub(super) async fn run(
         self,
         host: &Host,
@@ -192,7 +192,7 @@ impl Read {
     }
 }
 
-/// A tool that does not exist, or not for whoever asks: nothing tells the two apart.
+/// Returns the problem for a tool that does not exist or that the principal may not use. The client cannot tell the two apart.
 fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
     let detail = unknown::tool(host, principal, name);
     Problem::new(StatusCode::NOT_FOUND, "unknown_tool", detail)

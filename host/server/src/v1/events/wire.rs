@@ -26,7 +26,7 @@ pub(super) enum Data {
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
     },
-    /// A call has come so far.
+    /// A call made progress.
     Progress {
         /// The id of the call.
         call: String,
@@ -35,7 +35,7 @@ pub(super) enum Data {
         /// How much there is to do, if that is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         total: Option<f64>,
-        /// What a person may read.
+        /// A message for people.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
@@ -53,7 +53,7 @@ pub(super) enum Data {
         /// Whether it was started as a background process.
         background: bool,
     },
-    /// A process stands differently now.
+    /// The status of a process changed.
     Process {
         /// The id of the process.
         process: String,
@@ -65,7 +65,7 @@ pub(super) enum Data {
         /// How many bytes it has written so far.
         total_bytes: u64,
     },
-    /// A process wrote this.
+    /// Output of a process.
     Output {
         /// The id of the process.
         process: String,
@@ -76,7 +76,7 @@ pub(super) enum Data {
         #[serde(flatten)]
         bytes: Bytes,
     },
-    /// A process wrote this, and it is no longer kept.
+    /// Output of a process that is no longer kept.
     Gap {
         /// The id of the process.
         process: String,
@@ -85,7 +85,7 @@ pub(super) enum Data {
         /// How many bytes these are.
         length: u64,
     },
-    /// What happened before the next event is not known to this reader.
+    /// The reader does not know of the events before the next one.
     Reset {
         /// `unknown_id`: the id is none of an event of this chat and this start of the server; `expired`: what followed it is
         /// no longer kept; `behind`: the reader was too slow.
