@@ -42,7 +42,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let host = &parts.host;
     let limits = Limits::new(host.events().limits().readers, ends);
     let metrics = host.metrics().clone();
-    // This route is open, and therefore reports nothing that is worth knowing, unless the token says otherwise.
+    // The health routes are open, and therefore report nothing that is worth knowing, unless the token says otherwise.
     let watched = Watched {
         access: Arc::clone(&access),
         workspace: Arc::clone(host.workspace()),

@@ -36,7 +36,7 @@ const TAGS: [(&str, &str); 6] = [
     ("server", "How the server is doing."),
 ];
 
-/// Returns the route of the description, which is that of these operations and its own.
+/// Returns the route of the description. The description covers the given operations and this route itself.
 pub(super) fn routes(mut described: OpenApi) -> Router {
     let own = OpenApiRouter::default().routes(routes!(json));
     described.merge(own.get_openapi().clone());
@@ -93,7 +93,7 @@ async fn json(State(Text(document)): State<Text>) -> impl IntoResponse {
     (headers, document)
 }
 
-/// Returns the description of these routes, for tests of what is in it.
+/// Returns the description of these routes, for tests of its content.
 #[cfg(test)]
 pub(super) fn described(routes: OpenApiRouter<toolhost_core::Host>) -> serde_json::Value {
     complete::complete(empty().merge_from(routes.into_openapi()))

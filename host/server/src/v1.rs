@@ -1,8 +1,8 @@
 //! Version 1 of the API: tools, calls and chats, for chat servers; plugins, for operators.
 //!
-//! Each module has its routes with their description ([`utoipa::path`]), of which `/openapi.json` is made. An operation names
-//! the codes of the problems that it can answer with, besides those that every operation can, in an extension `x-problems`;
-//! `openapi::complete` makes the responses of them.
+//! Each module has its routes with their description ([`utoipa::path`]), from which `/openapi.json` is made. Every operation
+//! names the codes of its own problems in an extension `x-problems`. `openapi::complete` makes the responses from them and from
+//! the problems of all operations.
 
 mod calls;
 mod chats;
@@ -21,7 +21,7 @@ pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
 use toolhost_core::Host;
 
-/// Returns the routes, and their description.
+/// Returns the routes and their description.
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .merge(tools::routes())

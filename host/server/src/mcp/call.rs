@@ -75,7 +75,7 @@ pub(super) async fn call(
         arguments,
         attributes: attributes(&context),
         actor: caller.principal.actor().clone(),
-        // A client that polls a task does not give up on the call, so the call has no deadline.
+        // A client that polls a task does not give up on the call, so the tool's waits are not limited.
         max_wait: (!tasks).then_some(handler.options.max_wait),
         reach: caller.reach.clone(),
     };

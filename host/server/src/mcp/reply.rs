@@ -12,8 +12,8 @@ use toolhost_call::tool::Content;
 use toolhost_http::time::milliseconds;
 use toolhost_state::id::ChatId;
 
-/// Renders how a call ended. The parts are those of the reply, in their order; the first that is JSON is the structured content
-/// as well, for a client that wants that.
+/// Renders an outcome. The parts are those of the reply, in their order. The first part that is JSON is also the structured
+/// content, for a client that wants it.
 pub(super) fn result(chat: &ChatId, outcome: &Outcome, structured: bool) -> CallToolResult {
     let mut meta = object(json!({
         "io.toolhost/chat": chat.as_str(),
@@ -52,7 +52,7 @@ pub(super) fn result(chat: &ChatId, outcome: &Outcome, structured: bool) -> Call
     result
 }
 
-/// Renders why nothing ran, for a model that may try again.
+/// Renders the reason why no tool ran, for a model that may try again.
 pub(super) fn refusal(
     word: &str,
     retry_after: Option<u64>,
@@ -98,7 +98,7 @@ fn block(part: &Content) -> ContentBlock {
     }
 }
 
-/// Bytes as contents of a resource: as text if they are, and their type does not say otherwise.
+/// Returns bytes as contents of a resource: as text if they are UTF-8 and their media type is a text type or absent.
 pub(super) fn contents(uri: &str, media_type: Option<&str>, data: &[u8]) -> ResourceContents {
     let contents = match std::str::from_utf8(data) {
         Ok(text) if media_type.is_none_or(is_text) => ResourceContents::text(text, uri),

@@ -1,4 +1,4 @@
-//! What every operation has in common is added to the description here: the token, and the problems that it can answer with.
+//! Adds to the description what all operations share: the token, and the problems that each can answer with.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use utoipa::openapi::OpenApi;
 
 use toolhost_http::problem::{KINDS, Kind};
 
-/// The name of the way in which requests are let in.
+/// The name of the security scheme.
 pub(super) const TOKEN: &str = "token";
 
-/// Where an operation names its own problems.
+/// The key under which an operation names its own problems.
 const PROBLEMS: &str = "x-problems";
 
 /// The problems of every operation, of those that need a token, and of those with a body.
@@ -23,10 +23,10 @@ const ALWAYS: [&str; 4] = [
 const WITH_TOKEN: [&str; 3] = ["no_token", "wrong_token", "busy"];
 const WITH_BODY: [&str; 3] = ["slow_body", "too_large", "unsupported_media_type"];
 
-/// The schema that describes lists of tools in all formats: an empty one is of several.
+/// The schema that describes lists of tools in all formats. An empty list fits several of them.
 const LIST: &str = "/components/schemas/ToolList";
 
-/// The schema that describes events, each with the JSON that its data are.
+/// The schema that describes events, each with the JSON of its data.
 const EVENT: &str = "/components/schemas/Event";
 
 /// Completes a description.
@@ -54,8 +54,8 @@ pub(super) fn complete(description: OpenApi) -> Value {
     document
 }
 
-/// Allows any property in objects of which none is described: generators of clients take an object without properties for an empty
-/// one.
+/// Allows any property in objects whose properties are not described: client generators take an object without properties for
+/// an empty one.
 fn open(part: &mut Value) {
     match part {
         Value::Array(parts) => parts.iter_mut().for_each(open),
@@ -75,7 +75,7 @@ fn open(part: &mut Value) {
     }
 }
 
-/// Describes an event as a client of server-sent events gets it: its data are text, and they have ids.
+/// Describes an event as a client of server-sent events gets it: its data are text, and it has an id.
 fn describe_event(schema: &mut Value) {
     let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
@@ -107,7 +107,7 @@ fn describe(operation: &mut Map<String, Value>) {
         _ => false,
     };
     if open {
-        // No way in at all, which a list with an empty way in it says less plainly.
+        // An empty list means no security at all. A list with an empty entry says that less plainly.
         operation.insert("security".into(), json!([]));
     } else {
         codes.extend(WITH_TOKEN);
@@ -131,8 +131,8 @@ fn describe(operation: &mut Map<String, Value>) {
     }
 }
 
-/// Removes parameters of which there is a better description: the parts of an address that a handler takes are found by
-/// themselves as well, with nothing but their names.
+/// Removes parameters that are described twice. `utoipa` also finds the address parts that a handler takes, but only with their
+/// names.
 fn describe_once(parameters: &mut Vec<Value>) {
     let is_described = |parameter: &Value| parameter.get("description").is_some();
     let described: Vec<_> = parameters

@@ -1,7 +1,7 @@
-//! `/docs`: a page on which the API can be read and tried. `/` leads to it.
+//! `/docs`: a page on which operators and developers can read and try the API. `/` redirects to it.
 //!
-//! The page is open, as browsers send no token for one, and has nothing in it that is worth knowing. It asks for the token,
-//! keeps it in its memory only, and loads `/openapi.json` with it. All that it loads comes from this server.
+//! The page is open, as browsers send no token for a page, and contains nothing that is worth knowing. It asks for the token,
+//! keeps it in its memory only, and loads `/openapi.json` with it. All files that it loads come from this server.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use axum::routing::get;
 
 use toolhost_http::problem::Problem;
 
-/// Nothing from elsewhere, no script that is not a file of this server, and no page around this one. Swagger UI sets styles
-/// in its elements, which `unsafe-inline` is for.
+/// The policy allows nothing from elsewhere, no inline script, and no page that frames this one. Swagger UI sets styles in its
+/// elements, which needs `unsafe-inline`.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -50,7 +50,7 @@ async fn other(Path(name): Path<String>) -> Result<Response, Problem> {
         _ => {}
     }
     let found = VENDORED.contains(&name.as_str()).then(|| {
-        // Its configuration is for a file that is not served.
+        // The configuration is for a file that the server does not serve.
         let unused = Arc::new(utoipa_swagger_ui::Config::from("/openapi.json"));
         utoipa_swagger_ui::serve(&name, unused).ok().flatten()
     });

@@ -116,7 +116,7 @@ async fn get(
     Ok(([(BUFFERING, "no")], stream).into_response())
 }
 
-/// Returns the position at which a client wants to resume, if it names one. An invalid id is an error within the option.
+/// Returns the position at which a client wants to resume, if it names one. An invalid id counts as the id of an unknown event.
 fn last_event(
     headers: &HeaderMap,
     parameter: Option<&str>,

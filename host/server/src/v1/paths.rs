@@ -1,4 +1,4 @@
-//! The parts of addresses, as `/openapi.json` describes them. What they may be, [`toolhost_state::id`] checks.
+//! The parts of addresses, as `/openapi.json` describes them. [`toolhost_state::id`] checks their values.
 
 #![allow(dead_code, reason = "these types are there for their description only")]
 
@@ -8,8 +8,7 @@ use utoipa::IntoParams;
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ChatPath {
-    /// The chat: any name of the client's choice, which need not have had a call yet. Its calls and processes are seen by no
-    /// other.
+    /// The chat: any name of the client's choice. It need not have had a call yet. No other chat sees its calls and processes.
     #[param(
         min_length = 1,
         max_length = 128,
@@ -19,11 +18,11 @@ pub(super) struct ChatPath {
     chat: String,
 }
 
-/// What follows that of a chat in the address of a call.
+/// The part after the chat in the address of a call.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct CallPath {
-    /// The call: the id that the model's provider gave it, or any other that is used once in its chat.
+    /// The call: the id that the model's provider gave it, or any other id that is used once in its chat.
     #[param(
         min_length = 1,
         max_length = 256,
@@ -33,7 +32,7 @@ pub(super) struct CallPath {
     call: String,
 }
 
-/// What follows it in the address of a process.
+/// The part after the chat in the address of a process.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ProcessPath {

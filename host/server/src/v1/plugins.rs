@@ -1,4 +1,4 @@
-//! `/v1/plugins`: which plugins there are and how they stand, and turning them off and on. For operators.
+//! `/v1/plugins`: listing plugins and their states, and turning plugins on and off. For operators.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -27,7 +27,7 @@ struct PluginList {
 
 /// Lists the plugins
 ///
-/// Also those that are turned off or do not load, and why.
+/// The list includes plugins that are turned off or do not load, with the reason.
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "listPlugins", tag = "plugins",
     responses((status = 200, description = "The plugins.", body = wire::PluginList)),
@@ -45,7 +45,7 @@ async fn list(
 
 /// Turns a plugin on
 ///
-/// Until the configuration says something new about it, or the host ends.
+/// The plugin stays on until its configuration changes, or the host ends.
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
@@ -64,7 +64,7 @@ async fn enable(
 
 /// Turns a plugin off
 ///
-/// Until the configuration says something new about it, or the host ends. Calls under way go on.
+/// The plugin stays off until its configuration changes, or the host ends. Calls under way go on.
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
@@ -83,7 +83,8 @@ async fn disable(
 
 /// Loads a plugin again
 ///
-/// Whether or not it has changed; ends its quarantine. If it does not load, the version before it stays.
+/// The plugin is loaded whether or not it has changed, and its quarantine ends. If it does not load, the version before it
+/// stays.
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
@@ -100,7 +101,7 @@ async fn reload(
     reloaded.map(Json).map_err(|error| problem(&error))
 }
 
-/// Returns the problem of a change of a plugin.
+/// Returns the problem for a failed change of a plugin.
 fn problem(error: &PluginError) -> Problem {
     let (status, code) = match error {
         PluginError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown_plugin"),

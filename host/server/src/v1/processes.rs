@@ -30,11 +30,11 @@ use toolhost_http::time;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Chunk, Signal};
 
-/// How many processes a list has unless the client says otherwise, and at most.
+/// How many processes a list has unless the client names a number, and at most.
 const LIST: usize = 100;
 const MAX_LIST: usize = 1000;
 
-/// How many bytes of output are returned unless the client says otherwise, and at most. The least has room for any character.
+/// How many bytes of output are returned unless the client names a number, and at most. The minimum has room for any character.
 const PAGE: usize = 64 << 10;
 const MAX_PAGE: usize = 4 << 20;
 const MIN_PAGE: usize = 4;

@@ -1,4 +1,4 @@
-//! What a token may see and do, by its scopes, chats and tools.
+//! Tests of the rights of a token, by its scopes, chats and tools.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -19,7 +19,7 @@ async fn host(workspace: &tempfile::TempDir) -> Host {
     builder.files(FilesGrant::Read).start().await.unwrap()
 }
 
-/// The routes as this principal sees them.
+/// The routes as this principal gets them.
 fn router(host: &Host, principal: Principal) -> Router {
     Router::from(routes())
         .with_state(host.clone())
@@ -83,12 +83,12 @@ async fn what_a_token_may_not_use_does_not_exist_for_it() {
             .unwrap()
             .contains("the tools are read")
     );
-    // Somebody else's call of it is not there either, neither to look at nor to cancel.
+    // Another token's call of the hidden tool can be neither read nor cancelled.
     let (status, outcome) = ask(&seeing, "PUT", path, call(hidden)).await;
     assert_eq!((status, &outcome["state"]), (200, &json!("finished")));
     let (status, refused) = ask(&blind, "GET", path, None).await;
     assert_eq!((status, &refused["code"]), (404, &json!("unknown_call")));
-    // As of an id that is free.
+    // The reply is the same as for an id that is free.
     for path in [path, "/v1/chats/team-a/calls/2"] {
         let cancelled = ask(&blind, "DELETE", path, None).await;
         assert_eq!(cancelled, (204, Value::Null), "{path}");
@@ -190,7 +190,7 @@ async fn an_abandoned_call_without_an_id_is_cancelled() {
         "read_file",
         Arguments::parse("{}").unwrap(),
     );
-    // What was spawned has its turn before this goes on.
+    // The spawned task runs before the test goes on.
     while host.status(&chat, &id).is_none() {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! Who may have sessions, and when they end.
+//! Tests of the limits on sessions, and of their ends.
 
 use super::*;
 use toolhost_http::access::Scope;
@@ -28,7 +28,7 @@ async fn one_token_leaves_sessions_to_others() {
     let (_workspace, shared) = shared(4, IDLE).await;
     let sessions = &shared.0;
     let one = begin(&shared, "a").await.unwrap();
-    // One that is given up takes no place.
+    // A reservation that is dropped takes no slot.
     drop(sessions.prepare(&token("a"), None).await.unwrap());
     let made = sessions.prepare(&token("a"), None).await.unwrap();
     assert!(begin(&shared, "a").await.is_none());
@@ -64,7 +64,7 @@ async fn idle_sessions_end_and_make_room() {
     let (idle, more) = sessions.look();
     assert_eq!((idle.len(), more), (2, false));
     shared.close_session(&third).await.unwrap();
-    // A second time, it is no failure: the client and the server may end it at once.
+    // Closing a session twice is no failure: the client and the server may close it at the same time.
     shared.close_session(&third).await.unwrap();
     assert_eq!(sessions.look().0, [one]);
 }

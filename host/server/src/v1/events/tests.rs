@@ -1,4 +1,4 @@
-//! Who may follow chats and see their processes.
+//! Tests of the rights to follow chats and to see their processes.
 
 use axum::Router;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use crate::v1::processes;
 use toolhost_http::limits::{self, Limits};
 use toolhost_workspace::files::FilesGrant;
 
-/// Asks as someone with these scopes, for chats that begin with `a`, and returns the status.
+/// Sends a request with these scopes, for chats that begin with `a`, and returns the status.
 async fn ask(host: &Host, scopes: &[Scope], method: &str, path: &str) -> u16 {
     let principal = Principal::new("test", scopes.iter().copied(), Some("a".into()), None);
     let routes = OpenApiRouter::default()
@@ -58,6 +58,6 @@ async fn scopes_and_prefixes_hold() {
     assert_eq!(ask(&host, &call, "POST", signal).await, 404);
     let foreign = "/v1/chats/b1/processes/x/signal";
     assert_eq!(ask(&host, &call, "POST", foreign).await, 403);
-    // Nothing of those that came and went is left.
+    // The closed readers are no longer counted.
     assert_eq!(host.events().stats().readers, 0);
 }

@@ -76,7 +76,7 @@ pub(super) enum Data {
         #[serde(flatten)]
         bytes: Bytes,
     },
-    /// Output of a process that is no longer kept.
+    /// Lost output: a process wrote these bytes, and they are no longer kept.
     Gap {
         /// The id of the process.
         process: String,
@@ -87,8 +87,8 @@ pub(super) enum Data {
     },
     /// The reader does not know of the events before the next one.
     Reset {
-        /// `unknown_id`: the id is none of an event of this chat and this start of the server; `expired`: what followed it is
-        /// no longer kept; `behind`: the reader was too slow.
+        /// `unknown_id`: no event of this chat and this start of the server has the id; `expired`: the events after it are no
+        /// longer kept; `behind`: the reader was too slow.
         reason: &'static str,
     },
     /// The chat was ended, with all that ran in it.
@@ -107,7 +107,7 @@ impl Data {
         (name, part("data").to_string())
     }
 
-    /// Returns the data of an event that needs no more than itself; `None` for output.
+    /// Returns the data of an event whose data can be built without reading output; `None` for output.
     pub(super) fn of(event: Event, chat: &str, is_error: Option<bool>) -> Option<Self> {
         let call = |process: &Subject| process.call.as_ref().map(ToString::to_string);
         Some(match event {

@@ -1,4 +1,4 @@
-//! What the domain serializes fits what is described, and nothing that it serializes is left out.
+//! Tests that the serialized types of the domain fit their description, and that the description leaves out no property.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
