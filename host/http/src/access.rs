@@ -1,4 +1,4 @@
-//! Who may ask: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
+//! Access control: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
 
 mod changes;
 mod names;
@@ -28,10 +28,10 @@ pub use principal::Principal;
 pub use scope::{Scope, UnknownScope};
 pub use token::{InvalidToken, Token, Tokens};
 
-/// Who may use a server, and by which names.
+/// The access rules of a server: which tokens are valid, and which host names and web origins are allowed.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The tokens of which every request must carry one, but for those that ask how the server is.
+    /// The valid tokens. Every request must carry one, except health checks.
     pub tokens: Tokens,
     /// Names besides `localhost` and the address itself by which the server is reached, without ports.
     pub hosts: Vec<String>,
@@ -43,16 +43,17 @@ pub struct Access {
 #[derive(Clone, Copy, Debug)]
 pub struct LocalAddress(pub SocketAddr);
 
-/// What a connection is, if it is no plain one.
+/// The kind of a connection that is not plain TCP.
 #[derive(Clone, Debug)]
 pub(super) enum Channel {
-    /// It is encrypted.
+    /// A TLS connection.
     Tls,
-    /// It came in at a Unix socket, from somebody who needs no token or, with `None`, from somebody who does.
+    /// A connection to a Unix socket. It carries the principal of a client that needs no token; with `None`, the client needs a
+    /// token.
     Unix(Option<Principal>),
 }
 
-/// Refuses requests without a token that is known, and says beside the others who asks.
+/// Refuses requests without a valid token, and adds the [`Principal`] to the others as an extension.
 pub async fn require_token(
     State(access): State<Arc<Access>>,
     request: Request,
@@ -61,7 +62,8 @@ pub async fn require_token(
     access.let_in(request, next, |_| Ok(())).await
 }
 
-/// Refuses requests under a foreign name: a page whose name was made to point here (DNS rebinding), or a page elsewhere.
+/// Refuses requests with a foreign name: from a page whose host name was made to point here (DNS rebinding), or from a page of
+/// another origin.
 pub(super) async fn require_known_host(
     State(access): State<Arc<Access>>,
     request: Request,
@@ -73,8 +75,8 @@ pub(super) async fn require_known_host(
 }
 
 impl Access {
-    /// Runs a request if it is somebody's who may ask, and says beside it, and in its span, who that is. A reply that streams
-    /// ends when they are no longer known.
+    /// Runs a request if its client is authenticated and `check` accepts its principal. The principal becomes an extension of
+    /// the request, and its name is recorded in the span. A stream of events ends when the principal is no longer known.
     pub async fn let_in(
         &self,
         mut request: Request,
@@ -92,14 +94,14 @@ impl Access {
         Ok(streams::while_known(response, &self.tokens, principal))
     }
 
-    /// Returns who asks, by the token of a request, or by the socket that it came in on.
+    /// Returns the principal of a request, by its token or by the socket that it came in on.
     pub(super) fn principal(
         &self,
         headers: &HeaderMap,
         extensions: &Extensions,
     ) -> Result<Principal, Problem> {
         let principal = match extensions.get() {
-            // Whoever sends a token wants to be who has it, and no more.
+            // A client that sends a token acts as the principal of that token, without the rights of the socket.
             Some(Channel::Unix(Some(local))) if !headers.contains_key(AUTHORIZATION) => {
                 local.clone()
             }
@@ -111,7 +113,7 @@ impl Access {
         Ok(principal)
     }
 
-    /// Returns who asks, by the token of a request.
+    /// Returns the principal of a request, by its token.
     pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
         let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
         let mut given = headers.get_all(AUTHORIZATION).iter();

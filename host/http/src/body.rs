@@ -1,4 +1,4 @@
-//! Request bodies, bounded in time, in size, and in what all of them hold together.
+//! Request bodies, bounded in time, in size, and in the memory that all of them hold together.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use super::problem::Problem;
 use super::stream::Stopping;
 use toolhost_call::call::Refused;
 
-/// How long a client may take to send a body.
+/// The longest time that a client may take to send a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// How many bytes of a body that is too large are read and thrown away, so that its sender gets to read why.
+/// The most bytes of an oversized body that are read and discarded, so that the client gets to read the error response.
 const THROWN_AWAY: usize = 16 << 20;
 
-/// Why there is no body.
+/// A reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// It took too long.
+    /// The client took too long to send the body.
     #[error("the body took too long")]
     Slow,
-    /// It is larger than this many bytes.
+    /// The body is larger than this many bytes.
     #[error("the body has more than {0} bytes, which is the most")]
     TooLarge(usize),
-    /// It could not be read.
+    /// The connection failed while the body was read.
     #[error("the body broke off: {0}")]
     Broken(String),
     /// The server stops.
     #[error(transparent)]
     Stopping(#[from] Stopping),
-    /// The bodies under way hold all that they may.
+    /// The request bodies in memory have reached their limit.
     #[error(transparent)]
     Busy(#[from] NoRoom),
 }
@@ -53,7 +53,7 @@ impl From<BodyError> for Problem {
     }
 }
 
-/// A body that was read. As long as it is there, its bytes count.
+/// A body that was read. Its bytes count against the limits until this is dropped.
 #[derive(Debug)]
 pub struct Read {
     /// The whole body.
@@ -62,12 +62,12 @@ pub struct Read {
 }
 
 impl Read {
-    /// Returns what counts the bytes, for whoever keeps more of them than the body itself.
+    /// Returns the count of the bytes, for callers that keep more memory than the body itself.
     pub fn into_held(self) -> Held {
         self.held
     }
 
-    /// Returns the bytes, and what counts them.
+    /// Returns the bytes and their count.
     pub fn into_parts(self) -> (Vec<u8>, Held) {
         (self.bytes, self.held)
     }
@@ -92,7 +92,8 @@ async fn collect(
         bytes: Vec::new(),
         held: Held::default(),
     };
-    // Memory is counted as it comes, not as it is announced: who announces much and sends nothing takes nothing.
+    // Bytes count when they arrive, not when they are announced. A client that announces a large body and sends nothing takes
+    // no memory.
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
         let Ok(data) = frame.into_data() else {
@@ -130,7 +131,8 @@ async fn throw_away(mut body: Body) {
     }
 }
 
-/// Returns what is wrong with how a body is sent that should be JSON. One without a type is taken for what it should be.
+/// Returns why the headers do not describe a plain JSON body; `None` if they do. A body without a `Content-Type` is taken for
+/// JSON.
 pub fn not_json(headers: &HeaderMap) -> Option<String> {
     let text =
         |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();

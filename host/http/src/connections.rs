@@ -20,18 +20,19 @@ use super::slots::{Client, ConnectionSlot, ConnectionSlots};
 use super::stream::{Raw, Sent, Watched};
 use crate::guarded_body::Holding;
 
-/// The most connections at once, if there are enough descriptors. For more, those make room that ask for nothing.
+/// The most connections at once, if there are enough file descriptors. For a new connection beyond these, idle ones are
+/// evicted.
 const CONNECTIONS: usize = 1024;
 
-/// How long clients may take. Neither bounds how long a reply may take to be there: calls, waits and streams of events
-/// take as long as they take.
+/// The time limits of clients. None of them bounds how long the server may take for a reply: calls, waits and streams of events
+/// have no limit here.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// To agree on the keys of TLS.
+    /// The time for the TLS handshake.
     handshake: Duration,
-    /// To send the headers of a request. Also how long a client may keep a connection without one.
+    /// The time to send the headers of a request. A client may also keep an idle connection for this long.
     headers: Duration,
-    /// To take something of a reply that is there.
+    /// The time until the client takes some bytes of a reply that is being sent.
     write: Duration,
 }
 
@@ -41,13 +42,13 @@ const PATIENCE: Patience = Patience {
     write: Duration::from_secs(30),
 };
 
-/// How long replies may take to reach their clients at the end.
+/// The longest wait for clients to take their replies when the server stops.
 const LAST_REPLIES: Duration = Duration::from_secs(5);
 
-/// Serves these routes until `ending` is ready, and returns what it returned; `None` if no listener takes connections any more.
+/// Serves these routes until `ending` is ready, and returns its output; `None` if no listener accepts connections any more.
 ///
-/// Requests are answered while `ending` ends what they wait for. Their replies then get out before connections are closed; a
-/// client that has not sent all of a request by then is not waited for.
+/// The server still answers requests while `ending` ends the calls that they wait for. It then sends their replies before it
+/// closes connections. It does not wait for a client that has not sent all of a request by then.
 ///
 /// # Errors
 ///
@@ -72,7 +73,8 @@ pub async fn serve<T>(
         levels.connections += slots.count() as u64;
     });
     let accepting = join_all(listeners.iter().map(|listener| server.accept(listener)));
-    // Clients that come until all has ended are told to come back, and do not wait for a server that is gone.
+    // Until everything has ended, new clients are still accepted and told to retry, so that they do not wait for a server that
+    // is gone.
     let ended = tokio::select! {
         biased;
         ended = ending => Some(ended),
@@ -90,7 +92,7 @@ pub async fn serve<T>(
     Ok(ended)
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Server {
     router: Router,
     slots: Arc<ConnectionSlots>,
@@ -100,7 +102,7 @@ struct Server {
 }
 
 impl Server {
-    /// Takes up connections, and serves each in a task of its own. Never ends.
+    /// Accepts connections, and serves each in its own task. Never ends.
     async fn accept(&self, listener: &Listener) {
         let mut errors = AcceptErrors::default();
         loop {
@@ -126,7 +128,7 @@ impl Server {
     }
 }
 
-/// What one connection needs.
+/// The state of one connection.
 struct Connection {
     client: Arc<Client>,
     router: Router,
@@ -172,7 +174,7 @@ impl Connection {
         let (router, stopping) = (self.router, self.stopping);
         let service = hyper::service::service_fn(
             move |mut request: hyper::Request<hyper::body::Incoming>| {
-                // Of a connection that is being closed nothing is run any more: the client finds it closed, and asks again.
+                // A connection that is being closed runs no more requests. The client finds it closed, and retries.
                 let begun = client.begin().ok_or("the connection is being closed");
                 let extensions = request.extensions_mut();
                 extensions.insert(Arc::clone(&client));
@@ -203,7 +205,7 @@ impl Connection {
     }
 }
 
-/// Returns how many connections there may be. Half of the descriptors are left to processes and files.
+/// Returns the most connections that the server takes. Half of the file descriptors are left to processes and files.
 fn connections() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let half = limit.and_then(|limit| usize::try_from(limit / 2).ok());

@@ -1,4 +1,4 @@
-//! Bodies of replies that hold something for as long as they are being sent.
+//! Bodies of replies that hold a resource for as long as they are being sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,21 +6,21 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
-/// The most bytes that are handed on at once: who sends takes the next ones when there is room for them, and lets go of a body
-/// once it has the last.
+/// The most bytes of one frame. The HTTP library takes the next frame when its buffer has room, and drops the body once it has
+/// the last frame.
 const PIECE: usize = 64 << 10;
 
-/// A body with what is let go of with it.
+/// A body with a resource that is released when the body is dropped.
 #[derive(Debug)]
 pub struct Holding<T> {
     body: Body,
-    /// What was not handed on yet.
+    /// The bytes of the current frame that were not sent yet.
     rest: Bytes,
     _held: T,
 }
 
 impl<T> Holding<T> {
-    /// Holds this for as long as the body is being sent.
+    /// Makes a body that holds `held` for as long as it is being sent.
     pub fn new(body: Body, held: T) -> Self {
         Self {
             body,

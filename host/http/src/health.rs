@@ -18,10 +18,10 @@ use toolhost_call::call::Refused;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Containment;
 
-/// What the answers are made of.
+/// The state that the health checks report.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// The tokens, of which any shows how the server runs commands.
+    /// The access rules. Any valid token may see how the server runs commands.
     pub access: Arc<Access>,
     /// The workspace whose containment and processes are shown.
     pub workspace: Arc<dyn Workspace>,
@@ -88,11 +88,11 @@ async fn healthz(
     let principal = state.access.principal(&headers, &extensions).ok();
     let known = principal.is_some();
     let status = match known {
-        // One that cannot be reached shows nothing of itself.
+        // A workspace that cannot be reached is left out.
         true => state.workspace.status().await.ok(),
         false => None,
     };
-    // A token that is bounded to chats or tools does not learn of the processes of others.
+    // A principal that is bounded to some chats or tools does not see how many processes others run.
     let sees_all = principal.is_some_and(|principal| {
         let mut scopes = [Scope::Read, Scope::Agent].into_iter();
         scopes.any(|scope| principal.require_everything(scope).is_ok())

@@ -1,5 +1,5 @@
-//! How much the server takes on at once: requests, callers that wait for one call, and bytes of bodies. Nothing queues here:
-//! what finds no place is told to come back.
+//! Concurrency limits: requests, callers that wait for one call, readers of events, and bytes of bodies. Nothing queues here: a
+//! request over a limit is refused, and its client may retry.
 
 mod held;
 
@@ -19,24 +19,24 @@ use crate::guarded_body::Holding;
 pub use held::Held;
 use toolhost_state::id::{CallId, ChatId};
 
-/// The most requests at once, and those of one token: none can take all places. A response that streams is under way until
-/// it has ended.
+/// The most concurrent requests: of all tokens, and of one. No token can take all permits. A streamed response counts until it
+/// has ended.
 const REQUESTS: usize = 1024;
 const REQUESTS_EACH: usize = 512;
 
-/// The most requests beyond those that end something, which frees places: of all, and of one token.
+/// The most requests beyond these that only end something, and so free permits: of all tokens, and of one.
 const ENDS: usize = 64;
 const ENDS_EACH: usize = 16;
 
-/// The most bytes that bodies hold at once, from when they arrive until the request is answered, and that are read of outputs for
-/// replies until those are sent; and those of one token.
+/// The most bytes in memory at once: of all tokens, and of one. Bytes of a request body count until the request is answered,
+/// and bytes of output that are read for a reply until that is sent.
 const BYTES: usize = 256 << 20;
 const BYTES_EACH: usize = 128 << 20;
 
 /// The most callers that wait for one call.
 const CALLERS: usize = 256;
 
-/// Something of which there is no more now.
+/// A limit that is reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoom {
     /// Too many requests.
@@ -62,20 +62,20 @@ impl From<NoRoom> for Problem {
     }
 }
 
-/// What a server takes on at once. Clones share everything.
+/// The concurrency limits of a server. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Limits {
     all: Arc<Share>,
-    /// Those of each token that has requests under way, by its name.
+    /// The share of each token that has requests in progress, by its name.
     each: Arc<Mutex<HashMap<String, Weak<Share>>>>,
     callers: Callers,
-    /// Tells a request that only ends something, for which more room is left.
+    /// Returns whether a request only ends something. Extra permits are reserved for such requests.
     ends: fn(&Request) -> bool,
 }
 
 type Callers = Arc<Mutex<HashMap<(ChatId, CallId), usize>>>;
 
-/// What one token, or all together, may take.
+/// The permits of one token, or of all together.
 #[derive(Debug)]
 struct Share {
     requests: Arc<Semaphore>,
@@ -103,7 +103,7 @@ impl Share {
     }
 }
 
-/// The place of a request. It is free when the last clone is dropped.
+/// The permit of a request. It is released when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct RequestPermit {
     inner: Arc<Inner>,
@@ -116,7 +116,7 @@ struct Inner {
     _requests: [OwnedSemaphorePermit; 2],
 }
 
-/// One of those that wait for a call.
+/// A caller that waits for a call.
 #[derive(Debug)]
 pub struct Caller {
     callers: Callers,
@@ -124,8 +124,8 @@ pub struct Caller {
 }
 
 impl Limits {
-    /// Makes the limits of a server whose events this many readers can follow at once. One token can have half of them. `ends`
-    /// tells a request that only ends something: it gets in where others are refused.
+    /// Makes the limits of a server whose events at most `readers` readers follow at once. One token can have half of them.
+    /// `ends` returns whether a request only ends something: such a request may pass the limit of the others.
     pub fn new(readers: usize, ends: fn(&Request) -> bool) -> Self {
         Self {
             all: Share::new(REQUESTS, ENDS, BYTES, readers),
@@ -135,7 +135,7 @@ impl Limits {
         }
     }
 
-    /// Takes a place for a request of this token, which may be there only to end something.
+    /// Takes a permit for a request of this token. `ends` says whether the request only ends something.
     fn enter(&self, token: &str, ends: bool) -> Result<RequestPermit, NoRoom> {
         let own = self.share(token);
         let one = own.enter(ends);
@@ -156,7 +156,7 @@ impl Limits {
         if let Some(share) = each.get(token).and_then(Weak::upgrade) {
             return share;
         }
-        // Tokens come and go with the configuration: what nobody uses is forgotten.
+        // Tokens come and go with the configuration. The shares of tokens without requests are removed.
         each.retain(|_, share| share.strong_count() > 0);
         let readers = self.all.most_readers.div_ceil(2);
         let share = Share::new(REQUESTS_EACH, ENDS_EACH, BYTES_EACH, readers);
@@ -166,14 +166,14 @@ impl Limits {
 }
 
 impl RequestPermit {
-    /// Counts one more reader of events, for as long as what this returns is there.
+    /// Counts one more reader of events, until the returned permit is dropped.
     pub fn reader(&self) -> Result<OwnedSemaphorePermit, NoRoom> {
         let own = &self.inner.own;
         let reader = Arc::clone(&own.readers).try_acquire_owned();
         reader.map_err(|_| NoRoom::ReadersEach(own.most_readers))
     }
 
-    /// Counts one more caller that waits for a call.
+    /// Counts one more caller that waits for a call, until the returned [`Caller`] is dropped.
     pub fn caller(&self, chat: &ChatId, call: &CallId) -> Result<Caller, NoRoom> {
         let callers = Arc::clone(&self.inner.limits.callers);
         let key = (chat.clone(), call.clone());
@@ -201,7 +201,7 @@ impl Drop for Caller {
     }
 }
 
-/// Lets a request in if there is a place for it, which it has until its response has ended.
+/// Runs a request if there is a permit for it. The request holds the permit until its response has ended.
 pub async fn admit(
     State(limits): State<Limits>,
     mut request: Request,
@@ -211,7 +211,8 @@ pub async fn admit(
     let ends = (limits.ends)(&request);
     let place = limits.enter(principal.map_or("", Principal::name), ends)?;
     request.extensions_mut().insert(place.clone());
-    // One request at a time of each connection: else one that sends hundreds at once goes first with all of them.
+    // Yield after each request of a connection. Otherwise a connection that sends hundreds of requests at once runs all of them
+    // first.
     tokio::task::yield_now().await;
     let response = next.run(request).await;
     Ok(response.map(|body| Body::new(Holding::new(body, place))))

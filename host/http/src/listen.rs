@@ -1,4 +1,4 @@
-//! Where a server listens: at addresses, plain or with TLS, and at Unix sockets.
+//! Listeners: at addresses, plain or with TLS, and at Unix sockets.
 
 mod socket;
 
@@ -20,10 +20,10 @@ use socket::SocketFile;
 
 pub use socket::SocketError;
 
-/// How many bytes the kernel takes of a connection that it does not send yet.
+/// The most unsent bytes that the kernel buffers for a connection.
 const UNSENT: u32 = 128 << 10;
 
-/// What the name of a socket begins with.
+/// The prefix of the name of a Unix socket.
 const UNIX: &str = "unix:";
 
 /// A place to listen at.
@@ -75,17 +75,17 @@ enum Kind {
     Unix {
         listener: UnixListener,
         file: SocketFile,
-        /// Whether the user who runs this and root need no token.
+        /// Whether root and the user that runs the server need no token.
         is_private: bool,
     },
 }
 
-/// What came in.
+/// An accepted connection.
 pub(super) struct Incoming {
     pub(super) stream: Raw,
     pub(super) local: Option<LocalAddress>,
     pub(super) channel: Option<Channel>,
-    /// What it has to begin with.
+    /// The TLS configuration, if the connection must begin with a handshake.
     pub(super) tls: Option<Arc<ServerConfig>>,
 }
 
@@ -107,7 +107,8 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// If something else has the path, if others may change what is in its directory, or if the system refuses.
+    /// If the path is taken by a file that is no socket of this user, or by another server. If other users may write to its
+    /// directory. If the path is too long. If the system refuses.
     ///
     /// # Panics
     ///
@@ -122,7 +123,7 @@ impl Listener {
         }))
     }
 
-    /// Returns the same place, where every client needs a token.
+    /// Returns the same listener, where every client needs a token.
     #[must_use]
     pub fn with_tokens_only(mut self) -> Self {
         if let Kind::Unix { is_private, .. } = &mut self.0 {
@@ -131,7 +132,7 @@ impl Listener {
         self
     }
 
-    /// Returns how clients name it.
+    /// Returns the URL by which clients reach the listener.
     ///
     /// # Errors
     ///
@@ -140,8 +141,8 @@ impl Listener {
         self.url_with(|address| address)
     }
 
-    /// Returns how clients on this machine name it. If it is at all addresses, they are let in under that of the machine
-    /// itself: all zeros are the name of none.
+    /// Returns the URL by which clients on this machine reach the listener. For a listener at all addresses it names the
+    /// loopback address: the address of all zeros is never an accepted `Host`.
     ///
     /// # Errors
     ///
@@ -172,7 +173,7 @@ impl Listener {
         }
     }
 
-    /// Returns whether nobody gets in here without a token.
+    /// Returns whether every client of this listener needs a token.
     pub fn needs_token(&self) -> bool {
         match &self.0 {
             Kind::Tcp { .. } => true,
@@ -180,7 +181,7 @@ impl Listener {
         }
     }
 
-    /// Waits for somebody.
+    /// Waits for a connection and accepts it.
     pub(super) async fn accept(&self) -> io::Result<Incoming> {
         match &self.0 {
             Kind::Tcp { listener, tls } => {
@@ -203,7 +204,7 @@ impl Incoming {
     fn tcp(stream: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
         // Replies are written at once; waiting for more to fill a packet only costs time.
         stream.set_nodelay(true)?;
-        // Else the kernel would take megabytes of replies from a client that asks on and on and reads nothing.
+        // Without this limit the kernel would buffer megabytes of replies for a client that sends requests and reads nothing.
         SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
         Ok(Self {
             local: Some(LocalAddress(stream.local_addr()?)),
@@ -215,7 +216,7 @@ impl Incoming {
 
     fn unix(stream: UnixStream, is_private: bool) -> Self {
         let own = nix::unistd::geteuid().as_raw();
-        // What cannot be asked is a stranger.
+        // A peer whose credentials cannot be read is treated as a stranger.
         let user = stream.peer_cred().map(|peer| peer.uid());
         let is_local = is_private && user.is_ok_and(|user| user == own || user == 0);
         let local = is_local.then(|| Principal::unbounded("local"));

@@ -15,14 +15,13 @@ use toolhost_call::call::{CallError, InvalidArguments, Refused};
 use toolhost_state::id::InvalidId;
 use toolhost_workspace::process;
 
-/// What the `type` of a problem begins with; its code follows.
+/// The prefix of the `type` of a problem; its code follows.
 pub(super) const URN: &str = "urn:toolhost:problem:";
 
-/// The most bytes of a detail: texts of clients are in it.
+/// The most bytes of a detail. It is bounded because it quotes texts of clients.
 const MAX_DETAIL: usize = 2048;
 
-/// After how many seconds to ask again where nothing better is known: of a place that is free soon, and of a service that is
-/// away.
+/// The default values of `Retry-After`, in seconds: `SOON` when a permit is soon free, `LATER` when a service is unavailable.
 const SOON: u64 = 1;
 const LATER: u64 = 5;
 
@@ -52,7 +51,7 @@ fn codes() -> utoipa::openapi::schema::Object {
         .build()
 }
 
-/// What is wrong, beside an error response, for a layer that answers in another form.
+/// The detail of a problem, as an extension of the error response, for a layer that answers in another format.
 #[derive(Clone, Debug)]
 pub struct Detail(pub String);
 
@@ -63,7 +62,7 @@ pub struct Problem {
     /// A word for programs, which stays the same while the detail may change.
     code: &'static str,
     detail: String,
-    /// After how many seconds it is worth asking again.
+    /// The seconds after which a retry is worthwhile.
     retry_after: Option<u64>,
 }
 
@@ -83,17 +82,17 @@ impl Problem {
         }
     }
 
-    /// Returns what is wrong, for whoever answers in another form.
+    /// Returns the detail of the problem, for callers that answer in another format.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// A request that is not what it should be; 400.
+    /// Makes the problem of a malformed request; status 400.
     pub fn broken_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
     }
 
-    /// There is no place now, and nothing ran.
+    /// Makes the problem of a server without free capacity, which has run nothing; status 429.
     pub(super) fn busy(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
     }
@@ -176,7 +175,7 @@ impl From<CallError> for Problem {
             CallError::UnknownTool { .. } => None,
         };
         let detail = match &error {
-            // Which others there are is not for everybody.
+            // The error also knows the names of other tools. They are left out, because not every client may see them.
             CallError::UnknownTool { name, .. } => format!("there is no tool {name:?}"),
             CallError::Refused(refused) => refused.to_string(),
         };
@@ -203,7 +202,7 @@ impl From<process::Error> for Problem {
     }
 }
 
-/// Answers requests for paths that there are not.
+/// Answers requests for unknown paths.
 pub async fn no_route(request: Request) -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
@@ -212,7 +211,7 @@ pub async fn no_route(request: Request) -> Problem {
     )
 }
 
-/// Answers requests whose path does not know their method.
+/// Answers requests with a method that their path does not support.
 pub async fn no_method(request: Request) -> Problem {
     let detail = format!(
         "{} is not possible at {}",
@@ -222,8 +221,8 @@ pub async fn no_method(request: Request) -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }
 
-/// Gives the errors of others, which are plain text or of no type, the same form as ours: those of the framework, and of what
-/// speaks MCP.
+/// Turns error responses of the web framework and of the MCP library into problem documents. Those are plain text or have no
+/// type.
 pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
@@ -250,7 +249,7 @@ pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
         _ => "internal",
     };
     let mut problem = Problem::new(status, code, detail).into_response();
-    // What else the reply says, such as `Allow`.
+    // Keep the other headers of the response, such as `Allow`.
     parts.headers.remove(CONTENT_LENGTH);
     for (name, value) in problem.headers() {
         parts.headers.insert(name, value.clone());

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// A request is in progress.
 const BUSY: u64 = u64::MAX;
 
-/// It is being closed to make room.
+/// The connection is being closed to make room.
 const EVICTED: u64 = u64::MAX - 1;
 
 /// The fraction of all slots that is evicted at once: one of this many. In a flood of connections without a token, a new client then
@@ -84,7 +84,7 @@ impl ConnectionSlots {
                     let idled = self.idled.notified();
                     let evicted = self.evict();
                     tokio::select! {
-                        // Never an error: it is not closed.
+                        // Never an error: the semaphore is not closed.
                         Ok(permit) = Arc::clone(&self.free).acquire_owned() => permit,
                         () = idled, if !evicted => continue,
                     }
@@ -238,7 +238,7 @@ mod tests {
         slow.client.mark_authenticated();
         slow.client.set_write_pending(true);
         let request = busy.client.begin().unwrap();
-        // A known one is idle the longest, and nobody else is there who could go.
+        // A connection with a token has been idle the longest, and no other connection can be evicted.
         let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(is_evicted(&known) && !is_evicted(&slow) && !is_evicted(&busy));
@@ -257,7 +257,7 @@ mod tests {
         let other = next.await;
         let second = other.client.begin().unwrap();
         let third = slow.client.begin().unwrap();
-        // Nobody is idle, until one is.
+        // No connection is idle, until a request ends.
         let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(![&slow, &busy, &other].into_iter().any(is_evicted));
@@ -284,7 +284,7 @@ mod tests {
         assert!(slots.take().now_or_never().is_none());
         assert_eq!(evicted(&all), 2);
         all.retain(|slot| !is_evicted(slot));
-        // Who comes next need not wait.
+        // The next clients need not wait.
         for _ in 0..2 {
             let slot = slots.take().now_or_never().unwrap();
             slot.client.mark_authenticated();

@@ -1,4 +1,4 @@
-//! What a connection reads and writes, watched for how it goes.
+//! Streams of connections, watched for the progress of their reads and writes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::slots::Client;
 
-/// What can be read and written.
+/// A stream that can be read and written.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -22,14 +22,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// A stream of any kind.
 pub(crate) type Raw = Box<dyn Stream>;
 
-/// A stream on which writes have to make progress, and that says whether they do.
+/// A stream on which writes must make progress, and which notes whether a write is pending.
 pub(super) struct Watched {
     stream: Pin<Box<TimeoutStream<Raw>>>,
     client: Arc<Client>,
 }
 
 impl Watched {
-    /// Watches a stream, of which each write has to make progress within this time.
+    /// Watches a stream. Each write must make progress within the time `write`.
     pub(super) fn new(stream: Raw, client: Arc<Client>, write: Duration) -> Self {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(write));
@@ -85,12 +85,13 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// The server stops, and does not wait for who is still sending a body.
+/// The server stops, and does not wait for clients that are still sending a body.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the server is shutting down")]
 pub struct Stopping;
 
-/// The body of a request, which breaks off when the server stops: what has not arrived by then is not waited for.
+/// The body of a request, which fails when the server stops: the server does not wait for the bytes that have not arrived by
+/// then.
 pub(super) struct Sent {
     body: Incoming,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,

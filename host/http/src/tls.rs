@@ -13,7 +13,8 @@ use toolhost_state::trusted::{UntrustedError, read_private};
 /// The largest file with certificates, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A certificate with its key. Clones share it: what one reads again, all use for new connections.
+/// A certificate with its key. Clones share them: when one clone reloads the files, all use the new certificate for new
+/// connections.
 #[derive(Clone, Debug)]
 pub struct Tls {
     certificate: PathBuf,
@@ -21,10 +22,10 @@ pub struct Tls {
     current: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
-/// Why a certificate cannot be used.
+/// A reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The file of the certificate is not what it should be.
+    /// The file of the certificate cannot be used.
     #[error("the certificate {path} cannot be used: {problem}", path = path.display())]
     Certificate {
         /// The file.
@@ -35,13 +36,13 @@ pub enum TlsError {
     /// The file of the key cannot be used.
     #[error("the key of the certificate cannot be used: {0}")]
     KeyFile(UntrustedError),
-    /// There is no key in it.
+    /// The key file contains no private key.
     #[error("{path} has no private key in PEM form", path = path.display())]
     NoKey {
         /// The file.
         path: PathBuf,
     },
-    /// The two do not go together.
+    /// The certificate and the key do not match.
     #[error("the certificate {certificate} and the key {key} cannot be used together: {error}", certificate = certificate.display(), key = key.display())]
     Pair {
         /// The file of the certificate.

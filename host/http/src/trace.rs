@@ -1,7 +1,7 @@
-//! What is logged, counted and handed on of each request: its id, its span, one line, and the trace that it belongs to.
+//! Tracing of requests: each request has an id, a span, one log line, metrics, and the trace that it belongs to.
 //!
-//! No path, query, token, header value or body is in any of it; the one text of a client is the id of its request, if that is
-//! fit to be logged.
+//! None of these contains a path, query, token, header value or body. The only text from a client is the id of its request, if
+//! that is safe to log.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use toolhost_call::trace::{self, TRACEPARENT, TRACESTATE, TraceContext};
 /// The header by which a client names its request, and in which each response names it.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id that is taken from a client, in bytes.
+/// The longest request id that is accepted from a client, in bytes.
 const MAX_REQUEST_ID: usize = 128;
 
-/// The span of a request, for what is done because of it on other tasks.
+/// The span of a request, for the work that it causes on other tasks.
 #[derive(Clone, Debug)]
 pub struct Within(pub Span);
 
 /// Runs a request in a span of its own, counts it, writes its line, and tells the client its id.
 ///
-/// Outermost, so that what another layer refuses is seen as well.
+/// This is the outermost layer, so that it also sees the requests that other layers refuse.
 pub async fn request(State(metrics): State<Metrics>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map(MatchedPath::as_str);
@@ -43,7 +43,7 @@ pub async fn request(State(metrics): State<Metrics>, mut request: Request, next:
     response
 }
 
-/// Begins the span. As that of a call, it is there whenever anything is logged at all.
+/// Begins the span of a request. Like the span of a call, it has the level ERROR, so that every log level includes it.
 fn span(request: &Request, route: Option<&str>, id: &str) -> Span {
     let span = tracing::error_span!(
         "request",
@@ -71,9 +71,8 @@ fn span(request: &Request, route: Option<&str>, id: &str) -> Span {
 
 /// Writes the line of a request.
 ///
-/// A line for what went well says nothing that the audit trail and the metrics do not, and would be most of any log; one for
-/// what a client did wrong could be had by anybody who wants to fill a disk. So both are for those who look closer. What
-/// failed here is for everybody.
+/// Lines of successful requests repeat the audit trail and the metrics, and would be most of any log. With lines of client
+/// errors, any client could fill the disk. So both are logged at DEBUG. Failures of the server are logged at INFO.
 fn ended(span: &Span, status: StatusCode, took: Duration) {
     if span.is_disabled() {
         return;
@@ -89,12 +88,12 @@ fn ended(span: &Span, status: StatusCode, took: Duration) {
     });
 }
 
-/// Says in the span of the current request who sent it.
+/// Records the principal in the span of the current request.
 pub(super) fn sent_by(principal: &str) {
     Span::current().record("principal", principal);
 }
 
-/// Returns the id of a request: the client's, if there is one that is visible ASCII, or a new one.
+/// Returns the id of a request: the client's, if that is visible ASCII, or else a new one.
 fn id(headers: &HeaderMap) -> (String, HeaderValue) {
     let visible = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
@@ -107,15 +106,15 @@ fn id(headers: &HeaderMap) -> (String, HeaderValue) {
         return (text.to_owned(), value.clone());
     }
     let text = uuid::Uuid::new_v4().simple().to_string();
-    // Hex digits are a header value; the other side of this is never used.
+    // Hex digits are a valid header value; the fallback is never used.
     let value = HeaderValue::from_str(&text);
     (text, value.unwrap_or(HeaderValue::from_static("none")))
 }
 
-/// Reads the trace that the headers name, if they name one as they should.
+/// Reads the trace context from the headers; `None` if it is missing or malformed.
 pub fn of_headers(headers: &HeaderMap) -> Option<TraceContext> {
     let parent = one(headers, &HeaderName::from_static(TRACEPARENT))?;
-    // A list can come in several headers.
+    // `tracestate` is a list, which may be spread over several headers.
     let states: Result<Vec<_>, _> = headers
         .get_all(TRACESTATE)
         .iter()
@@ -125,12 +124,12 @@ pub fn of_headers(headers: &HeaderMap) -> Option<TraceContext> {
     TraceContext::parse(parent.to_str().ok()?, state.as_deref())
 }
 
-/// Returns what is handed on of the trace that the headers name.
+/// Returns the trace context to propagate for the one in the headers.
 pub fn onward(headers: &HeaderMap) -> Option<TraceContext> {
     trace::onward(of_headers(headers))
 }
 
-/// Returns the value of a header that is there once.
+/// Returns the value of a header that occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())

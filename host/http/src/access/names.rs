@@ -1,4 +1,5 @@
-//! By which names a server may be asked, and by pages of which origins: what stops web pages from using a loopback server.
+//! The check of `Host` and `Origin`: the host names and web origins that a server accepts. It stops web pages from using a
+//! loopback server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,27 +9,27 @@ use axum::http::{Extensions, HeaderMap, StatusCode, Uri};
 use super::{Access, Channel, LocalAddress};
 use crate::problem::Problem;
 
-/// How a request came in.
+/// The route by which a request came in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     arrival: Arrival,
     tls: bool,
 }
 
-/// Where it did.
+/// The place where a request came in.
 #[derive(Clone, Copy, Debug, Default)]
 enum Arrival {
     /// At this address.
     Address(IpAddr),
     /// At a Unix socket.
     Socket,
-    /// Whoever made the connection did not say. No name fits.
+    /// Unknown: the request has no [`LocalAddress`]. No name fits except those of [`Access::hosts`].
     #[default]
     Unknown,
 }
 
 impl Way {
-    /// Returns what is said beside a request.
+    /// Reads the route from the extensions of a request.
     pub(super) fn of(extensions: &Extensions) -> Self {
         let channel = extensions.get::<Channel>();
         let address = extensions.get::<LocalAddress>();
@@ -50,7 +51,7 @@ impl Access {
         known.any(|known| known.as_bytes().eq_ignore_ascii_case(origin))
     }
 
-    /// Checks the names of a request that came in this way.
+    /// Checks the `Host` and `Origin` of a request that came in this way.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, way: Way) -> Result<(), Problem> {
         let forbidden =
             |code, detail: String| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
@@ -103,7 +104,7 @@ impl Access {
             None => name.parse::<Ipv4Addr>().ok().map(IpAddr::from),
         };
         let local = match way.arrival {
-            // Nobody but the program that connects says what it calls a socket, and no name leads there.
+            // No DNS name leads to a socket: only a local program can connect, and it chooses the host name itself.
             Arrival::Socket if name.eq_ignore_ascii_case("localhost") => return true,
             Arrival::Address(local) => Some(local.to_canonical()),
             Arrival::Socket | Arrival::Unknown => None,

@@ -1,4 +1,4 @@
-//! What the web pages of known origins may send and read (CORS).
+//! CORS: the requests that web pages of allowed origins may send, and the headers that they may read.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::trace::REQUEST_ID;
 /// The session of MCP, which the server names in a header.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// What pages may read besides what any page may.
+/// Returns the response headers that pages may read besides those that CORS always exposes.
 fn read(more: &[HeaderName]) -> Vec<HeaderName> {
     let all = [
         ETAG,
@@ -25,17 +25,17 @@ fn read(more: &[HeaderName]) -> Vec<HeaderName> {
     all.into_iter().chain(more.iter().cloned()).collect()
 }
 
-/// Lets the pages of known origins read replies with these headers besides, and answers what a browser asks before it sends a request.
+/// Lets pages of allowed origins read replies, including these headers, and answers the preflight requests of browsers.
 ///
-/// Refuses nothing: that is what [`require_known_host`](super::require_known_host) does, outside of it.
+/// Refuses nothing: [`require_known_host`](super::require_known_host), the layer outside of this one, refuses requests.
 pub(crate) fn for_pages(access: Arc<Access>, exposed: &[HeaderName]) -> CorsLayer {
     let known = AllowOrigin::predicate(move |origin, _| access.allows_pages_of(origin.as_bytes()));
     CorsLayer::new()
         .allow_origin(known)
         .allow_methods([Method::GET, Method::PUT, Method::POST, Method::DELETE])
-        // A page that may send a request may say in it what any client may: names of headers are parts of tools' schemas.
+        // Pages may send any header, as any client may: the schemas of tools name headers.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(read(exposed))
-        // The page is on the Internet and the server on this machine, which browsers ask about as well.
+        // Browsers also ask whether a page on the Internet may reach a server on this machine.
         .allow_private_network(AllowPrivateNetwork::yes())
 }

@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Principals: authenticated clients and their rights.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,30 +11,31 @@ use crate::problem::Problem;
 use toolhost_call::call::Actor;
 use toolhost_state::id::ChatId;
 
-/// Who asks, and what they may. Every request that was let in has one as an extension.
+/// An authenticated client and its rights. Every request that passed authentication has one as an extension.
 #[derive(Clone, Debug)]
 pub struct Principal {
     inner: Arc<Inner>,
-    /// The token by which it was found, if it was.
+    /// The token that authenticated the client; `None` if the socket did.
     token: Option<Token>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
-    /// Its name, and the tools that it may see and call.
+    /// The principal's name, and the tools that it may see and call.
     actor: Actor,
     scopes: BTreeSet<Scope>,
-    /// What the ids of the chats begin with that it may name; `None`: all.
+    /// The prefix of the ids of the chats that the principal may name; `None`: all chats.
     chats: Option<String>,
 }
 
 impl Principal {
-    /// Makes one that may do everything.
+    /// Makes a principal that may do everything.
     pub fn unbounded(name: impl Into<String>) -> Self {
         Self::new(name, Scope::ALL, None, None)
     }
 
-    /// Makes one with these scopes, for chats whose id begins like this, and for these tools; `None`: for all.
+    /// Makes a principal with these scopes. `chats` is the prefix of the chat ids that it may name, and `tools` are the tools
+    /// that it may use; `None` means all.
     pub fn new(
         name: impl Into<String>,
         scopes: impl IntoIterator<Item = Scope>,
@@ -56,18 +57,18 @@ impl Principal {
         }
     }
 
-    /// Returns the same, found by this token.
+    /// Returns the same principal, authenticated by this token.
     pub(super) fn by(self, token: Token) -> Self {
         let token = Some(token);
         Self { token, ..self }
     }
 
-    /// Returns the token by which it was found, if it was.
+    /// Returns the token that authenticated the client, if one did.
     pub(super) fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Returns whether both have the same name and may do the same.
+    /// Returns whether both principals have the same name and the same rights.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.inner == other.inner
     }
@@ -77,44 +78,44 @@ impl Principal {
         self.inner.actor.name()
     }
 
-    /// Returns what the host knows of it: its name, and its tools.
+    /// Returns the principal as the host knows it: its name and its tools.
     pub fn actor(&self) -> &Actor {
         &self.inner.actor
     }
 
-    /// Returns whether it may do what this scope is for.
+    /// Returns whether the principal has this scope, itself or through another scope: [`Scope::Call`] includes [`Scope::Read`].
     pub fn has(&self, scope: Scope) -> bool {
         let scopes = &self.inner.scopes;
         scopes.contains(&scope) || scope == Scope::Read && scopes.contains(&Scope::Call)
     }
 
-    /// Returns whether it was given this scope itself.
+    /// Returns whether the principal was given this scope itself.
     pub(super) fn is_given(&self, scope: Scope) -> bool {
         self.inner.scopes.contains(&scope)
     }
 
-    /// Returns whether it may name this chat.
+    /// Returns whether the principal may name this chat.
     pub fn may_name(&self, chat: &ChatId) -> bool {
         let chats = self.inner.chats.as_ref();
         chats.is_none_or(|prefix| chat.as_str().starts_with(prefix))
     }
 
-    /// Returns what the ids of its chats begin with, if that is bounded.
+    /// Returns the prefix of the chat ids that the principal may name, or `None` if it may name all chats.
     pub fn chat_prefix(&self) -> Option<&str> {
         self.inner.chats.as_deref()
     }
 
-    /// Returns whether it may see and call this tool.
+    /// Returns whether the principal may see and call this tool.
     pub fn may_use(&self, tool: &str) -> bool {
         self.inner.actor.may_use(tool)
     }
 
-    /// Returns whether it may see and call all tools.
+    /// Returns whether the principal may see and call all tools.
     pub fn may_use_all(&self) -> bool {
         self.inner.actor.may_use_all()
     }
 
-    /// Refuses what it has no scope for.
+    /// Refuses the request if the principal lacks the scope.
     pub fn require(&self, scope: Scope) -> Result<(), Problem> {
         if self.has(scope) {
             return Ok(());
@@ -123,7 +124,7 @@ impl Principal {
         Err(Problem::new(StatusCode::FORBIDDEN, "missing_scope", detail))
     }
 
-    /// Refuses what it has no scope for, and chats that it may not name.
+    /// Refuses the request if the principal lacks the scope or may not name the chat.
     pub fn require_chat(&self, scope: Scope, chat: &ChatId) -> Result<(), Problem> {
         self.require(scope)?;
         if self.may_name(chat) {
@@ -133,7 +134,7 @@ impl Principal {
         Err(Problem::new(StatusCode::FORBIDDEN, "foreign_chat", detail))
     }
 
-    /// Refuses who may not reach the processes of all chats, and all that tools can do.
+    /// Refuses the request if the principal lacks the scope, or is bounded to some chats or tools.
     pub fn require_everything(&self, scope: Scope) -> Result<(), Problem> {
         self.require(scope)?;
         if self.inner.chats.is_none() && self.may_use_all() {

@@ -1,4 +1,4 @@
-//! Streams of events: they end when whoever asked for them is no longer known.
+//! Streams of events: they end when their principal is no longer known.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,15 +13,15 @@ use super::{Principal, Tokens};
 /// The type of a stream of events.
 const EVENTS: &[u8] = b"text/event-stream";
 
-/// The body of a reply that goes on for as long as its reader may ask for it.
+/// The body of a reply that ends when its principal is no longer known.
 struct WhileKnown {
     body: Body,
     gone: Pin<Box<dyn Future<Output = ()> + Send>>,
     over: bool,
 }
 
-/// Ends a stream of events once its principal is no longer known. Other replies are what somebody has waited for who might ask,
-/// and are left as they are.
+/// Ends a stream of events once its principal is no longer known. Other replies are left as they are: their client was
+/// authenticated when it sent the request.
 pub(super) fn while_known(response: Response, tokens: &Tokens, principal: Principal) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS)) {
@@ -42,7 +42,7 @@ impl HttpBody for WhileKnown {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if !self.over && self.gone.as_mut().poll(context).is_ready() {
             self.over = true;
-            // What it holds, such as a place among readers, is free at once.
+            // Dropping the body frees at once what it holds, such as a reader's permit.
             self.body = Body::empty();
         }
         Pin::new(&mut self.body).poll_frame(context)

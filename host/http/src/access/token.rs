@@ -53,10 +53,10 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Each token with who has it. It is exchanged as a whole.
+/// Each token with its principal. The list is replaced as a whole.
 type Entries = Arc<[(Token, Principal)]>;
 
-/// Tokens, and who has them. They can be exchanged while a server runs: clones share them.
+/// The valid tokens and their principals. They can be replaced while a server runs: clones share them.
 #[derive(Clone, Debug)]
 pub struct Tokens(Arc<watch::Sender<Entries>>);
 
@@ -67,15 +67,15 @@ impl Tokens {
         Self(Arc::new(watch::Sender::new(entries)))
     }
 
-    /// Takes these instead, for all requests from now on. Calls that were let in go on to their replies; replies that stream,
-    /// such as events, end unless their token is still there and good for the same.
+    /// Replaces the tokens, for all requests from now on. Calls that are under way still get their replies. Streams of events
+    /// end, unless their token is still valid for a principal with the same name and rights.
     pub fn replace(&self, tokens: impl IntoIterator<Item = (Token, Principal)>) {
         self.0.send_replace(tokens.into_iter().collect());
     }
 
-    /// Returns who has this token.
+    /// Returns the principal of this token.
     ///
-    /// Compares in constant time, and with each of them. What is compared are hashes, so that not even the length shows.
+    /// Compares in constant time, and with every token. It compares hashes, so that not even the length of a token leaks.
     pub fn find(&self, text: &[u8]) -> Option<Principal> {
         let entries = Arc::clone(&self.0.borrow());
         let token = Token(hash(text));
@@ -83,16 +83,17 @@ impl Tokens {
         Some(principal.by(token))
     }
 
-    /// Returns whether somebody who was found here would be found again, as the same.
+    /// Returns whether the token of this principal is still valid, with the same name and rights. A principal without a token
+    /// is always known.
     pub fn know(&self, principal: &Principal) -> bool {
         is_known(&self.0.borrow(), principal)
     }
 
-    /// Is ready once somebody who was found here is no longer known.
+    /// Returns once the principal is no longer known.
     pub(super) async fn until_gone(self, principal: Principal) {
         let mut changes = self.0.subscribe();
         let gone = changes.wait_for(|entries| !is_known(entries, &principal));
-        // Never an error: this holds the other side.
+        // Never an error: `self` holds the sender.
         _ = gone.await;
     }
 }
@@ -108,7 +109,7 @@ fn lookup<'a>(entries: &'a Entries, given: &Token) -> Option<&'a Principal> {
 }
 
 fn is_known(entries: &Entries, principal: &Principal) -> bool {
-    // Without a token it is known by how it came in.
+    // The socket authenticated a principal without a token.
     let token = principal.token();
     token.is_none_or(|token| lookup(entries, token).is_some_and(|now| now.is_same(principal)))
 }

@@ -1,4 +1,4 @@
-//! What a request holds while it is under way: bytes of its body.
+//! The count of the bytes that a request holds in memory.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{BYTES, BYTES_EACH, NoRoom, RequestPermit};
 
-/// Bytes that count as long as this is there.
+/// Bytes that count against the limits until this is dropped.
 #[derive(Debug, Default)]
 pub struct Held {
     permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 impl Held {
-    /// Counts so many bytes more.
+    /// Counts this many bytes more.
     pub fn add(&mut self, place: &RequestPermit, bytes: usize) -> Result<(), NoRoom> {
         let shares = [
             (&place.inner.own, BYTES_EACH),

@@ -1,4 +1,4 @@
-//! Unix sockets: a file of our own, in a directory in which nobody else can exchange it.
+//! Unix sockets: a file of this user, in a directory where no other user can replace it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -17,7 +17,7 @@ const BACKLOG: i32 = 1024;
 /// The longest path of a socket on Linux, in bytes.
 const MAX_PATH: usize = 107;
 
-/// Why a Unix socket cannot be listened at.
+/// A reason why the server cannot listen at a Unix socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The system refuses.
@@ -28,25 +28,25 @@ pub enum SocketError {
         /// Why not.
         error: io::Error,
     },
-    /// The system has a limit.
+    /// The path is longer than the system allows.
     #[error("cannot listen on unix:{path}: the path of a socket has at most {MAX_PATH} bytes", path = path.display())]
     Long {
         /// The socket.
         path: PathBuf,
     },
-    /// Others could exchange it.
+    /// Other users could replace the socket.
     #[error("cannot listen on unix:{path}: its directory must belong to this user or root, and others may not write to it: use one made with `mkdir -m 700`", path = path.display())]
     Directory {
         /// The socket.
         path: PathBuf,
     },
-    /// A server listens at it.
+    /// Another server listens at the path.
     #[error("cannot listen on unix:{path}: a server listens there already", path = path.display())]
     Used {
         /// The socket.
         path: PathBuf,
     },
-    /// It is no socket, or somebody else's.
+    /// The file at the path is no socket, or belongs to another user.
     #[error("cannot listen on unix:{path}: it is there already, and is no socket of this user: remove it", path = path.display())]
     Foreign {
         /// The socket.
@@ -58,10 +58,10 @@ pub enum SocketError {
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
-    /// Device and inode: whoever exchanges the file keeps it.
+    /// Device and inode of the socket. A file that has replaced it is not removed.
     is: (u64, u64),
     mode: u32,
-    /// By which servers keep each other out. The kernel gives it back, however this ends.
+    /// The lock by which servers keep each other out. The kernel releases it, however this process ends.
     _lock: Flock<File>,
 }
 
@@ -92,7 +92,7 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Listens at a path. Nobody can connect before the socket has its mode.
+/// Listens at a path. No client can connect before the socket has its mode.
 pub(super) fn bind(path: PathBuf, mode: u32) -> Result<(UnixListener, SocketFile), SocketError> {
     let io = |error: io::Error| SocketError::Io {
         path: path.clone(),
@@ -118,11 +118,12 @@ pub(super) fn bind(path: PathBuf, mode: u32) -> Result<(UnixListener, SocketFile
                 return Err(SocketError::Foreign { path });
             }
             match UnixStream::connect(&path) {
-                // Nobody listens any more.
+                // No server listens at the socket any more.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     std::fs::remove_file(&path).map_err(io)?;
                 }
-                // Also if its queue is full, or it is of another kind.
+                // Every other result means that the socket is in use, also the errors of a full queue and of another socket
+                // type.
                 _ => return Err(SocketError::Used { path }),
             }
         }
@@ -147,13 +148,13 @@ fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
         None,
     )?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path.as_os_str().as_bytes())?)?;
-    // Until it listens, connections are refused.
+    // Until the socket listens, the kernel refuses connections.
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode))?;
     rustix::net::listen(&socket, BACKLOG)?;
     UnixListener::from_std(socket.into())
 }
 
-/// Returns whether nobody but this user and root can exchange what is in a directory.
+/// Returns whether only this user and root can replace files in a directory.
 fn is_safe(directory: &Path) -> io::Result<bool> {
     let found = std::fs::metadata(directory)?;
     let own = nix::unistd::geteuid().as_raw();
@@ -161,8 +162,8 @@ fn is_safe(directory: &Path) -> io::Result<bool> {
     Ok(found.is_dir() && is_ours && found.mode() & 0o022 == 0)
 }
 
-/// Takes the lock of a path; `None` if another has it. The file stays for ever: of two servers, one could lock an old file and
-/// one a new.
+/// Takes the lock of a path; `None` if another server has it. The lock file is never removed: otherwise, of two servers, one
+/// could lock the old file and one a new one.
 fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

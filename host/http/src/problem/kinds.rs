@@ -11,9 +11,9 @@ pub struct Kind {
     pub code: &'static str,
     /// The status that it always has.
     pub status: u16,
-    /// What it means, for people; the same for all of its kind.
+    /// The meaning of the kind, for people; the same for all its problems.
     pub title: &'static str,
-    /// A detail as it may be.
+    /// An example of a detail.
     example: &'static str,
 }
 
@@ -26,7 +26,7 @@ const fn kind(status: u16, code: &'static str, title: &'static str, example: &'s
     }
 }
 
-/// All of them, by status.
+/// All kinds of problems, ordered by status.
 pub const KINDS: &[Kind] = &[
     kind(
         400,
@@ -206,12 +206,12 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// Finds one by its code.
+    /// Finds the kind with this code.
     pub(crate) fn of(code: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.code == code)
     }
 
-    /// Returns a document as it may be.
+    /// Returns an example document.
     pub fn example(&self) -> Value {
         json!({
             "type": format!("{URN}{}", self.code), "title": self.title, "status": self.status,
