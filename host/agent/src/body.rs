@@ -35,8 +35,8 @@ fn not_json(detail: String) -> ApiError {
     ApiError::bad_request("Request body must be valid JSON.").detail(detail)
 }
 
-/// Decodes the first JSON value and ignores what is behind it. `null` is a value with nothing set, bytes that are no UTF-8
-/// become U+FFFD, and of a key that occurs twice the last counts.
+/// Decodes the first JSON value and ignores the bytes after it. `null` is a value with nothing set. Bytes that are not UTF-8
+/// become U+FFFD. If a key occurs twice, the last one counts.
 fn decode<T: DeserializeOwned + Default>(bytes: &[u8]) -> Result<T, String> {
     let text = String::from_utf8_lossy(bytes);
     let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();

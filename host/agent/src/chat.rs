@@ -15,10 +15,10 @@ pub(super) const CHAT: &str = "coder-chat-id";
 /// The header that names the chats from which this one was started: a JSON array of UUIDs.
 pub(super) const ANCESTORS: &str = "coder-ancestor-chat-ids";
 
-/// Who asks. What is not well-formed counts as absent, and is no error: so the reference has it.
+/// The chat that a request names. A malformed header counts as absent and is no error, as in the reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chat {
-    /// The chat; `None`: a caller who may see the processes of all chats.
+    /// The chat; `None`: the client names no chat, and sees the processes of all chats.
     pub(super) id: Option<ChatId>,
     /// The chats above it. They give no access to anything.
     pub(super) ancestors: Vec<Uuid>,

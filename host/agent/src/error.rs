@@ -17,7 +17,7 @@ use toolhost_http::limits::NoRoom;
 use toolhost_http::problem::{Detail, Problem};
 use toolhost_workspace::process::Error;
 
-/// Where the API of the reference is, of which this is a part.
+/// The prefix of the paths of this API, as in the reference.
 const PREFIX: &str = "/api/v0/";
 
 /// The longest text of a client that an error repeats, in bytes.
@@ -33,12 +33,12 @@ pub(super) struct ApiError {
     detail: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     validations: Vec<Validation>,
-    /// How the process stands that has nothing else to show.
+    /// The status of a process whose output is no longer kept.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     process: Option<Box<ProcessStatus>>,
 }
 
-/// What is wrong with one field of a request.
+/// The problem of one field of a request.
 #[derive(Debug, Serialize)]
 struct Validation {
     field: Cow<'static, str>,
@@ -71,7 +71,7 @@ impl ApiError {
         Self::bad_request("Query parameters have invalid values.").validation(field, detail)
     }
 
-    /// A process that is not there, or that is not there for this chat.
+    /// The process does not exist, or this chat may not see it.
     pub(super) fn not_found(id: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -96,7 +96,7 @@ impl ApiError {
         }
     }
 
-    /// A tool call under which another request came before.
+    /// The tool call was used for another request before.
     pub(super) fn other_request(call: &str) -> Self {
         let message = format!(
             "The tool call {} was used for another request.",
@@ -106,7 +106,7 @@ impl ApiError {
             .detail("A repeat must be for the same chat, and ask for the same.")
     }
 
-    /// A tool call under which nothing is to act any more.
+    /// The tool call was cancelled.
     pub(super) fn canceled() -> Self {
         Self::new(StatusCode::CONFLICT, "Tool call was canceled.")
     }
@@ -194,7 +194,8 @@ pub(crate) async fn require_token(
     access.let_in(request, next, check).await
 }
 
-/// Gives the errors of the layers around this API its form, and of what is beside its routes: a client reads `message` of all.
+/// Turns the errors of the layers around this API, and of unknown routes below it, into its form: clients read `message` of
+/// every error.
 pub async fn in_its_form(request: Request, next: Next) -> Response {
     let ours = request.uri().path().starts_with(PREFIX);
     let mut response = next.run(request).await;

@@ -1,7 +1,7 @@
 //! `GET /{id}/events`: the output of a process as it comes, and its end, as server-sent events.
 //!
 //! Nothing is queued for a reader: each event is read where the last one ended, when the connection takes it. A slow reader
-//! therefore holds up nobody, and learns exactly what it missed.
+//! therefore delays no process and no other reader, and learns exactly which bytes it missed.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use toolhost_workspace::process::{State as ProcessState, WaitOptions};
 /// The header with which a client resumes: the id of the last event that it got.
 pub(super) const LAST_EVENT: &str = "last-event-id";
 
-/// How many bytes of output an event has at most.
+/// The most bytes of output in an event.
 const EVENT_BYTES: usize = 32 << 10;
 
 /// The longest single wait for something new.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 
-/// How often a comment says that the connection is alive. Less than what proxies take for the end of one.
+/// The interval of keep-alive comments. It is shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) async fn events(
@@ -80,7 +80,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     cursor.map(Some).ok_or_else(refused)
 }
 
-/// What a reader was told besides output.
+/// The last event about the end of the process that a reader got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Completion {
     Nothing,
@@ -95,7 +95,7 @@ struct Follower {
     workspace: Arc<dyn Workspace>,
     owner: Option<ChatId>,
     id: String,
-    /// The cursor past what the reader got.
+    /// The cursor past the output that the reader got.
     cursor: u64,
     /// How much output there was when the shell was first seen to have exited.
     exited_at: Option<u64>,
@@ -110,7 +110,7 @@ impl Follower {
         }
         loop {
             let (owner, id) = (self.owner.as_ref(), self.id.as_str());
-            // Before the output, so that what is read afterwards is all that an ended process wrote. An error ends the stream:
+            // Read the state before the output, so that the output of an ended process is complete. An error ends the stream:
             // the process is no longer known, or the workspace cannot be reached.
             let state = self.workspace.info(owner, id).await.ok()?.state;
             let chunk = self.workspace.read(owner, id, self.cursor, EVENT_BYTES);
@@ -125,7 +125,7 @@ impl Follower {
             let has_exited = state != ProcessState::Running;
             if has_exited && self.told == Completion::Nothing {
                 let exited_at = *self.exited_at.get_or_insert(chunk.total);
-                // What survivors write must not put the news off for ever.
+                // The output of survivors must not delay the exit event for ever.
                 if self.cursor >= exited_at || page.cursor == self.cursor {
                     self.told = Completion::Exit;
                     return Some(self.event("exit", &Exit::of(&state, chunk.total)));

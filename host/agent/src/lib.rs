@@ -1,7 +1,7 @@
 //! The agent API, `/api/v0`: processes and files for a chat server that keeps its chats elsewhere.
 //!
-//! It is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
-//! those of its API, and what is ours is added beside them. It knows a workspace, and no plugin.
+//! The API is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
+//! the same. Toolhost adds fields and routes of its own. This crate knows a workspace, and no plugin.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
@@ -49,7 +49,7 @@ pub use tool_calls::is_cancellation;
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 const BODY_BYTES: usize = 4 << 20;
 
-/// A workspace as the agent API offers it, and where the operator sees what is done with it.
+/// A workspace as the agent API offers it, with the oversight of the operator.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The workspace.
@@ -60,8 +60,8 @@ pub struct Offer {
     pub oversight: Oversight,
 }
 
-/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`, within these limits. The
-/// chat is whatever a header says.
+/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`, within these limits. A
+/// header names the chat; it is not checked against the token.
 pub fn routes(offer: Offer, access: Arc<Access>, limits: Limits) -> Router {
     let Offer {
         workspace,
@@ -83,7 +83,7 @@ pub fn routes(offer: Offer, access: Arc<Access>, limits: Limits) -> Router {
         .layer(Extension(oversight))
         .layer(from_fn(log::requests))
         .layer(from_fn_with_state(limits, limits::admit))
-        // Who asks is known before a place is taken.
+        // Clients are authenticated before they take a permit.
         .layer(from_fn_with_state(access, error::require_token))
 }
 

@@ -25,21 +25,21 @@ use toolhost_workspace::process::{
 /// The longest wait of one request.
 const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
 
-/// How many bytes a page has unless the client says otherwise, and at most. The least has room for any character.
+/// The default, the largest and the smallest size of a page, in bytes. The smallest has room for any character.
 const PAGE_BYTES: u64 = 64 << 10;
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 const MIN_PAGE_BYTES: u64 = 4;
 
-/// What a client wants.
+/// The query parameters of a request.
 struct Options {
     wait: Option<WaitOptions>,
-    /// Whether the wait ends when the client of the start meant to wait no longer.
+    /// Whether the wait ends with the `timeout_ms` of the start.
     stop_at_start_timeout: bool,
     since: Option<u64>,
     max_bytes: usize,
 }
 
-/// What it gets: the fields of the reference first, as it orders them.
+/// The response body. The fields of the reference come first, in its order.
 #[derive(Debug, Serialize)]
 struct Output<'a> {
     output: String,
@@ -56,9 +56,9 @@ struct Output<'a> {
     command: &'a str,
     /// How many bytes the process has written so far.
     total_bytes: u64,
-    /// Where the next page begins.
+    /// The cursor at which the next page begins.
     cursor: u64,
-    /// What is missing before the page.
+    /// The bytes before the page that are no longer kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     gap: Option<Gap>,
     /// Whether the expression that was waited for matched.
@@ -72,7 +72,7 @@ struct Output<'a> {
     saved: SavedStatus,
 }
 
-/// What the rendering of an output leaves out.
+/// The bytes that the rendering of an output leaves out.
 #[derive(Debug, Serialize)]
 struct Truncated {
     original_bytes: u64,
@@ -97,7 +97,7 @@ pub(super) async fn output(
         Some(wait) => {
             let waited = workspace.wait(owner, id, wait.clone()).await;
             Some(waited.map_err(|error| match error {
-                // The expression is all that can be wrong with a wait.
+                // Only the expression of a wait can be invalid.
                 Error::Invalid(text) => ApiError::invalid("until", text),
                 error => failed(error),
             })?)
@@ -128,7 +128,7 @@ pub(super) async fn output(
             .collect(),
         saved: snapshot.saved.clone().into(),
     };
-    // The state was read before, so that a process that does not run has its whole output in here.
+    // Read the output after the state, so that the output of an ended process is complete.
     match options.since {
         None => output.render(&snapshot),
         Some(since) => {
@@ -136,7 +136,7 @@ pub(super) async fn output(
             output.page(since, &chunk.map_err(failed)?, &snapshot);
         }
     }
-    // Last, so that what was freed meanwhile does not look like a process that wrote nothing.
+    // Check this last. Otherwise, output that was dropped in the meantime would look like a process that wrote nothing.
     let is_expired = workspace.info(owner, id).await.map_err(failed)?.expired;
     if is_expired {
         return Err(ApiError::gone(id, output.status));
@@ -170,7 +170,7 @@ impl Options {
         })
     }
 
-    /// Lets the wait end when the client of the start meant to wait no longer, if this client does not either.
+    /// Lets the wait end with the `timeout_ms` of the start, if this client asks for that.
     fn bound_by_start(&mut self, process: &Info) {
         if self.stop_at_start_timeout
             && let (Some(wait), Some(left)) = (&mut self.wait, process.time_left)

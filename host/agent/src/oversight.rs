@@ -20,10 +20,11 @@ use toolhost_call::tool::Hints;
 use toolhost_http::access::Principal;
 use toolhost_workspace::Workspace;
 
-/// The name of the interface, where a tool has that of its plugin. No plugin can be called that.
+/// The name of the interface in the audit trail, in the place of the name of a plugin. No plugin can have this name.
 const INTERFACE: &str = "agent-api";
 
-/// Where the operator sees what clients do, and who approves it. The default records nothing, and approves.
+/// The means by which the operator records and approves the actions of clients. The default records nothing, and approves
+/// everything.
 #[derive(Clone, Debug, Default)]
 pub struct Oversight {
     /// The audit trail.
@@ -34,7 +35,7 @@ pub struct Oversight {
     pub approval: Approval,
 }
 
-/// A request under the operator's eyes.
+/// The oversight of one request.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) trail: Trail,
@@ -44,7 +45,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Has the approval hook asked, if there is one.
+    /// Asks the approval hook, if there is one.
     pub(super) async fn approve(
         &self,
         tool: &str,
@@ -78,7 +79,7 @@ impl Watched {
         self.trail.event("call_cancelled", json!({ "call": call }));
     }
 
-    /// Returns a workspace that records what the request changes.
+    /// Returns a workspace that records the changes of the request.
     pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Audited {
         Audited::new(inner, self.trail.clone())
     }
@@ -97,7 +98,7 @@ impl<S: Sync> FromRequestParts<S> for Watched {
         let chat = Chat::of(&parts.headers).id;
         let call = parts.headers.get(CALL);
         let call = call.and_then(|value| value.to_str().ok());
-        // In the spelling that names the tool call everywhere. One that is not valid is refused before anything is done.
+        // The id in its normal form. A request with an invalid id is refused before it does anything.
         let call = call.and_then(|call| id(call).ok());
         let trail = Trail::of_client(
             audit,

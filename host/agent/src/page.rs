@@ -16,7 +16,7 @@ pub(super) struct Gap {
 }
 
 impl Gap {
-    /// Returns what is missing between a cursor and the chunk that was read there.
+    /// Returns the gap between a cursor and the chunk that was read there; `None` if no bytes are missing.
     pub(super) fn before(since: u64, chunk: &Chunk) -> Option<Self> {
         let bytes = chunk.offset.checked_sub(since).filter(|bytes| *bytes > 0)?;
         Some(Self {

@@ -24,8 +24,8 @@ pub(super) struct Found {
 }
 
 impl ProcessId {
-    /// Returns the process, if the chat may see it: one that it started, or that was started for no chat. A caller who names
-    /// no chat sees all of them.
+    /// Returns the process, if the chat may see it: a chat sees the processes that it started, and those that were started for
+    /// no chat. A client that names no chat sees all processes.
     pub(super) async fn find(
         &self,
         workspace: &dyn Workspace,
@@ -46,7 +46,7 @@ impl ProcessId {
         found.await.map_err(|error| ApiError::of_lookup(error, id))
     }
 
-    /// Refuses a process that is there, but not for this chat. One that is not there at all is let through.
+    /// Refuses a process that exists, but that this chat may not see. A process that does not exist is not refused here.
     pub(super) async fn refuse_others(
         &self,
         workspace: &dyn Workspace,

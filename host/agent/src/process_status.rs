@@ -1,13 +1,13 @@
-//! How a process stands, as every reply about one says it.
+//! The status of a process, as in every reply about one.
 
 use serde::Serialize;
 
 use toolhost_workspace::process::{self, Saved, State};
 
-/// The exit code that stands for none, as in the reference: a signal ended the shell, or nobody knows what did.
+/// The exit code that stands for none, as in the reference: a signal ended the shell, or the cause is unknown.
 const NO_CODE: i32 = -1;
 
-/// How a process stands: the two fields of the reference, and what they leave open.
+/// The status of a process: the two fields of the reference, and details that they leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ProcessStatus {
     /// Whether the shell runs.
@@ -16,15 +16,15 @@ pub(super) struct ProcessStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     status: &'static str,
-    /// Whether something outlives the shell.
+    /// Whether a process outlives the shell.
     lingering: bool,
     /// The name of the signal that ended the shell.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
-    /// What ended it.
+    /// The cause of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
-    /// Why nobody knows how it ended.
+    /// The reason why the end of the process is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -54,7 +54,7 @@ impl From<&State> for ProcessStatus {
     }
 }
 
-/// How far the full copy of an output goes.
+/// The completeness of the saved copy of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(super) enum SavedStatus {
@@ -75,7 +75,7 @@ impl From<Saved> for SavedStatus {
     }
 }
 
-/// What outlives a shell.
+/// A process that outlives its shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Survivor {
     pid: u32,

@@ -25,7 +25,7 @@ pub(super) fn to_text(value: &impl Serialize) -> String {
     escape(&json)
 }
 
-/// Escapes what is special in HTML or ends a line in JavaScript. In JSON such characters are only within strings.
+/// Escapes characters that are special in HTML or end a line in JavaScript. In JSON such characters are only within strings.
 fn escape(json: &str) -> String {
     let special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
     if !json.contains(special) {

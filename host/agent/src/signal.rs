@@ -20,12 +20,12 @@ use toolhost_workspace::process::Signal;
 /// The longest grace that a client can give.
 const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
 
-/// What a client sends.
+/// The request body.
 #[derive(Debug, Default, Deserialize)]
 struct Body {
     #[serde(default, deserialize_with = "body::nullable")]
     signal: String,
-    /// What is left of a terminated process after this time is killed.
+    /// The grace after which the rest of a terminated process is killed, in milliseconds.
     #[serde(default)]
     grace_ms: Option<u64>,
 }
@@ -37,7 +37,7 @@ pub(super) async fn signal(
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
-    // The order of checks is the reference's: a process of another chat first, one that nobody knows last.
+    // The order of checks is the reference's: the check for a process of another chat is first, for an unknown process last.
     id.refuse_others(&*workspace, &chat).await?;
     let body: Body = body::read(request).await?;
     if body.signal.is_empty() {
@@ -58,7 +58,7 @@ pub(super) async fn signal(
         let doing = format!("{signal} process");
         ApiError::of_process(error, "Failed to signal process.", &doing)
     })?;
-    // The state that the signal met: what ended until then got none.
+    // `state` is the state at the time of the signal. A process that had ended got no signal.
     if !state.is_live() {
         let message = format!("Process {} is not running.", quote(&info.id));
         return Err(ApiError::new(StatusCode::CONFLICT, message));

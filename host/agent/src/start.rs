@@ -19,7 +19,7 @@ use toolhost_http::trace;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::Command;
 
-/// What a client sends.
+/// The request body.
 #[derive(Debug, Default, Deserialize)]
 struct Body {
     #[serde(default, deserialize_with = "body::nullable")]

@@ -1,7 +1,7 @@
 //! Tool calls: each acts once, a repeat gets the answer of the first request, and a cancelled one acts no more.
 //!
-//! A client names the tool call of a request in `Coder-Tool-Call-Id`. Starts, edits and writes go through [`ToolCall::once`],
-//! which is the only way from a request to what it changes.
+//! A client names the tool call of a request in `Coder-Tool-Call-Id`. Every start, edit and write goes through
+//! [`ToolCall::once`].
 
 mod cancel;
 mod records;
@@ -48,7 +48,7 @@ pub(super) struct Sender {
     chat: Chat,
     /// The name of its token.
     token: Arc<str>,
-    /// The place of the request, which work that outlives the connection keeps.
+    /// The permit of the request. Work that outlives the connection keeps it.
     place: Option<RequestPermit>,
 }
 
@@ -79,7 +79,7 @@ impl ToolCall {
         self.id.as_deref()
     }
 
-    /// Returns the digest of what a request asks for, if it is needed.
+    /// Returns the digest of the content of a request, or `None` if the request names no tool call.
     pub(super) fn asks(&self, digest: impl FnOnce() -> blake3::Hash) -> Option<blake3::Hash> {
         self.id.is_some().then(digest)
     }
@@ -198,7 +198,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let id = parts.headers.get(CALL).map(|value| {
-            // A name that cannot be one is refused: to ignore it would act once more with every repeat.
+            // An invalid id is refused. If it were ignored, every repeat would act again.
             id(value.to_str().unwrap_or_default()).map_err(|detail| {
                 ApiError::bad_request("The tool call id is not valid.")
                     .validation("Coder-Tool-Call-Id", detail)
@@ -210,7 +210,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
     }
 }
 
-/// Returns a tool call id in the one form that it has here, or what is wrong with it.
+/// Returns a tool call id in its normal form, or the reason why it is not valid.
 pub(super) fn id(text: &str) -> Result<String, String> {
     if text.is_empty()
         || text.len() > MAX_CALL_ID
@@ -224,7 +224,7 @@ pub(super) fn id(text: &str) -> Result<String, String> {
     Ok(uuid.map_or_else(|| text.to_owned(), |uuid| uuid.to_string()))
 }
 
-/// Digests what a request asks of a route.
+/// Digests the content of a request to a route.
 pub(super) fn digest(route: &str, parts: &[&[u8]]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for part in [route.as_bytes()].iter().chain(parts) {
@@ -234,7 +234,7 @@ pub(super) fn digest(route: &str, parts: &[&[u8]]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Returns whether this is the path of a cancellation, which frees what others wait for.
+/// Returns whether this is the path of a cancellation, which frees permits that other requests need.
 pub fn is_cancellation(path: &str) -> bool {
     path.starts_with(CANCEL)
 }

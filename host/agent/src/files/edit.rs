@@ -28,7 +28,7 @@ use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Writ
 /// How many requests edit at once: each holds its files in memory.
 static EDITS: Semaphore = Semaphore::const_new(32);
 
-/// What a client sends.
+/// The request body.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Body {
     #[serde(default, deserialize_with = "body::nullable")]
@@ -55,7 +55,7 @@ struct Replacement {
     replace_all: bool,
 }
 
-/// What it gets.
+/// The response body.
 #[derive(Debug, Serialize)]
 struct Edited {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,8 @@ async fn apply(
 }
 
 impl Body {
-    /// Makes all edits in memory, and shows them if that is asked for. Finding where they match takes a thread of its own.
+    /// Makes all edits in memory, and returns their diffs if the client asks for them. The search for matches runs on a
+    /// blocking thread.
     async fn run(
         self,
         workspace: Arc<dyn Workspace>,
@@ -117,7 +118,7 @@ impl Body {
 
     /// Makes all edits in memory.
     fn plan(&self, mut source: Source) -> Result<Vec<Planned>, ApiError> {
-        // More could not be written; they need not be read to know.
+        // More files could not be written, so they are refused before they are read.
         if self.files.len() > MAX_WRITES {
             let message = format!("must specify at most {MAX_WRITES} files");
             return Err(ApiError::bad_request(message));
@@ -141,7 +142,7 @@ impl File {
     }
 }
 
-/// Says everything that is wrong, with the status of what is worst.
+/// Makes one error of all problems, with the status of the worst.
 fn together(problems: &[Problem]) -> ApiError {
     let worst = problems.iter().map(|problem| problem.kind).max();
     let status = match worst {
@@ -162,7 +163,7 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
     files.collect()
 }
 
-/// Writes what changed, if everything is still as it was read.
+/// Writes the files that the edits changed, if none of them has changed since it was read.
 async fn write(workspace: &dyn Workspace, planned: Vec<Planned>) -> Result<(), ApiError> {
     let changed = planned.into_iter().filter(|file| file.new != file.old.data);
     let (paths, writes): (Vec<_>, Vec<_>) = changed

@@ -1,15 +1,15 @@
-//! What a client is told when something is not possible with a file.
+//! Errors of file operations, as clients read them.
 
 use axum::http::StatusCode;
 
 use crate::error::ApiError;
 use toolhost_workspace::files::Error;
 
-/// Says why a file cannot be opened, or whatever else a path names.
+/// Makes the error for a path that cannot be opened.
 pub(super) fn refused(path: &str, error: &Error) -> ApiError {
     let text = text(error);
     let message = match error {
-        // Its text names the path already.
+        // The text of this error already names the path.
         Error::OutsideWorkspace { .. } => text,
         _ => format!("open {path}: {text}"),
     };
@@ -24,7 +24,7 @@ pub(super) fn text(error: &Error) -> String {
     }
 }
 
-/// The one place that maps what happens to files to status codes.
+/// Returns the status code of a file error. No other code maps these errors.
 pub(super) fn status(error: &Error) -> StatusCode {
     match error {
         Error::Denied(_) | Error::OutsideWorkspace { .. } => StatusCode::FORBIDDEN,
@@ -33,7 +33,7 @@ pub(super) fn status(error: &Error) -> StatusCode {
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Changed(_) => StatusCode::CONFLICT,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-        // It may have been done, so nobody should be invited to try again.
+        // The operation may have been done, so the status must not invite clients to retry.
         Error::UnknownOutcome(_) | Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /read-file-lines`: numbered lines of a file, as a model reads them.
 //!
-//! Whatever is wrong with the file is said within a reply that succeeds, as in the reference.
+//! Problems with the file are reported within a successful reply, as in the reference.
 
 mod page;
 
@@ -20,20 +20,20 @@ use page::{Page, Window};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_READ};
 
-/// How large a file may be unless the client says otherwise.
+/// The default of the largest file size, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// How many lines are read unless the client says otherwise.
+/// The default of the most lines to read.
 const LINES: u64 = 2_000;
 
-/// How many bytes a line, and all of a page, may have unless the client says otherwise.
+/// The defaults of the most bytes of a line, and of a page.
 const LINE_BYTES: u64 = 1 << 10;
 const PAGE_BYTES: u64 = 32 << 10;
 
-/// How many bytes they may have whatever the client says: a page is held in memory.
+/// The upper bound of these two limits: a page is held in memory.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// What a client wants.
+/// The query parameters of a request.
 struct Asked {
     path: String,
     max_file: u64,
@@ -76,7 +76,7 @@ fn bytes(number: u64) -> usize {
 }
 
 impl Asked {
-    /// Returns the reply, or what is wrong.
+    /// Returns the reply, or the text of the problem.
     async fn answer(self, workspace: &dyn Workspace) -> Result<Value, String> {
         let path = &self.path;
         path::check(path)?;
@@ -94,7 +94,7 @@ impl Asked {
         }
         let mut page = Page::new(self.window);
         let mut offset = 0;
-        // All of it is gone over, whatever the page is: how many lines there are is part of the reply.
+        // The whole file is read, whatever the page is, because the reply contains the total number of lines.
         while !chunk.data.is_empty() {
             page.feed(&chunk.data)?;
             offset += chunk.data.len() as u64;
@@ -117,7 +117,7 @@ impl Asked {
     }
 }
 
-/// Says what is wrong with a path, in the words of the reference where it has some.
+/// Returns the text of a file error, in the words of the reference where it has some.
 fn about(path: &str, error: &Error) -> String {
     match error {
         Error::NotFound => format!("file does not exist: {path}"),

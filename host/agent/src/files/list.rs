@@ -1,4 +1,4 @@
-//! `POST /list-directory`: what is in a directory, directories first.
+//! `POST /list-directory`: the entries of a directory, directories first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::{body, reply};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
 
-/// How many names are listed at most: what a page of a browser can still show, and a host can still hold.
+/// The most names in a listing: as many as a browser page can show and a host can hold.
 const MAX_NAMES: usize = 100_000;
 
-/// What a client sends that names the directory by its parts.
+/// The request body, for clients that name the directory by its parts.
 #[derive(Debug, Default, Deserialize)]
 struct Body {
     #[serde(default, deserialize_with = "body::nullable")]
@@ -29,7 +29,7 @@ struct Body {
     relativity: String,
 }
 
-/// What it gets.
+/// The response body.
 #[derive(Debug, Serialize)]
 struct Listing {
     absolute_path: Vec<String>,
@@ -61,7 +61,7 @@ pub(super) async fn list(
         path::check(path).map_err(ApiError::bad_request)?;
         names([path])
     };
-    // By name, as in the reference: what is listed is what is shown.
+    // The directory is opened by the path that the reply shows, as in the reference.
     let absolute = joined(&directory);
     path::check(&absolute).map_err(ApiError::bad_request)?;
     let (entries, truncated) =
@@ -88,7 +88,7 @@ pub(super) async fn list(
     Ok(reply::json(StatusCode::OK, &listing))
 }
 
-/// Returns the names of the path that a body stands for. What the reference calls home is the workspace here.
+/// Returns the components of the path that a body stands for. `home`, as the reference calls it, is the workspace here.
 fn in_body(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
     let parts = body.path.iter().map(String::as_str);
     match body.relativity.as_str() {
@@ -105,7 +105,7 @@ fn in_body(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
     }
 }
 
-/// Returns what is in a directory, directories first, and whether there is more.
+/// Returns the entries of a directory, directories first, and whether there are more.
 async fn entries(workspace: &dyn Workspace, path: &str) -> Result<(Vec<Entry>, bool), Error> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut more = true;
@@ -113,7 +113,7 @@ async fn entries(workspace: &dyn Workspace, path: &str) -> Result<(Vec<Entry>, b
         let after = entries.last().map(|entry| entry.name.clone());
         let page = workspace.read_directory(path.to_owned(), after, MAX_ENTRIES, Arc::default());
         let (page, follows) = page.await?;
-        // A page without names must not be asked for for ever.
+        // An empty page ends the loop, which would otherwise never end.
         more = follows && !page.is_empty();
         entries.extend(page);
     }

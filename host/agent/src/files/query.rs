@@ -1,5 +1,5 @@
-//! Query parameters of the endpoints of files: unlike those of processes, they refuse what they do not know, and say at
-//! once everything that is wrong.
+//! Query parameters of the file endpoints. Unlike the process endpoints, these refuse unknown parameters, and report all
+//! problems at once.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ impl<'a> Query<'a> {
         self.parameters.text(name).unwrap_or_default()
     }
 
-    /// Returns the text of a parameter without which nothing is done.
+    /// Returns the text of a required parameter.
     pub(super) fn required(&mut self, name: &'static str) -> &'a str {
         let text = self.text(name);
         if text.is_empty() {
@@ -65,7 +65,8 @@ impl<'a> Query<'a> {
         None
     }
 
-    /// Refuses the request if anything about its parameters is wrong. Those that nobody has asked for are.
+    /// Refuses the request if a parameter is wrong or unknown. A parameter is unknown if no method of this type was called with
+    /// its name.
     pub(super) fn finish(mut self) -> Result<(), ApiError> {
         let mut unknown: Vec<_> = self.parameters.names().collect();
         unknown.retain(|name| !self.known.contains(name));

@@ -25,7 +25,7 @@ pub(super) async fn read(
     let mut query = Query::new(&parameters);
     let path = query.required("path");
     let offset = query.number("offset").unwrap_or(0);
-    // As in the reference, no limit is none.
+    // As in the reference, a limit of 0 means no limit.
     let limit = query.number("limit").filter(|limit| *limit > 0);
     query.finish()?;
     path::check(path).map_err(ApiError::bad_request)?;
@@ -37,7 +37,7 @@ pub(super) async fn read(
             CONTENT_TYPE,
             HeaderValue::from_static(kind.unwrap_or("application/octet-stream")),
         ),
-        // The extension is all that is known: nobody is to guess from the content what it could be run as.
+        // The type comes from the file extension only. Browsers must not guess from the content that they could run it.
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
     let pieces = stream::try_unfold(pieces, async |mut pieces: Pieces| {

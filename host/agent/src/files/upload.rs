@@ -1,4 +1,4 @@
-//! The body of a write: bytes as they are, bounded in size, and in the time for which nothing of it comes.
+//! The body of a write: raw bytes, bounded in size, in time, and in the time without progress.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::error::ApiError;
 use toolhost_http::limits::{Held, RequestPermit};
 use toolhost_workspace::files::MAX_WRITE;
 
-/// How long a client may send nothing. All of a large file may take longer.
+/// The longest time without a byte from the client. A whole file may take longer.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The most memory that is taken before anything came.
+/// The most bytes of memory that are allocated before the first bytes arrive.
 const AT_ONCE: usize = 1 << 20;
 
 /// How long all of a body may take.
 const TIME: Duration = Duration::from_secs(5 * 60);
 
-/// A body that was read, and what counts its bytes.
+/// A body that was read, and the count of its bytes.
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) data: Vec<u8>,
@@ -32,12 +32,12 @@ pub(super) struct Upload {
 pub(super) async fn read(request: Request) -> Result<Upload, ApiError> {
     let place = request.extensions().get::<RequestPermit>().cloned();
     let body = request.into_body();
-    // What says that it is too large is refused before it is sent.
+    // A body that announces too large a size is refused before it is sent.
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > MAX_WRITE {
         return Err(too_large());
     }
-    // Memory is taken for what came, not for what was announced.
+    // Beyond `AT_ONCE`, memory is allocated for bytes that arrived, not for the announced size.
     let mut data = Vec::with_capacity(announced.min(AT_ONCE));
     let mut pieces = body.into_data_stream();
     let mut held = Held::default();

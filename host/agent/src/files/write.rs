@@ -58,7 +58,7 @@ async fn store(
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }
 
-/// Returns what is to be approved of a content: all of it, unless it is long or no text.
+/// Returns the content to show to the approval hook: all of it, or `None` if it is longer than 1 MiB or not UTF-8.
 fn shown(data: &[u8]) -> Option<&str> {
     const MOST: usize = 1 << 20;
     std::str::from_utf8(data)

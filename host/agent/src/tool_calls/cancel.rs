@@ -1,4 +1,4 @@
-//! `POST /tool-calls/{id}/cancel`: nothing acts under the id from then on, and what it started is killed.
+//! `POST /tool-calls/{id}/cancel`: later requests under the id are refused, and the processes of the tool call are killed.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(crate) async fn cancel(
         if killed > 0 || found.is_ok() {
             watched.cancelled(&call);
         }
-        // The place of the request is taken until here.
+        // The request holds its permit until here.
         drop(sender);
         found.map(|_| Outcome::of(answer))
     };
@@ -78,7 +78,7 @@ pub(crate) async fn cancel(
     Ok(reply::json(StatusCode::OK, &outcome?))
 }
 
-/// Kills what a tool call started, and waits until it has ended. Returns how many processes that were.
+/// Kills the processes that a tool call started, and waits until they have ended. Returns their number.
 async fn stop(workspace: &dyn Workspace, chat: &Chat, call: &str) -> usize {
     let killed = workspace.cancel(chat.id.as_ref(), call).await;
     let killed = killed.unwrap_or_else(|error| {

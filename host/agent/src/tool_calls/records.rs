@@ -34,10 +34,10 @@ pub(super) struct Key {
     call: String,
 }
 
-/// The answer of a request that is under way.
+/// The future answer of a running request.
 type Coming = Shared<oneshot::Receiver<Answer>>;
 
-/// How a request stands to the tool call that it names.
+/// The state of a tool call when a request names it.
 pub(super) enum Begun {
     /// The request is the first. Its answer goes to all repeats.
     New(oneshot::Sender<Answer>, Coming),
@@ -49,7 +49,7 @@ pub(super) enum Begun {
 
 /// The state of a call that a cancellation met.
 pub(super) enum Cancelled {
-    /// No request that is known. Those that come are refused.
+    /// No request is known. A request that arrives is refused.
     NotReceived,
     Running(Coming),
     Answered(Answer),
@@ -65,7 +65,7 @@ struct Record {
 
 #[derive(Debug)]
 enum State {
-    /// No request has come, and none is to.
+    /// No request has arrived; a request that arrives is refused.
     Tombstone,
     Running(blake3::Hash, Coming),
     Answered(blake3::Hash, Answer),
@@ -77,7 +77,7 @@ enum State {
 #[derive(Debug, Default)]
 pub(super) struct Records {
     by_key: HashMap<Key, Record>,
-    /// The oldest first. What is in here may have gone.
+    /// The keys of the records, oldest first. A record may already be removed from `by_key`.
     order: VecDeque<(Instant, Key)>,
     uses: Uses,
 }
@@ -105,7 +105,7 @@ impl Record {
         matches!(self.state, State::Tombstone)
     }
 
-    /// Returns whether it can be forgotten before its time.
+    /// Returns whether the record may be removed before it expires.
     fn is_over(&self) -> bool {
         matches!(self.state, State::Answered(..) | State::Dropped(_))
     }
@@ -116,7 +116,7 @@ impl Records {
     ///
     /// # Errors
     ///
-    /// If the tool call was cancelled, if it is another request than the first, or if the answer is no longer kept.
+    /// If the tool call was cancelled, or if the request differs from the first.
     pub(super) fn begin(
         &mut self,
         key: &Key,
@@ -143,7 +143,7 @@ impl Records {
         Ok(begun)
     }
 
-    /// Keeps the answer of a first request. A refusal for lack of a place is none: the request may be tried again.
+    /// Keeps the answer of a first request. A refusal for lack of capacity is not kept: the request may be retried.
     pub(super) fn finish(&mut self, key: &Key, answer: &Answer) {
         let Some(mut record) = self.take(key) else {
             return;
@@ -170,7 +170,7 @@ impl Records {
     ///
     /// # Errors
     ///
-    /// If nothing is known of it, and there are too many of those already.
+    /// If the tool call is unknown, and there are too many tombstones already.
     pub(super) fn cancel(&mut self, key: &Key, token: &Arc<str>) -> Result<Cancelled, ApiError> {
         self.forget_old();
         let Some(record) = self.by_key.get_mut(key) else {
@@ -205,7 +205,7 @@ impl Records {
         self.order.push_back((added, key.clone()));
     }
 
-    /// Forgets what is old enough. What is under way is looked at again when its age has passed once more.
+    /// Removes the records that are older than [`AGE`]. A running tool call gets another period of that length.
     fn forget_old(&mut self) {
         while self
             .order

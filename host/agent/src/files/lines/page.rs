@@ -1,9 +1,9 @@
 //! A page of numbered lines, out of a file that comes in pieces.
 
-/// What is put in the place of the rest of a line.
+/// The text that replaces the rest of a line that is too long.
 const CUT: &str = "... [truncated]";
 
-/// Which lines are wanted, and how much they may be.
+/// The lines to read, and the limits of their size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// The number of the first line, from 1 on.
@@ -31,14 +31,14 @@ pub(super) struct Read {
 pub(super) struct Page {
     window: Window,
     content: String,
-    /// How many bytes the content has as the file has them: what is no text takes more room when it is shown.
+    /// The size of the content, in bytes of the file. Bytes that are not UTF-8 take more room in `content`.
     bytes: usize,
     lines_read: u64,
     /// How many lines have ended.
     ended: u64,
     /// Whether a line has begun that has not ended.
     begun: bool,
-    /// What is kept of that line: one byte more than is shown says that it is longer.
+    /// The first bytes of that line. One byte more than is shown tells that the line is longer.
     line: Vec<u8>,
 }
 
