@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
         name_process(c"toolhost-compil");
         run_compiler(&allocation);
     }
-    // Before there is anything to clean up: this ends the program if the arguments are not what it takes.
+    // Parse the arguments before there is anything to clean up: this ends the program if they are not valid.
     let given: Vec<_> = std::env::args_os().collect();
     logging::expect(&given);
     finish(configuration::arguments(given), run)
@@ -181,7 +181,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Writes one line to standard output. That nobody reads it is no failure.
+/// Writes one line to standard output. A closed pipe is no failure.
 fn print(line: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {

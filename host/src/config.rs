@@ -57,12 +57,12 @@ pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::Watcher;
 
-/// A configuration: what a file says, and what was added to it.
+/// A configuration: the content of a file, and the plugins that were added to it.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `None`: there is no file, only what was added.
+    /// `None`: there is no file, only added plugins.
     path: Option<PathBuf>,
-    /// What relative paths begin at.
+    /// The directory at which relative paths begin.
     base: PathBuf,
     /// Components that were named elsewhere, by the names of their plugins.
     added: BTreeMap<String, PathBuf>,
@@ -74,13 +74,13 @@ pub struct Config {
     check: CheckSettings,
 }
 
-/// Returns what is wrong with the settings of a configuration: the paths of their keys, and what is wrong with each.
+/// A check of the settings of a configuration. It returns the path of each wrong key, and its problem.
 pub type CheckSettings = fn(&Config) -> Vec<(String, String)>;
 
-/// Why a configuration cannot be used. The texts name the file, and the line or the key.
+/// A reason why a configuration cannot be used. The texts name the file, and the line or the key.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the configuration {path} cannot be read: {source}", path = path.display())]
     Unreadable {
         /// The file.
@@ -88,15 +88,15 @@ pub enum ConfigError {
         /// Why not.
         source: std::io::Error,
     },
-    /// Others can change it.
+    /// Other users can change the file.
     #[error("the configuration cannot be used: {0}")]
     Untrusted(UntrustedError),
-    /// It is not what a configuration may be.
+    /// The file is not valid.
     #[error("the configuration {path}is not valid{}", Listed(.problems), path = shown(path))]
     Invalid {
         /// The file; empty if there is none.
         path: PathBuf,
-        /// All that is wrong; at least one.
+        /// All problems; at least one.
         problems: Vec<Problem>,
     },
 }
@@ -113,7 +113,7 @@ fn shown(path: &Path) -> String {
 /// Components in a directory, by the names of their plugins.
 type Components = Vec<(String, PathBuf)>;
 
-/// A plugin that cannot be used: its name, the key that is wrong or `""`, and what is wrong.
+/// A plugin that cannot be used: its name, the wrong key or `""`, and the problem.
 type Unusable = (String, String, String);
 
 impl Config {
@@ -140,7 +140,7 @@ impl Config {
             UntrustedError::Unreadable { error, .. } => unreadable(error),
             other => ConfigError::Untrusted(other),
         })?;
-        // As an absolute path, so that what it names is found wherever this program goes.
+        // Make the path absolute, so that the files that it names are found from any working directory.
         let absolute = std::path::absolute(path).map_err(unreadable)?;
         Self::parse(&text, absolute, check).map_err(|problems| ConfigError::Invalid {
             path: path.into(),
@@ -204,7 +204,7 @@ impl Config {
         }
     }
 
-    /// Reads the same file again, and adds what was added.
+    /// Reads the same file again, and keeps the added plugins.
     ///
     /// # Errors
     ///
@@ -235,12 +235,12 @@ impl Config {
         }
     }
 
-    /// Says what is wrong with a key of the file, which is named by its path: `tokens.a.tools`.
+    /// Makes a problem of a key of the file. The key is a path, such as `tokens.a.tools`.
     pub fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
         self.places.problem(key, text)
     }
 
-    /// Makes an error of all that is wrong.
+    /// Makes an error of all these problems.
     pub fn invalid(&self, problems: Vec<Problem>) -> ConfigError {
         ConfigError::Invalid {
             path: self.path.clone().unwrap_or_default(),
@@ -260,12 +260,12 @@ impl Config {
         self.path.as_deref()
     }
 
-    /// Returns what the file says besides plugins and tokens: defaults for the flags of the command line.
+    /// Returns the settings of the file, without plugins and tokens: defaults for the flags of the command line.
     pub fn settings(&self) -> &toml::Table {
         &self.settings
     }
 
-    /// Returns the tools of tokens that are none of these, which are all that are offered.
+    /// Returns a problem for each tool that a token names and that is not among the offered tools.
     pub fn unknown_tools(&self, offered: &[&str]) -> Vec<Problem> {
         let mut problems = Vec::new();
         for token in &self.tokens {
@@ -297,7 +297,7 @@ impl Config {
         &self.tokens
     }
 
-    /// Returns every path that the tokens depend on, which is what to watch.
+    /// Returns every path that the tokens depend on, to be watched.
     pub fn token_files(&self) -> Vec<PathBuf> {
         let files = self.tokens.iter().filter_map(|token| match &token.source {
             TokenSource::File(path) => Some(path.clone()),
@@ -307,7 +307,7 @@ impl Config {
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
-    /// anew each time. What cannot be looked up for one plugin is in [`PluginSet::broken`].
+    /// anew each time. A plugin for which one of these fails is in [`PluginSet::broken`].
     ///
     /// # Errors
     ///
@@ -331,7 +331,7 @@ impl Config {
         })
     }
 
-    /// Returns what the plugins need that is not there now.
+    /// Returns the problems of plugins that need files or variables which are missing now.
     pub fn missing(&self) -> Vec<Problem> {
         let problems = match self.look_up() {
             Ok((_, problems)) => problems,
@@ -349,7 +349,7 @@ impl Config {
         problems.into_iter().map(problem).collect()
     }
 
-    /// Returns the plugins that can be looked up, and for those that cannot their names, keys, and what is wrong.
+    /// Returns the plugins that can be looked up. For the others, returns the names, the keys, and the problems.
     fn look_up(&self) -> Result<(PluginSet, Vec<Unusable>), ConfigError> {
         let mut set = PluginSet::default();
         let (found, mut problems) = self
@@ -378,7 +378,7 @@ impl Config {
         Ok((set, problems))
     }
 
-    /// Returns every path that the plugins depend on, which is what to watch.
+    /// Returns every path that the plugins depend on, to be watched.
     pub fn dependencies(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.path.iter().cloned().collect();
         let directory = self.plugin_dir.as_deref().map(|path| self.resolve(path));
@@ -392,7 +392,7 @@ impl Config {
         paths
     }
 
-    /// Returns the components in the directory of plugins, by their names, and what is wrong with some.
+    /// Returns the components in the directory of plugins, by their names, and the plugins that cannot be used.
     fn in_directory(&self) -> Result<(Components, Vec<Unusable>), String> {
         let Some(directory) = self.plugin_dir.as_deref().map(|path| self.resolve(path)) else {
             return Ok(Default::default());

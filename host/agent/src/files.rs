@@ -1,7 +1,7 @@
 //! The files of the workspace over HTTP: listed, resolved, read, written and edited.
 //!
-//! Endpoints, texts and the order of checks are the reference's. What differs is what the workspace is for: nothing outside
-//! of it is reached, a pipe or a device is never opened, and the edits of one request are all made or none is.
+//! Endpoints, texts and the order of checks are the reference's. The workspace adds limits: no file outside of it is reached,
+//! no pipe or device is opened, and the edits of one request are all made or none is.
 
 mod edit;
 mod error;

@@ -1,4 +1,4 @@
-//! Which files tools may use: the options that all share who offer some.
+//! The files that tools may use: the options that all commands share which offer tools.
 
 use std::path::PathBuf;
 

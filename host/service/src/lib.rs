@@ -1,4 +1,4 @@
-//! What the programs of Toolhost that serve have in common: their options, logging, signals, listening, tokens, and an end in order.
+//! The common part of the servers of Toolhost: options, logging, signals, listeners, tokens, and an orderly shutdown.
 //!
 //! The program `toolhost-agent` is made of this alone; `toolhost` adds tools, plugins and the configuration file.
 

@@ -1,4 +1,4 @@
-//! What `serve` and `agent` have in common: an address, who may use it, and an end in order.
+//! The common part of `serve` and `agent`: listeners, access, and an orderly shutdown.
 
 mod credentials;
 mod served;
@@ -71,7 +71,7 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mode(u32);
 
-/// It is none.
+/// A text that is no valid mode.
 #[derive(Debug, thiserror::Error)]
 #[error("write it as chmod takes it, such as 600 or 660; the owner must be able to read and write")]
 struct InvalidMode;
@@ -118,7 +118,7 @@ impl FromStr for Mode {
 
 impl Clients {
     fn tls(&self) -> anyhow::Result<Option<Tls>> {
-        // clap makes sure that there are both or none.
+        // clap ensures that both files are given, or none.
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(certificate, key)| Tls::open(certificate, key));
         Ok(tls.transpose()?)
@@ -133,7 +133,8 @@ impl Clients {
         let address = match listen {
             Listen::Unix(path) => {
                 let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
-                // A command of a tool runs as the same user: without a token it could do what the hook refuses.
+                // Commands of tools run as the same user. Without tokens, such a command could use the socket to do what the
+                // approval hook refuses.
                 return Ok(match approval.is_configured() {
                     true => listener.with_tokens_only(),
                     false => listener,
@@ -154,7 +155,8 @@ impl Clients {
     }
 }
 
-/// Serves what `start` makes, to clients with one of these tokens besides those of the options, until a signal ends it, and then ends everything that it runs.
+/// Serves the result of `start` until a signal arrives, and then ends everything that it runs. The `named` tokens are valid,
+/// and those of the options.
 pub async fn run<S: Served>(
     common: &Common,
     named: Box<dyn NamedTokens>,
@@ -163,7 +165,7 @@ pub async fn run<S: Served>(
     oversight: &Oversight,
     start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
-    // From here on a signal ends the server in order, also while it starts.
+    // From here on, a signal shuts the server down in order, also while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     let tls = clients.tls()?;
     let mut listeners = Vec::new();
@@ -183,7 +185,7 @@ pub async fn run<S: Served>(
     if let Some(state_dir) = common.state_dir() {
         token::remove_stale(&state_dir);
     }
-    // The file with a new token goes when this ends, however it does.
+    // The file with a new token is removed when this function ends, however it ends.
     let mut made = None;
     if known.is_empty() && listeners.iter().any(Listener::needs_token) {
         let port = listeners.iter().find_map(Listener::address);
@@ -231,7 +233,7 @@ pub async fn run<S: Served>(
     let stop = async move {
         stop.await;
         notify::stopping();
-        // Whoever asks again does not want to wait for processes that take their time.
+        // A second signal kills the processes that are still ending.
         tokio::spawn(async move {
             signals::ended(Hangup::Reloads).await;
             hurried.kill_now();

@@ -43,7 +43,7 @@ impl LogFormat {
     }
 }
 
-/// Says which format the arguments name, before they are parsed: that they cannot be used is said in it.
+/// Sets the format that the arguments name before they are parsed, so that parse errors use this format.
 pub fn expect(arguments: &[OsString]) {
     const FLAG: &str = "--log-format";
     let mut format = std::env::var(FORMAT_VARIABLE).ok();
@@ -85,7 +85,7 @@ pub(crate) fn failure(text: impl Display) -> String {
     }
 }
 
-/// Returns what clap made of the arguments, or says why they are not what this program takes, and ends it.
+/// Returns the arguments as parsed by clap. If they are not valid, prints why and ends the program.
 pub fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
     parsed.unwrap_or_else(|error| {
         if !error.use_stderr() || !is_json() {
@@ -115,7 +115,7 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
             tracing::error!(%panic, "a thread panicked");
         }));
     }
-    // The filter is for lines alone: what is exported does not depend on what is logged.
+    // The filter applies to log lines only: exported spans do not depend on it.
     let subscriber = tracing_subscriber::registry().with(Lines::new(look).with_filter(filter));
     #[cfg(feature = "otel")]
     let export = toolhost_call::trace::otel::Export::configured();

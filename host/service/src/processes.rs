@@ -1,4 +1,4 @@
-//! How commands are run: the options that all share who run some, and the spawner.
+//! Running commands: the options that all subcommands share which run commands, and the spawner.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ fn variables(patterns: &str) -> Result<List, ExtrasError> {
 /// What must be there before there are threads.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
-    /// What forks supervisors; `None` where none could be started.
+    /// The process that forks supervisors; `None` if it could not be started.
     pub spawner: Option<Spawner>,
 }
 
@@ -95,18 +95,18 @@ impl Prepared {
 }
 
 impl Options {
-    /// Does what must be done before there are threads.
+    /// Does the work that must be done before there are threads.
     pub fn prepare(&self) -> Prepared {
         Prepared::with_cgroup(!self.no_cgroup)
     }
 
-    /// Returns what processes are run with that end with this program, and all records of them.
+    /// Returns the configuration of processes that end with this program, as do all their records.
     pub fn temporary(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
         let records = Records::Temporary(std::env::temp_dir());
         self.config(&common.workspace()?, records, prepared)
     }
 
-    /// Returns what processes are run with whose records outlive this program, if there is a place for them.
+    /// Returns the configuration of processes whose records outlive this program, if there is a place for them.
     pub fn kept(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
         self.config(&common.workspace()?, common.records()?, prepared)
     }

@@ -1,7 +1,7 @@
 //! Standard error, written by a thread of its own.
 //!
-//! Nobody waits for a reader that does not read, and nobody fails because the reader is gone: what does not fit into the
-//! queue is dropped and counted. `tracing-appender` does the same, but prints to standard output when it cannot end.
+//! No other thread waits for a reader that does not read, or fails because the reader is gone: lines that do not fit into the
+//! queue are dropped and counted. `tracing-appender` does the same, but prints to standard output when it cannot end.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -13,13 +13,13 @@ use tracing::Level;
 
 use super::logging;
 
-/// How many bytes may wait for the reader.
+/// The most bytes that wait for the reader.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// How long the last lines may take to reach the reader.
+/// The longest wait for the last lines to reach the reader.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// What is not written yet.
+/// The lines that are not written yet.
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -50,7 +50,7 @@ pub(crate) fn start() -> io::Result<()> {
     thread.spawn(|| {
         loop {
             let line = QUEUE.take();
-            // There is nowhere to report it to.
+            // There is nowhere to report an error to.
             _ = io::stderr().write_all(&line);
             QUEUE.written();
         }
@@ -68,7 +68,7 @@ pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
     QUEUE.push(logging::notice(Level::INFO, text, fields).into_bytes());
 }
 
-/// Says why something failed.
+/// Prints the reason of a failure.
 pub fn failure(text: impl Display) {
     QUEUE.push(logging::failure(text).into_bytes());
 }
@@ -80,7 +80,7 @@ pub(crate) fn finish() {
     _ = QUEUE.changed.wait_while_for(&mut waiting, busy, LAST_LINES);
 }
 
-/// What the log is written to, one event at a time.
+/// The writer of the log; each write is one event.
 #[derive(Debug)]
 pub(crate) struct Log;
 

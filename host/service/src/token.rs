@@ -15,7 +15,8 @@ use crate::stderr;
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
 
-/// Reads the token from a file, which must be nobody else's, or else from the variable; `None` if there is neither.
+/// Reads the token from a file, which other users must not be able to read, or else from the variable; `None` if there is
+/// neither.
 pub fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     let (text, place) = match file {
         Some(path) => {
@@ -46,9 +47,9 @@ fn variable() -> anyhow::Result<Option<String>> {
 /// A new token, which is shown once.
 pub(crate) struct Made {
     pub(crate) token: Token,
-    /// What a person reads; `None` if nobody is there.
+    /// The text that is printed on a terminal; `None` if there is no terminal.
     text: Option<String>,
-    /// Where it is kept instead.
+    /// The file that keeps the token if there is no terminal.
     file: Option<TokenFile>,
 }
 
@@ -114,7 +115,7 @@ impl Made {
         format!("try it: curl -H \"Authorization: Bearer {token}\" {target}/api/v0/processes/list")
     }
 
-    /// Returns a command that uses the token, for whoever reads along.
+    /// Returns a command that uses the token, as a hint for the operator.
     pub(crate) fn hint(&self, url: &str) -> String {
         match (&self.text, &self.file) {
             (Some(text), _) => {

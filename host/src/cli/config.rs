@@ -1,4 +1,4 @@
-//! `toolhost config`: what is wrong in a configuration file, all at once.
+//! `toolhost config`: finding all problems of a configuration file at once.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns everything that is wrong with a configuration beyond the file itself: with what it names.
+/// Returns all problems of a configuration beyond the file itself: of the files, variables, plugins and tools that it names.
 pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
     let mut problems = configuration::missing(config);
     problems.extend(config.missing());

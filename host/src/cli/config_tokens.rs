@@ -26,7 +26,7 @@ pub(super) fn of(common: &Common) -> Box<dyn NamedTokens> {
 
 impl NamedTokens for ConfigTokens {
     fn refresh(&mut self) -> anyhow::Result<()> {
-        // Also one whose tokens cannot be looked up: what it lacks may come.
+        // Also take a configuration whose tokens cannot be looked up: the missing files may appear.
         self.config = self.config.again()?;
         Ok(())
     }

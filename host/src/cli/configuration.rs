@@ -14,8 +14,8 @@ use super::{Arguments, Common};
 use crate::config::{Config, ConfigError, Problem};
 use toolhost_service::logging;
 
-/// Returns the arguments of this program, with what the configuration says where nothing else does. Like clap, this ends the
-/// program if they are not what it takes.
+/// Returns the arguments of this program. The configuration supplies values that are not given otherwise. Like clap, this ends
+/// the program if the arguments are not valid.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let command = applicable::command();
     let matches = logging::accepted(command.clone().try_get_matches_from(&given));
@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path) -> Result<Config, ConfigError> {
     Config::read_with(path, settings::check)
 }
 
-/// Returns what the files and directories that settings name lack.
+/// Returns the problems of the files and directories that settings name.
 pub(super) fn missing(config: &Config) -> Vec<Problem> {
     settings::missing(config)
 }

@@ -125,8 +125,8 @@ impl Plan<'_> {
         start.await
     }
 
-    /// Returns the plugins that are part of the program, as the configuration has them: those of its files may have to be
-    /// compiled, for which nobody should wait.
+    /// Returns the embedded plugins, as the configuration has them. Plugins from files are left out: they may have to be
+    /// compiled, and clients should not wait for that.
     pub(super) fn embedded(&self) -> PluginSet {
         PluginSet {
             embedded: self.plugins.embedded.clone(),

@@ -48,7 +48,8 @@ pub(super) async fn run(
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     let plan = options.host.plan(common)?;
     let start = async {
-        // Several clients start this program at once, so records are kept only where somebody says so.
+        // Several clients may start this program at once, so records are kept only in a state directory that the operator
+        // names.
         let kept = common.state_dir.is_some();
         let host = plan.start(plan.embedded(), &prepared, kept, |builder| builder);
         let host = host.await?;
@@ -64,7 +65,7 @@ pub(super) async fn run(
     let hurried = host.clone();
     let stop = async move {
         stop.await;
-        // Whoever asks again does not want to wait for processes that take their time.
+        // A second signal kills the processes that are still ending.
         tokio::spawn(async move {
             signals::ended(Hangup::Reloads).await;
             hurried.kill_now();

@@ -1,4 +1,4 @@
-//! `toolhost plugin`: what a plugin is, before a host runs it.
+//! `toolhost plugin`: inspecting and checking plugins before a host runs them.
 
 mod check;
 mod inspect;
@@ -109,7 +109,7 @@ fn component(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the name of a plugin: the one that was given, or the name of the file with what a name cannot have replaced.
+/// Returns the name of a plugin: the given one, or the name of the file, with the characters replaced that a name cannot have.
 fn name(given: Option<&str>, path: &Path) -> anyhow::Result<String> {
     if let Some(name) = given {
         return Ok(name.to_owned());

@@ -1,4 +1,4 @@
-//! Which plugins there are besides the embedded ones: the options that all share who offer tools.
+//! The plugins besides the embedded ones: the options that all commands share which offer tools.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -58,7 +58,7 @@ impl FromStr for Named {
     type Err = Nameless;
 
     fn from_str(text: &str) -> Result<Self, Nameless> {
-        // What is before a `/` is part of a path.
+        // Text before a `=` that contains a `/` is part of a path, not a name.
         let named = text.split_once('=').filter(|(name, _)| !name.contains('/'));
         let (name, path) = match named {
             Some((name, path)) => (name.to_owned(), PathBuf::from(path)),

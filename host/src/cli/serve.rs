@@ -148,7 +148,7 @@ pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> 
     let applied = async {
         match &watcher {
             Some(watcher) => watcher.applied().await,
-            // Goes on when nobody waits any more.
+            // The task goes on after the wait below has timed out.
             None => _ = tokio::spawn(async move { host.apply(plugins).await }).await,
         }
     };

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::section::{Section, Value};
 use toolhost_plugin::{CAPABILITIES, GrantValue, Grants, Preopen};
 
-/// Returns what a plugin may import and use. What is not named is not granted.
+/// Returns the grants of a plugin. Capabilities that are not named are not granted.
 pub(super) fn read(mut section: Section<'_, '_>, base: &std::path::Path) -> Grants {
     let mut grants = Grants::default();
     for capability in &CAPABILITIES {
@@ -16,7 +16,8 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &std::path::Path) -> Gran
         let Some(value) = section.take(name) else {
             continue;
         };
-        // A value of another kind, such as a number, grants nothing: the capability says what it takes.
+        // A value of another type, such as a number, grants nothing: the error of the capability names the values that it
+        // takes.
         let value = GrantValue::deserialize(toml::de::ValueDeserializer::from(value))
             .unwrap_or(GrantValue::Text(String::new()));
         for problem in grants.grant(capability, value).err().into_iter().flatten() {

@@ -179,7 +179,7 @@ impl Plugin {
     ///
     /// # Errors
     ///
-    /// If what the file names is not there now: the keys, and what is wrong with each.
+    /// If files or variables that the configuration names are missing now: the keys, and the problem of each.
     pub(super) fn add_to(
         &self,
         set: &mut PluginSet,

@@ -168,7 +168,7 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     (best.0 >= ALIKE).then_some(best.1)
 }
 
-/// Says that a name is not known, and what was probably meant, or else what there is.
+/// Returns the text for an unknown name, with the name that was probably meant, or else all known names.
 pub fn unknown(name: &str, kind: &str, known: &[&str]) -> String {
     match meant(name, known.iter().copied()) {
         Some(meant) => format!("there is no such {kind}; did you mean {meant:?}?"),

@@ -14,12 +14,12 @@ use super::problems::{below, unknown};
 pub(super) struct Found {
     /// The path of the key, or of the section that it belongs to.
     pub(super) key: String,
-    /// As much of that as may be shown.
+    /// The part of the path that may be shown.
     pub(super) shown: String,
     pub(super) text: String,
 }
 
-/// A table of the file, of which each key is taken out once. What is left in the end is unknown.
+/// A table of the file. Each known key is taken out once; the keys that are left in the end are unknown.
 pub(super) struct Section<'t, 'f> {
     path: String,
     left: BTreeMap<String, Value<'t>>,
@@ -83,7 +83,7 @@ impl<'t, 'f> Section<'t, 'f> {
         Some(value)
     }
 
-    /// Takes a value of a type whose errors say what it should be.
+    /// Takes a value of a type whose own errors describe the expected value.
     pub(super) fn read<T: Deserialize<'t>>(&mut self, key: &'static str) -> Option<T> {
         let value = self.take(key)?;
         let read = T::deserialize(ValueDeserializer::from(value));
@@ -91,7 +91,8 @@ impl<'t, 'f> Section<'t, 'f> {
             .ok()
     }
 
-    /// Takes a value that should be this, such as "a text". What is there instead is not repeated: it may be a secret.
+    /// Takes a value that should be `this`, such as "a text". The error does not repeat the value in the file: it may be a
+    /// secret.
     pub(super) fn expect<T: Deserialize<'t>>(
         &mut self,
         key: &'static str,

@@ -1,4 +1,4 @@
-//! `[tokens.NAME]`: who may use a server.
+//! `[tokens.NAME]`: the tokens of a server.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use toolhost_state::id::ChatId;
 /// The longest name of a token, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names that stand in the audit trail for those without a section of their own.
+/// Names that the audit trail uses for callers without a section of their own.
 const TAKEN: [&str; 6] = ["cli", "configuration", "host", "local", "stdio", "token"];
 
 /// A token as the configuration describes it.
@@ -24,7 +24,7 @@ pub struct NamedToken {
     pub source: TokenSource,
     /// The scopes of the token; at least one.
     pub scopes: Vec<Scope>,
-    /// What the ids of its chats begin with; `None`: all chats.
+    /// The prefix of the ids of its chats; `None`: all chats.
     pub chats: Option<String>,
     /// The tools that it may see and call; `None`: all.
     pub tools: Option<BTreeSet<String>>,
@@ -42,10 +42,10 @@ pub enum TokenSource {
 /// A name that no token can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTokenName {
-    /// It is written in another way.
+    /// The name has another form.
     #[error("the name of a token is 1 to 64 ASCII letters, digits, `-` and `_`")]
     Form,
-    /// It is that of callers who have no section of their own.
+    /// The audit trail uses the name for callers without a section of their own.
     #[error("this name is taken, choose another")]
     Taken,
 }
@@ -178,7 +178,7 @@ fn scopes(section: &mut Section<'_, '_>) -> Vec<Scope> {
     scopes
 }
 
-/// Takes note of keys that are not known. Only what looks like a key is repeated.
+/// Notes unknown keys. A name is repeated only if it looks like a key.
 fn finish(section: &mut Section<'_, '_>) {
     let is_plain = |key: &str| {
         key.len() <= 24

@@ -1,4 +1,4 @@
-//! Following a configuration while the host runs: what changes on disk changes in the host.
+//! Following a configuration while the host runs: changes on disk are applied to the host.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{Config, ConfigError};
 use toolhost_core::Host;
 use toolhost_service::follow::{Changes, Directories, Looks, WatchError, look};
 
-/// How often what changes while it is read is read again.
+/// The most attempts to read the files while they keep changing.
 const ATTEMPTS: usize = 10;
 
 /// Follows a configuration. Dropping it ends that.
@@ -22,7 +22,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Applies the plugins of a configuration to the host, and from then on what changes in it and in the files that it names.
+    /// Applies the plugins of a configuration to the host. From then on, applies every change of the configuration and of the
+    /// files that it names.
     ///
     /// A configuration that is not valid is logged and changes nothing.
     ///
@@ -53,14 +54,14 @@ impl Watcher {
         })
     }
 
-    /// Returns what has the files read again, whether or not they look as before: changes are not always seen, as on network
-    /// file systems.
+    /// Returns a function that makes the watcher read the files again, even if they look unchanged. Some changes are not
+    /// noticed, such as on network file systems.
     pub fn reload(&self) -> impl Fn() + Send + 'static {
         let again = Arc::clone(&self.again);
         move || again.notify_one()
     }
 
-    /// Waits until what the configuration said at the start was applied.
+    /// Waits until the configuration of the start was applied.
     pub async fn applied(&self) {
         // An error says that the task has ended with its runtime.
         _ = self.settled.clone().wait_for(|applied| *applied).await;
@@ -75,11 +76,11 @@ impl Drop for Watcher {
 
 struct Following {
     directories: Directories,
-    /// How the files looked when they were last read as a whole; `None`: they could not be.
+    /// The state of the files when they were last read as a whole; `None` if reading them failed.
     seen: Option<Looks>,
-    /// Why they could not be.
+    /// The reason why reading them failed.
     problem: Option<String>,
-    /// The last one that was valid by itself.
+    /// The last configuration that was valid by itself.
     config: Config,
     host: Host,
 }
@@ -99,12 +100,12 @@ impl Following {
         }
     }
 
-    /// Looks at the files, and applies what they say if one has changed.
+    /// Looks at the files, and applies them if one has changed.
     async fn refresh(&mut self) {
         if self.seen.is_some() && self.seen.as_ref() == Some(&look(self.config.dependencies())) {
             return;
         }
-        // What is read must be what was looked at, and of what the new text names as well.
+        // The files must look the same before and after they are read, also those that only the new text names.
         for _ in 0..ATTEMPTS {
             let looks = look(self.config.dependencies());
             let config = self.config.clone();
@@ -113,7 +114,7 @@ impl Following {
                 let set = config.plugins();
                 Ok::<_, ConfigError>((set, config))
             });
-            // The task ends with the runtime only, and then this does as well.
+            // The task fails only when the runtime ends, and then this task ends as well.
             let Ok(read) = read.await else { return };
             let (set, config) = match read {
                 Ok(read) => read,
@@ -123,7 +124,7 @@ impl Following {
                 }
             };
             let same = looks == look(config.dependencies());
-            // Also one whose plugins cannot be looked up: what it lacks may come.
+            // Also watch a configuration whose plugins cannot be looked up: the missing files may appear.
             self.replace(config);
             let set = match set {
                 Ok(set) => set,
@@ -143,7 +144,7 @@ impl Following {
         self.seen = None;
     }
 
-    /// Says which tools tokens name that no plugin offers now.
+    /// Logs the tools that tokens name and no plugin offers now.
     fn compare(&self) {
         let tools = self.host.tools();
         let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();

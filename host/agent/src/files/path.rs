@@ -1,6 +1,6 @@
 //! Paths of requests, as far as they can be judged by their text.
 
-/// Returns what is wrong with a path that cannot be one of this API: they are absolute.
+/// Returns an error if a path cannot be one of this API. Paths are absolute.
 pub(super) fn check(path: &str) -> Result<(), String> {
     if !path.starts_with('/') {
         return Err(format!("file path must be absolute: {path:?}"));

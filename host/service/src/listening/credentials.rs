@@ -23,7 +23,7 @@ pub(super) struct Credentials {
     audit: Audit,
 }
 
-/// Tokens with what they are good for.
+/// Tokens with their principals.
 pub type Known = Vec<(Token, Principal)>;
 
 /// Tokens that a configuration names.
@@ -100,7 +100,8 @@ impl Credentials {
         Ok(known)
     }
 
-    /// Exchanges these tokens, of which the `known` ones are in use, and the certificate, whenever their files have changed and can be used.
+    /// Replaces the tokens and the certificate whenever their files have changed and can be used. `known` are the tokens in
+    /// use.
     pub(super) fn follow(mut self, known: Known, tokens: Tokens) -> Option<Follower> {
         // The configuration says the same, so the log need not.
         _ = self.take(known);
@@ -120,7 +121,7 @@ impl Credentials {
             .ok()
     }
 
-    /// Notes the tokens that are in use now. Records and returns how they differ from those before, if they do.
+    /// Notes the tokens that are in use now. If they differ from those before, records and returns the changes.
     fn take(&mut self, known: Known) -> Option<Value> {
         let changes = token_changes(&self.known, &known);
         if let Some(changes) = &changes {
@@ -159,7 +160,8 @@ impl Credentials {
             .into_iter()
             .chain(self.token_file.clone())
             .chain(tls);
-        // Whoever watches needs the directories of files that come, which are not those of relative paths.
+        // Make the paths absolute: the follower watches the directories of files that may appear, and a relative path may name
+        // none.
         files
             .map(|path| std::path::absolute(&path).unwrap_or(path))
             .collect()

@@ -1,4 +1,4 @@
-//! What a server serves.
+//! The trait of things that a server serves.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use toolhost_workspace::process::Info;
 
 /// Something that can be served until a signal ends it.
 pub trait Served: Clone + Send + 'static {
-    /// Whether tools are among what it offers.
+    /// Whether it offers tools.
     const OFFERS_TOOLS: bool;
 
-    /// Serves it until `shutdown` is ready, then ends what it runs and returns the processes that were live.
+    /// Serves it until `shutdown` is ready, then ends its processes and returns those that were live.
     fn serve(
         self,
         listeners: Vec<Listener>,
@@ -20,7 +20,7 @@ pub trait Served: Clone + Send + 'static {
         shutdown: impl Future<Output = ()>,
     ) -> impl Future<Output = io::Result<Vec<Info>>>;
 
-    /// Kills what is being ended at once, without the rest of its grace.
+    /// Kills at once the processes that are being ended, without the rest of their grace.
     fn kill_now(&self);
 }
 

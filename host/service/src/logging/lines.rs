@@ -1,8 +1,8 @@
 //! The lines of the log: an event with the fields of all spans that it happened in, in one flat row.
 //!
 //! A field of the event goes before one of a span, and that of an inner span before that of an outer one: each name is there
-//! once. So `request`, `chat`, `call` and `plugin` are found in the same place of each line, whoever wrote it. Whatever a
-//! value holds, a line is one line, and nothing in it acts on a terminal.
+//! once. So `request`, `chat`, `call` and `plugin` are top-level fields of each line, whichever code wrote it. Whatever a value
+//! holds, an event is one line, and nothing in it acts on a terminal.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::{errors, stderr};
 use toolhost_call::audit::rfc3339;
 
-/// The most bytes of a value. Plugins write lines of half of that; what is longer came from a client.
+/// The most bytes of a value. Plugins write lines of at most half of that; longer values come from clients.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The field with the text of an event.
@@ -108,7 +108,7 @@ impl Fields {
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = Bounded::default();
-        // It fails when there is enough of it.
+        // The write fails once the text is long enough.
         _ = write!(text, "{value:?}");
         self.set(field.name(), text.end());
     }

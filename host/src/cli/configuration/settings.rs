@@ -97,7 +97,7 @@ fn key_of(arg: &Arg) -> Option<String> {
     (!NO_SETTINGS.contains(&&*key)).then_some(key)
 }
 
-/// Returns what a value of this flag is, with an example if there is a default.
+/// Returns the kind of the values of this flag, with an example if there is a default.
 fn kind(arg: &Arg) -> String {
     let kind = match (is_number(arg), is_path(arg)) {
         (true, _) => "a number",
@@ -186,7 +186,7 @@ fn first(value: &Value) -> Option<&str> {
     }
 }
 
-/// Returns what is wrong with the settings of a configuration.
+/// Returns the problems of the settings of a configuration.
 pub(super) fn check(config: &Config) -> Vec<(String, String)> {
     let root = Arguments::command();
     let commands: Vec<_> = COMMANDS
@@ -254,7 +254,7 @@ fn lenient(command: &Command, root: &Command) -> Command {
     command.mut_args(|arg| arg.required(false).env(Resettable::Reset))
 }
 
-/// Returns what is wrong with the values that one subcommand takes, alone and together.
+/// Returns the problems of the values that one subcommand takes, alone and together.
 fn check_values(command: &Command, config: &Config) -> Vec<(String, String)> {
     let (mut problems, mut together) = (Vec::new(), Vec::new());
     for setting in of(config) {

@@ -46,7 +46,7 @@ struct Grant {
 #[derive(Clone, Debug)]
 struct Setting(String, String);
 
-/// An argument that is not what it should be.
+/// An argument that is not valid.
 #[derive(Debug, thiserror::Error)]
 enum Invalid {
     #[error("a grant is {}", written())]
@@ -114,7 +114,7 @@ impl Options {
         }
     }
 
-    /// Returns what the examples may use.
+    /// Returns the grants of the examples.
     fn granted(&self) -> Grants {
         let mut grants = Grants::default().with_files(FilesGrant::Write);
         for Grant { capability, value } in &self.grant {
@@ -152,8 +152,8 @@ pub(super) async fn run(
     })
 }
 
-/// Loads the plugin, if that is possible with whatever it needs. Returns it with what its examples would need beyond what was
-/// granted.
+/// Loads the plugin with all grants that it needs, if that is possible. Returns the plugin, and the grants that its examples
+/// lack.
 async fn load(
     common: &Common,
     options: &Options,

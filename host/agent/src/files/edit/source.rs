@@ -39,7 +39,7 @@ impl Files for Source {
             .runtime
             .block_on(read)
             .map_err(|error| problem(&error))?;
-        // What is larger has no version by which a change is told for certain, and is not read as a whole.
+        // A larger file is not read as a whole, and its version does not tell every change for certain.
         if chunk.size > MAX_READ as u64 {
             let size = chunk.size;
             let text =

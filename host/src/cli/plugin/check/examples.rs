@@ -84,7 +84,7 @@ async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, St
     Ok(arguments)
 }
 
-/// Runs an example and compares its reply with what was promised.
+/// Runs an example and compares its reply with the promised one.
 async fn called(
     plugin: &Plugin,
     example: &Example,

@@ -1,4 +1,4 @@
-//! How the checks came out, for people and as JSON. What the guest wrote was escaped before.
+//! The report of the checks, for people and as JSON. Texts of the guest were escaped before.
 
 use serde::Serialize;
 use serde_json::{Value, json};

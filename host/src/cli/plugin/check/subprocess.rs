@@ -1,4 +1,5 @@
-//! The process of a check: with a scrubbed environment, in a temporary directory, and no longer there than who asked for it.
+//! The process of a check: with a scrubbed environment, in a temporary directory. It ends at the latest with its parent
+//! process.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -14,7 +15,7 @@ use toolhost_service::signals::{self, Hangup};
 use toolhost_service::{THIS_PROGRAM, stderr};
 use toolhost_state::state_dir::StateDir;
 
-/// What it keeps of the environment, for the commands of examples that it may run.
+/// The variables of the environment that the process keeps, for the commands that examples may run.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR"];
 
 /// Runs the check in a process of its own, and returns its exit code.

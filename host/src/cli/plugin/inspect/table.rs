@@ -1,4 +1,4 @@
-//! What a person reads of an inspection. Everything that the guest wrote is escaped and cut.
+//! The result of an inspection as a table for people. All texts of the guest are escaped and cut.
 
 use std::fmt::Write;
 
@@ -80,7 +80,7 @@ fn tool(tool: &Tool, text: &mut String) {
     if let Some(most) = definition.max_duration_ms {
         line("at most", &format!("{most} ms"));
     }
-    // What it says is for a model to read: a person sees where its lines end.
+    // The description is written for models. Each of its lines is a line here, so that people see where it ends.
     let mut label = "says";
     for part in definition.description.lines().take(NAMES) {
         line(label, &shown(part));
