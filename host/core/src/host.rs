@@ -1,4 +1,4 @@
-//! The host: plugins, a workspace and the call ledger, put together. What the command line and the server use.
+//! The host: plugins, a workspace and the call ledger, put together. The command line and the server use it.
 
 mod admission;
 mod builder;
@@ -51,16 +51,16 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     workspace: Arc<dyn Workspace>,
-    /// The same, if it is the one on this machine that the host opened for itself.
+    /// The same workspace, if it is on this machine and the host opened it for itself.
     local: Option<Arc<Local>>,
     /// The lock of the state directory, if the workspace does not hold it.
     _lock: Option<Lock>,
-    /// What the workspace counted when it was last asked.
+    /// The totals of the workspace as of the last [`Host::observe`].
     counted: Mutex<Totals>,
     files_grant: FilesGrant,
     ledger: Ledger,
     events: Events,
-    /// What the workspace tells of its processes; dropping it ends that.
+    /// The subscriber to the processes of the workspace; dropping it ends the subscription.
     _subscriber: Arc<Events>,
     max_wait: Option<Duration>,
     plugins: Arc<Plugins>,
@@ -112,19 +112,20 @@ impl Host {
         table.plugins.iter().map(Listed::now).collect()
     }
 
-    /// Makes the plugins those of a configuration: loads what is new or has changed, removes what is no longer named, and
-    /// leaves alone what is as it was. A plugin that does not load is logged and listed; its former version stays.
+    /// Applies a configuration: loads plugins that are new or have changed, removes those that it no longer names, and leaves
+    /// the others alone. A plugin that does not load is logged and listed. Its former version stays, unless its options have
+    /// changed.
     ///
-    /// Calls go on meanwhile: those under way keep the version that they began with.
+    /// Calls go on meanwhile. A call under way keeps the version that it began with.
     pub async fn apply(&self, set: PluginSet) {
         self.inner.plugins.apply(set).await;
     }
 
-    /// Turns a plugin on or off, until the configuration says something new about it or the host ends.
+    /// Turns a plugin on or off, until its setting in the configuration changes or the host ends.
     ///
     /// # Errors
     ///
-    /// If there is none of this name, or it does not load.
+    /// If there is no plugin of this name, or it does not load.
     pub async fn enable_plugin(
         &self,
         name: &str,
@@ -138,7 +139,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// If there is none of this name, or it does not load: then its former version stays.
+    /// If there is no plugin of this name, or it does not load: then its former version stays.
     pub async fn reload_plugin(
         &self,
         name: &str,
@@ -147,40 +148,41 @@ impl Host {
         self.inner.plugins.reload(name, actor).await
     }
 
-    /// Returns the workspace, for those who may see the processes of all chats.
+    /// Returns the workspace, for callers that may see the processes of all chats.
     pub fn workspace(&self) -> &Arc<dyn Workspace> {
         &self.inner.workspace
     }
 
-    /// Returns the workspace if it is the one on this machine that the host opened for itself; `None` if
-    /// [`Builder::workspace`] named another.
+    /// Returns the workspace if it is on this machine and the host opened it for itself; `None` if [`Builder::workspace`]
+    /// named another.
     pub fn local(&self) -> Option<&Arc<Local>> {
         self.inner.local.as_ref()
     }
 
-    /// Returns where events are recorded.
+    /// Returns the audit trail.
     pub fn audit(&self) -> &Audit {
         &self.inner.audit
     }
 
-    /// Returns who approves calls.
+    /// Returns the approval hook.
     pub fn approval(&self) -> &Approval {
         &self.inner.approval
     }
 
-    /// Asks the workspace what it has counted, which the metrics show from then on. One that cannot be reached changes nothing.
+    /// Asks the workspace for its totals, which the metrics show from then on. If the workspace cannot be reached, nothing
+    /// changes.
     pub async fn observe(&self) {
         if let Ok(status) = self.inner.workspace.status().await {
             *self.inner.counted.lock() = status.totals;
         }
     }
 
-    /// Returns what is counted of the plugins, and of the workspace as of the last [`Host::observe`].
+    /// Returns the metrics of the plugins, and of the workspace as of the last [`Host::observe`].
     pub fn metrics(&self) -> &Metrics {
         &self.inner.metrics
     }
 
-    /// Returns what the embedded plugin may do with files, which holds for the agent API as well.
+    /// Returns the file access of the embedded plugin `files`, which holds for the agent API as well.
     pub fn files_grant(&self) -> FilesGrant {
         self.inner.files_grant
     }
@@ -194,7 +196,8 @@ impl Host {
     /// See [`CallError`]. A tool that fails, whatever the reason, is no error: the outcome says so.
     pub async fn call(&self, request: Request) -> Result<Arc<Outcome>, CallError> {
         let request = Arc::new(request);
-        // Asked for a new call only: a repeat gets what came of it, also when its plugin has gone since.
+        // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
+        // since.
         let admit = |cancelled| {
             let table = self.inner.plugins.table();
             let route = table.route(&request.tool).map(Arc::clone);
@@ -208,9 +211,9 @@ impl Host {
         called.inspect_err(|error| self.inner.metrics.call_refused(observe::reason(error)))
     }
 
-    /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s with
-    /// SIGKILL; its guest has 2 s besides to reply with what there is. Returns when all of that has ended. If no such call has
-    /// arrived, it will not run when it does. The actor reaches calls of tools that it may use, and no others.
+    /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s
+    /// with SIGKILL; its guest has 2 s besides to reply with what it has. Returns when all of that has ended. A call that has
+    /// not arrived yet will not run when it does. The actor reaches calls of tools that it may use, and no others.
     ///
     /// # Errors
     ///
@@ -223,7 +226,7 @@ impl Host {
     ) -> Result<Cancelled, Refused> {
         let counts = match self.status(chat, id) {
             Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
-            // It keeps the call from running, which is a cancellation as well.
+            // The tombstone keeps the call from running, which is a cancellation as well.
             None => true,
             Some(_) => actor.may_use_all(),
         };
@@ -258,7 +261,7 @@ impl Host {
         self.inner.ledger.status(chat, id)
     }
 
-    /// Returns what happens in the chats, for those who want to hear of it.
+    /// Returns the events of the chats, to listen to.
     pub fn events(&self) -> &Events {
         &self.inner.events
     }
@@ -344,7 +347,7 @@ impl Host {
         self.inner.stopping.is_cancelled()
     }
 
-    /// Kills what is being ended at once, without the rest of its grace: somebody asked a second time.
+    /// Kills processes that are being ended at once, without the rest of their grace: the operator asked a second time.
     pub fn kill_now(&self) {
         self.inner.workspace.kill_now();
     }

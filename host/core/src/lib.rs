@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! What the names stand for is in the crates below, which are re-exported: calls and their outcomes in [`call`], the limits of
-//! plugins in [`plugin`], processes and files of this machine in [`local`], and the trait of a workspace in [`workspace`].
+//! The crates below are re-exported and explain the names: calls and their outcomes in [`call`], the limits of plugins in
+//! [`plugin`], processes and files of this machine in [`local`], and the trait of a workspace in [`workspace`].
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");

@@ -25,15 +25,15 @@ use process::{
 
 pub use bounded::{Bounded, Sees};
 
-/// The owner of a process: a chat, or nobody if a client of the agent API started it and named no chat.
+/// The owner of a process: a chat, or `None` if a client of the agent API started the process and named no chat.
 pub type Owner<'a> = Option<&'a ChatId>;
 
-/// How a workspace runs commands, and what it has counted.
+/// How a workspace runs commands, and its totals.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Status {
-    /// How commands are held together, and why not better.
+    /// How the processes of a command are held together, and why not better.
     pub containment: Containment,
-    /// What was counted of all processes.
+    /// The totals of all processes.
     pub totals: Totals,
 }
 
@@ -51,7 +51,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns how commands are run, and what was counted.
+    /// Returns how commands are run, and the totals of their processes.
     fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
         match self.inner() {
             Some(inner) => inner.status(),
@@ -59,7 +59,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Tells this subscriber of all that processes do from now on, until it is dropped.
+    /// Sends all process events from now on to this subscriber, until it is dropped.
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         if let Some(inner) = self.inner() {
             inner.subscribe(subscriber);
@@ -92,7 +92,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Returns the owner of the process that has this id: for callers who may see all processes.
+    /// Returns the owner of the process that has this id, for callers that may see all processes.
     fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
         match self.inner() {
             Some(inner) => inner.find(id),
@@ -100,7 +100,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Returns what a list shows of a process.
+    /// Returns the entry of a process in a list.
     fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
         match self.inner() {
             Some(inner) => inner.info(owner, id),
@@ -108,7 +108,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Waits for the end of a process, or for what the options name.
+    /// Waits for the end of a process, or for a condition in the options.
     fn wait<'a>(
         &'a self,
         owner: Owner<'a>,
@@ -161,9 +161,9 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Ends a process: SIGTERM to everything that it started, and SIGKILL to what is left after the grace of the workspace.
-    /// Returns its state when nothing of it is left, or when the workspace gave it up because even SIGKILL does not end it: it
-    /// is live then. An implementation bounds the wait, and goes on if the returned future is dropped.
+    /// Ends a process: SIGTERM to everything that it started, and SIGKILL to the processes that are left after the grace of
+    /// the workspace. Returns its state when nothing of it is left, or when the workspace gave it up because even SIGKILL
+    /// does not end it: it is live then. An implementation bounds the wait, and goes on if the returned future is dropped.
     fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
         match self.inner() {
             Some(inner) => inner.end(owner, id),
@@ -205,8 +205,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Returns facts about what a path names. As for all operations on files, relative paths begin at [`Workspace::root`], and
-    /// its cost is added to the account; a workspace that has no files answers [`files::Error::Unavailable`].
+    /// Returns facts about the file or directory at a path. As for all operations on files, relative paths begin at
+    /// [`Workspace::root`], and the account is charged. A workspace without files answers [`files::Error::Unavailable`].
     fn metadata(
         &self,
         path: String,
@@ -304,8 +304,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Ends every process of the workspace and returns those that were live. Nothing can be started afterwards. A host that
-    /// stops ends the processes of a workspace only if nobody else uses it.
+    /// Ends every process of the workspace and returns those that were live. No command can be started afterwards. A host
+    /// that stops ends the processes of a workspace only if no other host uses it.
     fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {
         match self.inner() {
             Some(inner) => inner.end_all(),
@@ -313,7 +313,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Kills what is being ended at once, without the rest of its grace.
+    /// Kills processes that are being ended at once, without the rest of their grace.
     fn kill_now(&self) {
         if let Some(inner) = self.inner() {
             inner.kill_now();

@@ -63,7 +63,7 @@ impl Host {
                 },
             };
             let change = healthy.ended(ending);
-            // What a version does that was exchanged meanwhile says nothing of the one in use.
+            // The health of a version that was replaced meanwhile says nothing about the version in use.
             if inner.plugins.table().has(&route.health) {
                 match change {
                     Change::None => {}

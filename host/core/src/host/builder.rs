@@ -25,7 +25,7 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
 
-/// What a host is made of. [`Builder::start`] makes it.
+/// The parts of a host. [`Builder::start`] makes the host.
 #[derive(Debug)]
 pub struct Builder {
     processes: process::Config,
@@ -73,7 +73,7 @@ pub enum StartError {
     /// The records of calls cannot be used.
     #[error("the records of calls cannot be used")]
     Ledger(#[source] io::Error),
-    /// Calls are to survive everything, and there is nowhere to write them down.
+    /// The durability is [`Durability::Power`], and there is no state directory for the records of calls.
     #[error(
         "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses (--state-dir)"
     )]
@@ -132,22 +132,22 @@ impl Builder {
         self
     }
 
-    /// Says what the embedded plugin `files` may do, and the agent API if it is offered; without it: everything in the
-    /// workspace. With [`FilesGrant::None`] both are left out.
+    /// Sets the file access of the embedded plugin `files`, and of the agent API if it is offered. The default is read and
+    /// write access to the whole workspace. With [`FilesGrant::None`] both are left out.
     pub fn files(mut self, grant: FilesGrant) -> Self {
         self.files = grant;
         self
     }
 
-    /// Replaces everything about processes, the workspace included. What the records of processes are kept in, and what
-    /// forks supervisors for them, is said here.
+    /// Replaces everything about processes, the workspace included. This sets the state directory for the records of
+    /// processes, and the spawner that forks their supervisors.
     pub fn processes(mut self, config: process::Config) -> Self {
         self.processes = config;
         self
     }
 
-    /// Has the tools run their commands in this workspace, which may be another machine. What [`Host::builder`],
-    /// [`Builder::processes`] and [`Builder::file_roots`] say of a workspace on this machine holds for none then.
+    /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],
+    /// [`Builder::processes`] and [`Builder::file_roots`] for a workspace on this machine have no effect then.
     pub fn workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
         self.workspace = Some(workspace);
         self
@@ -177,14 +177,14 @@ impl Builder {
         self
     }
 
-    /// Says what the ledger survives. It survives nothing unless the records of processes are kept in a state directory, in
-    /// which it then keeps its own: see [`Builder::keep`].
+    /// Sets the failures that the ledger survives. It survives none unless the records of processes are kept in a state
+    /// directory. The ledger then keeps its own records there: see [`Builder::keep`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Replaces the limits of what is kept of events, and for how many readers.
+    /// Replaces the limits of the event buffers and their readers.
     pub fn event_limits(mut self, limits: events::Limits) -> Self {
         self.event_limits = limits;
         self

@@ -1,8 +1,8 @@
 //! Quarantine: a plugin that traps again and again is left alone for a while.
 //!
 //! After so many traps in a row no call reaches the plugin until a back-off has passed, which doubles each time. Then one
-//! call may try; if that does not trap, the plugin is well again. Limits that a call reaches are no traps: whoever sends
-//! costly arguments must not be able to take a tool from everybody else.
+//! call may try; if that does not trap, the plugin is well again. Limits that a call reaches are no traps: a client that
+//! sends costly arguments must not be able to take a tool from other clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,10 +54,10 @@ pub(super) enum Ending {
     Silent,
 }
 
-/// What a call changed.
+/// The change that a call made to the health of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Nothing that anybody has to be told.
+    /// No change to report.
     None,
     /// The plugin is left alone for this long.
     Quarantined(Duration),

@@ -1,4 +1,4 @@
-//! What is said of calls that ran while an earlier host stopped.
+//! Outcomes of interrupted calls: those that ran while an earlier host stopped.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,7 +15,8 @@ const TAIL: u64 = 4096;
 /// How many processes of a call are looked for among those of its chat.
 const PROCESSES: usize = 10_000;
 
-/// Gives every interrupted call its reply: that nobody knows what came of it, with what its processes have left.
+/// Gives every interrupted call its reply: its outcome is unknown. The reply lists the processes of the call and the end of
+/// their output.
 pub(super) async fn settle(
     ledger: &Ledger,
     interrupted: Vec<Interrupted>,
@@ -66,7 +67,7 @@ fn is_of(info: &Info, call: &CallId) -> bool {
     key.and_then(CallId::of_start_key).as_ref() == Some(call)
 }
 
-/// Adds what is known of a process. Commands and output are for a model to read, and are as long as they are.
+/// Adds the state and output of a process. The text is for a model; the command is in full.
 async fn describe(text: &mut String, call: &Interrupted, info: &Info, workspace: &dyn Workspace) {
     let state = match &info.state {
         State::Running => "still runs".to_owned(),

@@ -1,10 +1,10 @@
-//! What the operator sees of a host: levels when somebody looks, and why calls were refused.
+//! Metrics of a host for the operator: levels at the time of a look, and why calls were refused.
 
 use super::Inner;
 use toolhost_call::call::{CallError, Refused};
 use toolhost_call::metrics::Levels;
 
-/// Adds what there is in a host at this moment.
+/// Adds the levels of a host at this moment.
 pub(super) fn look(inner: &Inner, levels: &mut Levels) {
     levels.calls_running += inner.calls.len() as u64;
     let ledger = inner.ledger.stats();

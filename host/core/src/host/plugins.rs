@@ -1,7 +1,7 @@
 //! The plugins of a host while it runs: loaded, exchanged for newer versions, turned off and on.
 //!
-//! One change at a time. A version that does not load leaves the one before it in place. What callers see is a picture that
-//! is exchanged as a whole ([`Table`]), so that a slow compilation holds nobody up.
+//! One change at a time. If a version does not load, the former version stays, unless its options have changed. Callers see a
+//! snapshot ([`Table`]) that is replaced as a whole, so that no call waits for a slow compilation.
 
 mod entry;
 mod source;
@@ -25,21 +25,21 @@ pub use entry::{PluginInfo, PluginState};
 use source::Content;
 pub use source::{Component, PluginSource};
 
-/// The name in the audit trail of what the configuration changes.
+/// The principal in the audit trail of a change that the configuration makes.
 const CONFIGURATION: &str = "configuration";
 
-/// What a configuration says of plugins.
+/// The plugins of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct PluginSet {
-    /// Those that should be there.
+    /// The plugins to load.
     pub sources: Vec<PluginSource>,
-    /// What is different about those that are part of the host, by their names.
+    /// Overrides for embedded plugins, by name.
     pub embedded: BTreeMap<String, Embedded>,
-    /// Those of which it says what makes no sense, or cannot be looked up, and what that is. They are listed as failed.
+    /// Plugins whose configuration is not valid or cannot be looked up, each with the problem. They are listed as failed.
     pub broken: BTreeMap<String, String>,
 }
 
-/// What is different about a plugin that is part of the host.
+/// Overrides for a plugin that is part of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Embedded {
     /// Whether its tools are offered.
@@ -59,7 +59,7 @@ pub enum PluginError {
         /// The names that there are.
         known: Vec<String>,
     },
-    /// It does not load. What was there before stays.
+    /// The plugin does not load. Its former version stays, if it has one.
     #[error("plugin {name} cannot be loaded: {source}")]
     Load {
         /// Its name.
@@ -104,7 +104,7 @@ impl Plugins {
         }
     }
 
-    /// Returns the picture of this moment.
+    /// Returns the table of this moment.
     pub(super) fn table(&self) -> Arc<Table> {
         Arc::clone(&self.table.read())
     }
@@ -125,8 +125,8 @@ impl Plugins {
         Ok(())
     }
 
-    /// Makes the plugins those of a configuration: loads what is new or has changed, and removes what is no longer named.
-    /// What does not load is logged and listed, and leaves its former version in place.
+    /// Applies a configuration: loads plugins that are new or have changed, and removes those that it no longer names. A
+    /// plugin that does not load is logged and listed. Its former version stays, unless its options have changed.
     pub(super) async fn apply(&self, set: PluginSet) {
         let mut entries = self.entries.lock().await;
         let whole = |entry: &&mut Entry| !set.broken.contains_key(entry.name());
@@ -176,8 +176,8 @@ impl Plugins {
         }
     }
 
-    /// Lists a plugin as failed of which the configuration says what makes no sense. What was there before goes: nobody knows
-    /// whether it may still do what it could.
+    /// Lists a plugin as failed because its configuration is not valid. Its former version goes: the host cannot tell whether
+    /// the grants of that version still hold.
     fn break_off(&self, entries: &mut Vec<Entry>, name: &str, problem: &str) {
         let known = entries.iter().position(|entry| entry.name() == name);
         let index = known.unwrap_or_else(|| {
@@ -200,7 +200,8 @@ impl Plugins {
 
     /// Turns a plugin off, or on again, until it is changed in the configuration.
     ///
-    /// Off it is at once, also while something else is loaded, and both go on if nobody waits for it any more.
+    /// Turning off takes effect at once, also while another plugin is loaded. The change completes even if the caller drops
+    /// the future.
     pub(super) async fn enable(
         self: &Arc<Self>,
         name: &str,
@@ -273,9 +274,9 @@ impl Plugins {
         }
     }
 
-    /// Takes over what a configuration says of a plugin that is known.
+    /// Applies the configuration of a plugin that is already listed.
     async fn update(&self, entry: &mut Entry, source: PluginSource) {
-        // What an administrator turned off or on stays so for as long as the configuration says what it said then.
+        // An administrator's choice to turn the plugin on or off stands until `enabled` changes in the configuration.
         if source.enabled != entry.source.enabled {
             self.switch(entry, source.enabled, CONFIGURATION);
         }
@@ -304,7 +305,7 @@ impl Plugins {
         }
     }
 
-    /// Loads a plugin if it is to be there and is not, or not as it should be.
+    /// Loads a plugin if it is enabled, and its component or its options have changed since the last attempt.
     async fn refresh(&self, entry: &mut Entry, changed: bool) {
         if !entry.enabled {
             return;
@@ -313,11 +314,12 @@ impl Plugins {
         if !changed && entry.was_tried_with(&content) {
             return;
         }
-        // What went wrong is logged, and kept in the entry.
+        // `load` logs the error and keeps it in the entry.
         _ = self.load(entry, content).await;
     }
 
-    /// Loads a plugin from what is its component now. If that fails, what was there before stays, unless it may do less now.
+    /// Loads a plugin from the present content of its component. If that fails, the former version stays, unless its options
+    /// have changed.
     async fn load(&self, entry: &mut Entry, content: Content) -> Result<(), LoadError> {
         let mark = content.mark();
         let options = entry.source.options.clone();
@@ -374,7 +376,7 @@ impl Plugins {
         }
     }
 
-    /// Shows callers what the plugins are now.
+    /// Replaces the table that callers see by one of these plugins.
     fn publish(&self, entries: &[Entry]) {
         let table = Arc::new(Table::new(entries));
         let former = {
@@ -396,7 +398,7 @@ impl Plugins {
     }
 }
 
-/// Goes on with a change also if nobody waits for it any more.
+/// Completes a change even if the caller drops the future.
 async fn see_through(
     change: impl Future<Output = Result<PluginInfo, PluginError>> + Send + 'static,
 ) -> Result<PluginInfo, PluginError> {

@@ -1,7 +1,7 @@
-//! What the host offers at one moment: an unchanging picture of its plugins, exchanged as a whole when one of them changes.
+//! The table of tools: an immutable snapshot of the plugins, replaced as a whole when one of them changes.
 //!
-//! A call looks its tool up in the picture of the moment in which it arrives, and keeps the plugin that it found there: what
-//! is exchanged meanwhile serves the next call.
+//! A call looks its tool up in the snapshot at its arrival, and keeps the plugin that it finds there. A plugin that is
+//! replaced meanwhile serves the next call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use toolhost_call::tool::Definition;
 use toolhost_plugin::Plugin;
 use toolhost_workspace::Workspace;
 
-/// The tools as callers see them, and what is behind each.
+/// The tools as callers see them, and the route of each.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) tools: Arc<[Definition]>,
@@ -28,7 +28,7 @@ pub(super) struct Route {
     /// As far as the plugin was granted it.
     pub(super) workspace: Arc<dyn Workspace>,
     pub(super) health: Arc<Health>,
-    /// Whether the plugin is turned on, which may be turned off before there is a new picture.
+    /// Whether the plugin is on. It may be turned off before there is a new table.
     pub(super) on: Arc<AtomicBool>,
     /// The name that the plugin gave the tool.
     pub(super) tool: String,
@@ -36,7 +36,7 @@ pub(super) struct Route {
     pub(super) read_only: bool,
 }
 
-/// A plugin in a list; how well it is changes without a new picture.
+/// A plugin in a list; its health changes without a new table.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) info: PluginInfo,

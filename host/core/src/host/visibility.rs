@@ -8,18 +8,18 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::{Bounded, Sees, Workspace};
 
 impl Host {
-    /// Returns whether what a call did is there for the actor. For one who may use some tools only, it is if the call is known
-    /// to be of one of them; what no call did is not.
+    /// Returns whether the actor may see the effects of a call. An actor that is bound to some tools sees those of calls that
+    /// are known to be of these tools, and nothing that happened without a call.
     pub fn may_see_call(&self, actor: &Actor, chat: &ChatId, call: Option<&CallId>) -> bool {
         may_see_call(&self.inner.ledger, actor, chat, call)
     }
 
-    /// Returns whether a process that was started under this key is there for the actor.
+    /// Returns whether the actor may see a process that was started under this key.
     pub fn may_see_process(&self, actor: &Actor, chat: &ChatId, key: Option<&str>) -> bool {
         may_see_process(&self.inner.ledger, actor, chat, key)
     }
 
-    /// Returns a workspace with the processes that are there for the actor.
+    /// Returns a workspace with the processes that the actor may see.
     pub(super) fn seen_by(
         &self,
         actor: &Actor,

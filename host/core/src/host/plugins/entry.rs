@@ -12,25 +12,25 @@ use super::source::{Component, Content, Mark, PluginSource};
 use toolhost_plugin::{Options, Plugin};
 use toolhost_workspace::Workspace;
 
-/// A plugin that is there, or should be.
+/// A plugin that is loaded, or should be.
 #[derive(Debug)]
 pub(in crate::host) struct Entry {
     pub(super) source: PluginSource,
-    /// As the host was made with it, if it is part of the host.
+    /// The source before any override of the configuration.
     given: PluginSource,
     /// Whether it is part of the host, rather than of its configuration.
     pub(super) embedded: bool,
-    /// What the configuration says, unless an administrator said otherwise since.
+    /// Whether the plugin is on: as the configuration says, unless an administrator has changed it since.
     pub(super) enabled: bool,
-    /// The same for calls, who look at it without waiting for whatever is loaded meanwhile.
+    /// The same for calls, which read it without waiting for a load that is under way.
     pub(in crate::host) on: Arc<AtomicBool>,
-    /// The version in use, and the workspace as far as it was granted that.
+    /// The version in use, and the part of the workspace that it was granted.
     pub(super) plugin: Option<(Arc<Plugin>, Arc<dyn Workspace>)>,
-    /// What that version was loaded with.
+    /// The options that this version was loaded with.
     used: Option<Options>,
-    /// What was last tried to load.
+    /// The mark of the content that the host last tried to load.
     pub(super) tried: Option<Mark>,
-    /// Why that did not load.
+    /// Why that content did not load.
     pub(super) error: Option<String>,
     pub(in crate::host) health: Arc<Health>,
 }
@@ -96,12 +96,12 @@ impl Entry {
         self.plugin.as_ref().filter(|_| self.enabled)
     }
 
-    /// Returns what its component is now.
+    /// Reads the component as it is now.
     pub(super) async fn content(&self) -> Content {
         self.source.read().await
     }
 
-    /// Returns whether this is what was last tried, so that trying again would change nothing.
+    /// Returns whether the host last tried to load this content, so that another attempt would change nothing.
     pub(super) fn was_tried_with(&self, content: &Content) -> bool {
         let same = self.tried.as_ref() == Some(&content.mark());
         same && (self.plugin.is_some() || self.error.is_some())
@@ -112,12 +112,12 @@ impl Entry {
         self.plugin = Some((plugin, workspace));
         self.used = Some(self.source.options.clone());
         self.error = None;
-        // What its former version did says nothing of this one.
+        // The traps of the former version say nothing about this one.
         self.health = Health::new(self.source.options.limits.traps);
     }
 
-    /// Takes note of why what was tried does not load. A former version stays if it has what it may have now: one whose grants
-    /// or limits were taken back, or whose digest is no longer the pinned one, does not.
+    /// Records why the plugin does not load. The former version stays only if it was loaded with the present options. So it
+    /// goes if its grants or limits were taken back, or if its digest is no longer the pinned one.
     pub(super) fn failed(&mut self, error: String) {
         if self.used.as_ref() != Some(&self.source.options) {
             self.plugin = None;
@@ -125,7 +125,7 @@ impl Entry {
         self.error = Some(error);
     }
 
-    /// Returns its source with what a configuration says is different about it.
+    /// Returns the source of the plugin with the overrides of a configuration.
     pub(super) fn overridden(&self, by: Option<&Embedded>) -> PluginSource {
         let mut source = self.given.clone();
         if let Some(by) = by {

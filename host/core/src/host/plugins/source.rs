@@ -37,7 +37,7 @@ impl std::fmt::Debug for Component {
     }
 }
 
-/// What a component is at one moment.
+/// The content of a component at one moment.
 pub(super) enum Content {
     /// These bytes, which have this hash.
     Read(Arc<[u8]>, blake3::Hash),
@@ -102,7 +102,7 @@ async fn read(path: PathBuf, limit: usize) -> Result<Arc<[u8]>, LoadError> {
         path: path.clone(),
         source,
     };
-    // A pipe would be waited for until somebody writes into it.
+    // To open a pipe would block until another process writes into it.
     let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(LoadError::NotAFile(path));
