@@ -30,13 +30,13 @@ use command::Program;
 use toolhost_state::trusted::UntrustedError;
 pub use url::{Header, Url};
 
-/// How long a hook gets where nobody says otherwise; 60 s.
+/// The default deadline of a hook; 60 s.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The longest reason of a refusal, in bytes; a longer one is cut.
 const MAX_REASON: usize = 2 << 10;
 
-/// Who is asked. Clones share everything; the default asks nobody, and approves.
+/// The approval hook, if there is one. Clones share everything; the default has no hook and approves every call.
 #[derive(Clone, Debug, Default)]
 pub struct Approval {
     hook: Option<Arc<Hook>>,
@@ -62,15 +62,15 @@ pub enum ApprovalError {
         "the program {0:?} of the approval hook is neither an absolute path nor a name to be looked up"
     )]
     Program(String),
-    /// Others can change a file that decides.
+    /// Other users can change a file that the decision depends on.
     #[error("the approval hook cannot be used: {0}")]
     Untrusted(#[from] UntrustedError),
     /// The URL cannot be asked.
     #[error("the URL {url:?} of the approval hook cannot be asked: {problem}")]
     Url {
-        /// What was configured.
+        /// The URL in the configuration.
         url: String,
-        /// What is wrong with it.
+        /// The problem with the URL.
         problem: String,
     },
     /// A header cannot be sent.
@@ -78,10 +78,10 @@ pub enum ApprovalError {
     Header(String),
 }
 
-/// What the hook is told of a call.
+/// The question to the hook about a call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Question<'a> {
-    /// The chat of the call; `None` for a caller of the agent API who names none.
+    /// The chat of the call; `None` for a client of the agent API that names none.
     pub chat: Option<&'a str>,
     /// The id of the call, if it has one.
     pub call: Option<&'a str>,
@@ -89,13 +89,13 @@ pub struct Question<'a> {
     pub plugin: &'a str,
     /// The tool that is called.
     pub tool: &'a str,
-    /// What the tool says about itself.
+    /// The promises of the tool about its effects.
     pub hints: Hints,
     /// As the caller wrote them.
     pub arguments: &'a RawValue,
 }
 
-/// What a hook said.
+/// The answer of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The call may run.
@@ -219,11 +219,11 @@ impl Answer {
     fn refused(reason: &[u8]) -> Self {
         let reason = reason.get(..MAX_REASON).unwrap_or(reason);
         let reason = String::from_utf8_lossy(reason);
-        // What did not fit ends in the middle of a character at worst.
+        // The cut may fall in the middle of a character.
         Self::Refused(reason.trim_end_matches('\u{fffd}').trim().to_owned())
     }
 
-    /// Returns what whoever called is told; `None` if the call may run.
+    /// Returns the message for the caller of a refused call; `None` if the call may run.
     pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Granted => None,

@@ -1,7 +1,8 @@
-//! The audit trail: which plugins were loaded, who called what, and what was touched on the way. For the operator.
+//! The audit trail, for the operator: the plugins that were loaded, the principal and tool of each call, and the files,
+//! processes and requests that it touched.
 //!
-//! It says that something happened, never what it contained: commands, contents and arguments are BLAKE3 digests, of a URL there
-//! is the authority. Nobody waits for its disk. A digest tells whoever guesses a content that the guess was right, so the
+//! The trail records that something happened, never its content: commands, contents and arguments are BLAKE3 digests, and a
+//! URL is cut to its authority. No call waits for the disk of the trail. A digest confirms a guess of the content, so the
 //! file is private (mode 0600).
 //!
 //! Each line is one JSON object with `time` (RFC 3339, UTC, milliseconds) and `event`. A line that a crash or a full disk cut
@@ -15,7 +16,7 @@
 //!
 //! Of denials and signals, which cost a guest next to nothing, a call has 100 lines at most.
 //!
-//! `chat` and `call` are missing in what a plugin does while it is asked for its tools.
+//! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 
 mod acts;
 mod changes;

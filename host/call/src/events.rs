@@ -1,11 +1,11 @@
-//! What happens in the chats, for those who want to hear of it while it does: changes of calls, and what processes do.
+//! Events of the chats, as they happen: changes of calls and of processes, and output.
 //!
-//! Each chat has a buffer of its last events, from which a listener that was away goes on. Publishing never waits, and what is
-//! kept is small: an event of output names bytes and does not have them. Whoever delivers it reads them then, from memory or
-//! from the saved output, so a slow reader costs nothing and holds up nobody.
+//! Each chat has a buffer of its last events, from which a listener that was away goes on. Publishing never waits. Buffered
+//! events are small: an output event names bytes and does not hold them. The server reads the bytes when it delivers the
+//! event, from memory or from the saved output. So a slow reader costs nothing and delays no other.
 //!
-//! Output that nobody has heard of yet is one event, however many pieces it came in. What does not fit any more is dropped from
-//! the front, and a listener that had not come so far hears [`Event::Reset`].
+//! Output that no listener has heard of yet is one event, however many pieces it came in. A full buffer drops its first
+//! events, and a listener that had not read them hears [`Event::Reset`].
 
 mod buffer;
 mod hub;
@@ -33,7 +33,7 @@ pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process;
 
-/// How much is kept, and for whom.
+/// Limits of the event buffers and their readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// About how many bytes the buffer of one chat has at most; 1 MiB by default.
@@ -41,7 +41,7 @@ pub struct Limits {
     /// About how many bytes the buffers of all chats have at most; 64 MiB by default. Those of the chats that were silent for
     /// longest go first.
     pub total: usize,
-    /// How long the buffer of a silent chat is kept to which nobody listens; 10 minutes by default.
+    /// How long the buffer of a silent chat without listeners is kept; 10 minutes by default.
     pub kept: Duration,
     /// The most readers of one chat; 16 by default.
     pub readers_per_chat: usize,
@@ -61,7 +61,7 @@ impl Default for Limits {
     }
 }
 
-/// Where events are published, and heard of. Clones share everything.
+/// The hub where events are published and listened to. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Events {
     shared: Arc<Shared>,
@@ -88,7 +88,7 @@ pub enum Event {
         /// Where the call stands now.
         state: State,
     },
-    /// A call has come so far.
+    /// A call reports its progress.
     Progress {
         /// The call.
         call: CallId,
@@ -96,7 +96,7 @@ pub enum Event {
         done: f64,
         /// How much there is to do, if that is known.
         total: Option<f64>,
-        /// What a person may read.
+        /// A text for people.
         message: Option<String>,
     },
     /// A process was started.
@@ -130,7 +130,7 @@ pub enum Event {
     },
     /// The chat was ended, with all that ran in it.
     ChatEnded,
-    /// What happened before the next event is not known to this listener.
+    /// The events between the last one that this listener heard and the next are missing.
     Reset(Reset),
 }
 
@@ -143,15 +143,15 @@ pub struct Subject {
     pub call: Option<CallId>,
 }
 
-/// Why a listener does not know what happened before. What is kept follows.
+/// Why a listener misses events. The events that are kept follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// What it last heard of is not known here: it is no id of an event, or that of another chat or an earlier start of the
-    /// host.
+    /// The position of the listener is not known here: it is no id of an event, or that of another chat or an earlier start
+    /// of the host.
     Unknown,
-    /// What followed that is no longer kept.
+    /// The events after the position are no longer kept.
     Expired,
-    /// It was too slow: what followed was dropped while it listened.
+    /// The listener was too slow: the next events were dropped while it listened.
     Behind,
 }
 
@@ -183,12 +183,12 @@ impl Events {
         }
     }
 
-    /// Adds an event. Whoever listens hears of it; this waits for nobody.
+    /// Adds an event, which every listener of the chat hears. Does not wait for listeners.
     pub fn publish(&self, chat: &ChatId, event: Event) {
         self.change(|hub| hub.publish(chat, event, &self.shared));
     }
 
-    /// Listens to a chat: to what follows the event of this id, or to what happens from now on.
+    /// Listens to a chat: to the events after the one of this id, or from now on.
     ///
     /// This is for parts of the host, whose number is bounded by what they serve. Others are counted: see [`Events::read`].
     pub fn listen(&self, chat: &ChatId, after: Option<u64>) -> Listener {
@@ -197,8 +197,8 @@ impl Events {
         Listener::new(self.clone(), chat.clone(), position, false)
     }
 
-    /// Listens to a chat for a reader from outside: to what follows a position, or to what happens from now on. With
-    /// [`InvalidPosition`], to all that is kept, after [`Event::Reset`].
+    /// Listens to a chat for a reader from outside: to the events after a position, or from now on. With [`InvalidPosition`],
+    /// to all events that are kept, after [`Event::Reset`].
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Events {
         Ok(Listener::new(self.clone(), chat.clone(), position, true))
     }
 
-    /// Returns how much is kept, and for whom.
+    /// Returns the limits of the buffers and their readers.
     pub fn limits(&self) -> Limits {
         self.shared.limits
     }
@@ -240,7 +240,7 @@ impl Events {
         counters.gap_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns what is counted, and what there is at this moment.
+    /// Returns the counters, and the levels of this moment.
     pub fn stats(&self) -> Stats {
         let hub = self.hub();
         self.shared.counters.stats(&hub)
@@ -256,7 +256,7 @@ impl Events {
 }
 
 impl Shared {
-    /// Returns what stands for this start and this chat.
+    /// Returns the number that stands for this start and this chat.
     fn epoch(&self, chat: &ChatId) -> u64 {
         self.epochs.hash_one(chat)
     }

@@ -142,12 +142,12 @@ impl Program {
     }
 }
 
-/// A command that runs, and what is in its process group. Dropping it kills all of it.
+/// A running command and its process group. Dropping it kills the whole group.
 struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Without an id it was waited for, and its number may be somebody else's by now.
+        // Without an id the command was waited for, and another process may have its number by now.
         if let Some(id) = self.0.id()
             && let Ok(id) = i32::try_from(id)
         {

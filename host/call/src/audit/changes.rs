@@ -61,12 +61,12 @@ impl Audit {
         self.record("plugin_removed", json!({ "plugin": line::text(name) }));
     }
 
-    /// Records that a plugin was switched on, and by whom.
+    /// Records that a plugin was switched on, and the principal that did it.
     pub fn plugin_enabled(&self, name: &str, principal: &str) {
         self.plugin_switched("plugin_enabled", name, principal);
     }
 
-    /// Records that a plugin was switched off, and by whom.
+    /// Records that a plugin was switched off, and the principal that did it.
     pub fn plugin_disabled(&self, name: &str, principal: &str) {
         self.plugin_switched("plugin_disabled", name, principal);
     }

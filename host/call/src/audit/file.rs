@@ -16,7 +16,7 @@ use toolhost_state::state_dir::StateDir;
 /// The name of the file that is appended to. Older ones have a number behind it, the newest of them 1.
 pub(super) const NAME: &str = "audit.jsonl";
 
-/// What is locked while files get other names.
+/// The lock file that is held while files are renamed.
 const LOCK: &str = "audit.lock";
 
 /// The file of a trail.
@@ -24,7 +24,7 @@ const LOCK: &str = "audit.lock";
 pub(super) struct LogFile {
     directory: StateDir,
     file: File,
-    /// Whether the file may end within a line: what wrote it failed, or was killed.
+    /// Whether the file may end within a line: its writer failed, or was killed.
     torn: bool,
     max_size: u64,
     keep: u32,
@@ -73,7 +73,7 @@ impl LogFile {
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
         let written = self.file.write_all(&bytes);
-        // What failed may have written a part, and nobody knows how much of it is there.
+        // A failed write may have written an unknown part of the line.
         self.torn = match &written {
             Ok(()) => false,
             Err(_) => is_torn(&self.file).unwrap_or(true),
@@ -81,7 +81,7 @@ impl LogFile {
         written
     }
 
-    /// Waits until the disk has what was written.
+    /// Waits until all written lines are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

@@ -1,4 +1,4 @@
-//! Lines on their way to the file: a bounded queue, and the one thread that writes what is in it.
+//! Lines on their way to the file: a bounded queue, and the one thread that writes the queued lines.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,13 +14,13 @@ use super::line::line;
 use super::shares::{Owner, Report, Shares};
 use crate::metrics::Metrics;
 
-/// After this long, what could not be written is tried again although nothing new has come.
+/// After this time the thread retries lines that it could not write, even if no new line has come.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a line costs in memory besides its text, in bytes.
+/// The memory that a line takes besides its text, in bytes.
 const OVERHEAD: usize = 64;
 
-/// The way into the file. When it is dropped, its thread writes what is queued, and ends.
+/// The queue of the file. When it is dropped, its thread writes the queued lines, and ends.
 #[derive(Debug)]
 pub(super) struct Queue {
     shared: Arc<Shared>,
@@ -47,12 +47,12 @@ struct State {
     lost: u64,
     /// Whether the thread is writing, or has not looked at the queue yet.
     busy: bool,
-    /// Whether somebody waits for the disk.
+    /// Whether a flush waits for the disk.
     flushing: bool,
     closed: bool,
 }
 
-/// A line, and whose it is: `None` for what the host and its operator do.
+/// A line and the token that it belongs to: `None` for acts of the host and its operator.
 #[derive(Debug)]
 struct Line {
     text: String,
@@ -66,8 +66,8 @@ impl Line {
 }
 
 impl Queue {
-    /// Starts the thread, which may hold so many bytes of lines. A token may add so many bytes at once, and again in each hour,
-    /// and have half of what the thread holds.
+    /// Starts the thread, which may hold `limit` bytes of lines. A token may add `share` bytes at once, and the same again in
+    /// each hour. Its lines may take half of `limit`.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Queue {
             metrics: metrics.clone(),
             failing: false,
         };
-        // Not joined: a hung disk must not hold up who drops this.
+        // Not joined: a hung disk must not hold up the thread that drops this.
         thread::Builder::new()
             .name("toolhost-audit".to_owned())
             .spawn(move || writer.run())?;
@@ -159,7 +159,7 @@ impl Shared {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Writer {
     shared: Arc<Shared>,
     file: LogFile,
@@ -168,7 +168,7 @@ struct Writer {
     failing: bool,
 }
 
-/// What the thread does in one go.
+/// The work of the thread in one go.
 struct Batch {
     lines: VecDeque<Line>,
     /// Lines that were left out, of each token whose turn it is to be told of.
@@ -311,7 +311,7 @@ mod tests {
         first.push("x", None, "100".into());
         let shared = Arc::downgrade(&first.shared);
         drop(first);
-        // The thread drops what it shares when it ends.
+        // The thread drops the shared state when it ends.
         while shared.strong_count() > 0 {
             thread::yield_now();
         }
@@ -320,7 +320,7 @@ mod tests {
         assert!(metrics.text().contains("toolhost_audit_lines_total 101\n"));
     }
 
-    /// What does not fit is counted, and a line says so before the next.
+    /// Lines that do not fit are counted, and a line says so before the next.
     #[test]
     fn a_full_queue_loses_lines_and_says_so() {
         let base = tempfile::tempdir().unwrap();

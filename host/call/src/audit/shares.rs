@@ -1,8 +1,8 @@
 //! Shares: how much each token may add to the trail, and how many of its lines were left out.
 //!
-//! A flood of one token must not rotate away what the others did. So a token may add its share at once, and the same again in
-//! each hour. Lines that only say that a call came and went may use half of that; the other half is for what calls did. Lines
-//! beyond it are counted, and one line a minute says how many there were.
+//! A flood of lines from one token must not rotate away the lines of the others. So a token may add its share at once, and
+//! the same again in each hour. Lines that only say that a call came and went may use half of that; the other half is for
+//! what calls did. Lines beyond it are counted, and one line a minute says how many there were.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::time::rfc3339;
 /// The time in which a share comes back.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The time after which a line says what was left out.
+/// The time after which a line says how many lines were left out.
 const REPORT: Duration = Duration::from_secs(60);
 
 /// The events that say no more than that a call came and went.

@@ -1,4 +1,4 @@
-//! What one call of a plugin does, as it does it.
+//! The trail of one call of a plugin: its acts, recorded as they happen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::call::Request;
 use crate::metrics::{LimitKind, Metrics};
 use toolhost_state::id::{CallId, ChatId};
 
-/// What a plugin did with a capability.
+/// A use of a capability by a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Use {
     /// It started a process.
@@ -52,7 +52,7 @@ pub enum Use {
     Denied {
         /// The name of the capability, such as `files` or `sockets`.
         capability: &'static str,
-        /// What it tried, in a few words that hold nothing secret.
+        /// The attempt, in a few words that hold nothing secret.
         what: String,
     },
 }
@@ -100,7 +100,7 @@ impl Use {
 /// until what came before it is rotated away.
 const MAX_CHEAP: u64 = 100;
 
-/// Records what one call of a plugin does; without a call, what the plugin does while it is asked for its tools. Clones
+/// Records the acts of one call of a plugin; without a call, the acts of the plugin while it is asked for its tools. Clones
 /// belong to the same call.
 #[derive(Clone, Debug)]
 pub struct Trail {
@@ -147,8 +147,8 @@ impl Trail {
         }
     }
 
-    /// Makes a trail of what a client does itself: through an interface, whose name stands for a plugin's, or through the host,
-    /// which has none. `call` is the name that the client gives to what it does.
+    /// Makes a trail of the acts of a client itself: through an interface, whose name stands for a plugin's, or through the
+    /// host, which has none. `call` is the name that the client gives to its act.
     pub fn of_client(
         audit: Audit,
         metrics: Metrics,

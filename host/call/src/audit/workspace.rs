@@ -20,7 +20,7 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// Records in this trail what is changed through the workspace that this returns.
+    /// Returns a workspace that records the changes made through it in this trail.
     pub fn new(inner: Arc<dyn Workspace>, trail: Trail) -> Self {
         Self { inner, trail }
     }
@@ -115,7 +115,7 @@ impl Workspace for Audited {
     }
 }
 
-/// What is recorded of an operation if its end is not known: it is dropped then.
+/// The uses to record if an operation is dropped before its end is known.
 struct Pending<'a> {
     trail: &'a Trail,
     uncertain: Vec<Use>,
@@ -141,7 +141,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// What is recorded of a write of which it is not known whether it was done.
+/// Returns the use to record for a write that may or may not have been done.
 fn asked(write: &Write) -> Use {
     Use::FileWrite {
         path: write.path.clone(),
@@ -151,7 +151,7 @@ fn asked(write: &Write) -> Use {
     }
 }
 
-/// The same of a write that was done.
+/// Returns the use to record for a write that was done.
 fn certain(used: Use, metadata: &Metadata) -> Use {
     match used {
         Use::FileWrite { size, content, .. } => Use::FileWrite {

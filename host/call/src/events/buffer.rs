@@ -18,8 +18,8 @@ const STEPS: usize = 16;
 /// About how many bytes a buffer has without events.
 const EMPTY: usize = 512;
 
-/// A place among the events of a chat: the number of the event that was heard of last, and how much of it if it is not over
-/// yet, as the cursor past the output that was.
+/// A place among the events of a chat: the number of the last event that was heard. For an output event, also how much of it
+/// was heard, as the cursor past that output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) number: u64,
@@ -40,7 +40,7 @@ pub(super) enum Found {
     Event(Numbered, At),
     /// Nothing yet.
     Nothing,
-    /// Something that is no longer kept, up to this event.
+    /// Events that are no longer kept, up to the one of this number.
     Dropped(u64),
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Buffer {
     dropped: (u64, Option<u64>),
     /// The number of the last event.
     last: u64,
-    /// The greatest number of an event that anybody heard of: it and those before it stay as they are. Only if it is the last
-    /// one may output join it, for which its listeners wait.
+    /// The greatest number of an event that a listener has heard: it and those before it stay as they are. Only if it is the
+    /// last one may output join it, for which its listeners wait.
     heard: u64,
     /// The processes that are not over.
     processes: HashMap<String, Arc<Subject>>,
@@ -62,7 +62,7 @@ pub(super) struct Buffer {
     pub(super) readers: usize,
     /// When something happened last.
     pub(super) active: Instant,
-    /// Told when there is something new for those who have heard of everything.
+    /// Signals listeners that have heard every event that there is a new one.
     pub(super) changed: watch::Sender<()>,
 }
 
@@ -101,8 +101,8 @@ impl Buffer {
         self.events.is_empty() && self.last == self.dropped.0 && self.processes.is_empty()
     }
 
-    /// Adds an event. Progress of a call takes the place of what the same call reported before, if nobody heard of that and
-    /// nothing else has happened since some more of it.
+    /// Adds an event. Progress of a call replaces the last event if the last `STEPS` events are progress of the same call,
+    /// and no listener has heard the last one.
     pub(super) fn push(&mut self, event: Event) {
         self.active = Instant::now();
         let is_crowded = self.is_crowded(&event);
@@ -132,8 +132,8 @@ impl Buffer {
                 .all(|last| matches!(&last.event, Event::Progress { call: of, .. } if of == call))
     }
 
-    /// Adds output of a process to the event of its last output, unless that was heard of or something other than output
-    /// happened since. Returns whether it did.
+    /// Adds output of a process to the event of its last output. Does not if that event was heard and is not the last one, or
+    /// if an event other than output followed it. Returns whether it did.
     pub(super) fn extend(&mut self, process: &str, offset: u64, length: u64) -> bool {
         for event in self.events.iter_mut().rev().take(LOOK_BACK) {
             let unheard = event.id > self.heard;
@@ -181,7 +181,7 @@ impl Buffer {
         subject
     }
 
-    /// Notes that nothing more comes of a process.
+    /// Forgets a process that has no more events.
     pub(super) fn over(&mut self, id: &str) {
         self.processes.remove(id);
     }
@@ -212,7 +212,7 @@ impl Buffer {
         }
     }
 
-    /// Returns the place after everything, and leaves what is before it as it is.
+    /// Returns the place after the last event. No event before this place changes any more.
     pub(super) fn end(&mut self) -> At {
         self.heard = self.last;
         At {
@@ -231,7 +231,7 @@ impl Buffer {
         }
     }
 
-    /// Returns what follows a place.
+    /// Returns the event after a place.
     pub(super) fn after(&mut self, at: At) -> Found {
         self.heard = self.heard.max(at.number.min(self.last));
         let (dropped, dropped_end) = self.dropped;
@@ -274,7 +274,7 @@ fn end_of(event: &Event) -> Option<u64> {
     }
 }
 
-/// Returns what of an event was not heard of yet, if part of it was.
+/// Returns the part of an output event past this cursor, which was not heard yet; any other event as it is.
 fn rest_of(event: &Numbered, part: u64) -> Option<Numbered> {
     let Event::Output {
         process,

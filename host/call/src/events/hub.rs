@@ -124,7 +124,7 @@ impl Hub {
         match self.chats.entry(chat.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
-                // One number is left out: who heard of the last event before does not know whether others followed.
+                // One number is skipped: a listener that heard the last event before cannot know whether others followed.
                 let buffer = Buffer::new(chat, self.floor + 1);
                 self.bytes += buffer.bytes();
                 vacant.insert(buffer)
@@ -161,7 +161,7 @@ impl Hub {
         dropped
     }
 
-    /// Forgets, from time to time, the chats that were silent for long and to which nobody listens.
+    /// Forgets, from time to time, the chats that were silent for long and have no listener.
     fn sweep(&mut self, shared: &Shared) {
         let kept = shared.limits.kept;
         if self.swept.elapsed() < kept / 16 {

@@ -1,4 +1,4 @@
-//! One who hears the events of a chat.
+//! A listener to the events of a chat.
 
 use std::sync::atomic::Ordering;
 
@@ -20,13 +20,13 @@ pub enum Refused {
     All(usize),
 }
 
-/// Hears the events of one chat in order.
+/// A listener to the events of one chat, in order.
 #[derive(Debug)]
 pub struct Listener {
     events: Events,
     chat: ChatId,
     at: At,
-    /// What is to be heard before all else.
+    /// A reset that the listener hears before any other event.
     reset: Option<Reset>,
     changed: watch::Receiver<()>,
     reader: bool,

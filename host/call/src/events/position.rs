@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a reader is: what it has heard of last. As text, `<start>-<number>` or `<start>-<number>-<part>`, of
+/// The position of a reader: the last event that it has heard. As text, `<start>-<number>` or `<start>-<number>-<part>`, of
 /// which the first is another for each chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {

@@ -1,10 +1,10 @@
-//! What is counted of events, for the operator.
+//! Counters of events, for the operator.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::hub::Hub;
 
-/// What is counted since the start, and what there is at one moment.
+/// Counters since the start, and levels at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// How many chats have a buffer now.
@@ -13,7 +13,7 @@ pub struct Stats {
     pub bytes: usize,
     /// How many readers there are now, without listeners within the host.
     pub readers: usize,
-    /// Events that were published. Output that joined an event that nobody had heard of yet is none.
+    /// Events that were published. Output that joined an event which no listener had heard yet does not count.
     pub published: u64,
     /// Events that were dropped because a buffer was full. Most of them had been heard of.
     pub dropped: u64,
