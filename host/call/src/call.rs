@@ -32,7 +32,7 @@ pub struct Request {
     pub tool: String,
     /// The arguments.
     pub arguments: Arguments,
-    /// What the caller says about itself, such as `locale` or `client`.
+    /// Attributes from the caller, such as `locale` or `client`.
     pub attributes: BTreeMap<String, String>,
     /// The actor that asks.
     pub actor: Actor,

@@ -1,4 +1,4 @@
-//! Calls of tools and what is kept of them: requests and outcomes, the ledger that runs each call once, events, definitions and
+//! Calls of tools and their records: requests and outcomes, the ledger that runs each call once, events, definitions and
 //! replies of tools; and what an operator sees of calls and may refuse: the audit trail, metrics, traces and approvals.
 
 #[cfg(not(target_os = "linux"))]

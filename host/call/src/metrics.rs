@@ -28,13 +28,13 @@ pub use levels::Levels;
 pub use limit::LimitKind;
 pub use limit::bytes;
 
-/// Where everything is counted. Clones share everything.
+/// The metrics of a host. Clones share everything.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     inner: Arc<Inner>,
 }
 
-/// What a plugin is doing in its host.
+/// The state of a plugin in its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PluginState {
     /// Its tools are offered.
@@ -254,14 +254,14 @@ impl Metrics {
         }
     }
 
-    /// Counts a call from here until what this returns is dropped.
+    /// Counts a running call until the returned [`Running`] is dropped.
     pub fn running(&self, name: &str) -> Running {
         let gauge = self.inner.running.get_or_create_owned(&plugin(name));
         gauge.inc();
         Running(gauge)
     }
 
-    /// Counts a call that ended, with what it used.
+    /// Counts a call that ended, with its use of CPU time and memory.
     pub fn call(&self, name: &str, outcome: &str, duration: Duration, used: &Used) {
         let inner = &self.inner;
         let name_only = plugin(name);
@@ -343,7 +343,7 @@ impl Metrics {
         }
     }
 
-    /// Stops showing the state of a plugin that was removed. What was counted stays.
+    /// Stops showing the state of a plugin that was removed. Its counters stay.
     pub fn plugin_removed(&self, name: &str) {
         for each in PluginState::ALL {
             let labels = plugin_and(name, "state", each.name());
@@ -384,7 +384,7 @@ impl Drop for Running {
     }
 }
 
-/// What a call used.
+/// The CPU time and memory that a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// CPU time.

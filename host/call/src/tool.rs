@@ -21,7 +21,7 @@ pub struct Definition {
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does and when to use it, for the model.
+    /// The purpose of the tool and when to use it, for the model.
     pub description: String,
     /// JSON Schema (2020-12) of the arguments, an object schema.
     pub input_schema: Value,
@@ -40,7 +40,7 @@ pub struct Definition {
     pub plugin: String,
 }
 
-/// Promises of a tool about its effects. What is not promised may happen, as in MCP's defaults.
+/// Promises of a tool about its effects. An effect that is not ruled out may happen, as in MCP's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hints {
     /// It changes nothing outside of itself.
@@ -53,7 +53,7 @@ pub struct Hints {
     pub closed_world: bool,
 }
 
-/// What a tool replied.
+/// The reply of a tool.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The parts, in the order in which a model should read them.
@@ -106,7 +106,7 @@ pub struct Blob {
     pub data: Vec<u8>,
 }
 
-/// Why a call gave no reply. The message is for whoever called, often a model.
+/// Why a call gave no reply. The message is for the caller, often a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -122,7 +122,7 @@ pub struct ToolError {
 pub enum ErrorKind {
     /// There is no tool of this name.
     UnknownTool,
-    /// The arguments are not what the tool takes.
+    /// The tool does not accept the arguments.
     InvalidArguments,
     /// The tool needs something that it was not granted.
     Denied,
@@ -136,7 +136,7 @@ pub enum ErrorKind {
     Broken,
     /// The call was cancelled.
     Cancelled,
-    /// Nobody knows what came of the call: the host, or the workspace, stopped while it ran.
+    /// The outcome of the call is not known: the host, or the workspace, stopped while it ran.
     UnknownOutcome,
 }
 

@@ -1,7 +1,7 @@
-//! Traces: which one a call belongs to, as its caller says by W3C Trace Context, and on into the commands of the call.
+//! Traces: the caller names the trace of a call by W3C Trace Context, and the commands of the call get it in turn.
 //!
 //! Spans are those of `tracing`: `request` for a request over HTTP, `call` for a call of a plugin. With the feature `otel`
-//! they are exported, and what goes on is the context of the span rather than that of the caller.
+//! they are exported, and the context of the span is passed on instead of the caller's.
 
 #[cfg(feature = "otel")]
 pub mod otel;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 /// The attribute, and the header, that names the caller's span.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// The attribute, and the header, with what the systems that traced it before say of it.
+/// The attribute, and the header, with data of the systems that traced the request before.
 pub const TRACESTATE: &str = "tracestate";
 
-/// A span of somebody: the trace that it belongs to, its id, and whether it is recorded.
+/// The context of a span: its trace, its id, and whether it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     /// `00-`, 32 digits, `-`, 16 digits, `-`, two digits.
@@ -25,8 +25,7 @@ pub struct TraceContext {
 
 impl TraceContext {
     /// Reads both values, as they are in headers. `None` if the first is not one of version 00, in lower-case hex, with ids
-    /// that are not all zero. A state that is none is left out: it says nothing without the other, and the other all
-    /// without it.
+    /// that are not all zero. A `tracestate` that is not valid is left out: `traceparent` is enough without it.
     pub fn parse(parent: &str, state: Option<&str>) -> Option<Self> {
         let mut parts = parent.split('-');
         let mut part = |length| {
@@ -52,7 +51,7 @@ impl TraceContext {
         Self::parse(attributes.get(TRACEPARENT)?, state)
     }
 
-    /// Writes it into the attributes of a request, over what is there.
+    /// Writes the context into the attributes of a request, and replaces one that is there.
     pub fn set(&self, attributes: &mut BTreeMap<String, String>) {
         attributes.insert(TRACEPARENT.into(), self.parent.clone());
         match &self.state {
@@ -76,7 +75,7 @@ impl TraceContext {
         self.parent.get(3..35).unwrap_or_default()
     }
 
-    /// Returns the variables by which a command knows it.
+    /// Returns the environment variables that pass the context to a command.
     pub fn variables(&self) -> Vec<(String, String)> {
         let parent = ("TRACEPARENT".into(), self.parent.clone());
         let state = self.state.clone();
@@ -85,7 +84,7 @@ impl TraceContext {
     }
 }
 
-/// Makes a span that nobody entered yet a child of what its caller traces, where spans are exported.
+/// Makes a span a child of its caller's span, if spans are exported. The span must not have been entered yet.
 #[cfg(feature = "otel")]
 pub fn adopt(span: &tracing::Span, caller: &TraceContext) {
     otel::adopt(span, caller);
@@ -107,7 +106,7 @@ pub fn id(span: &tracing::Span, caller: Option<&TraceContext>) -> Option<String>
     Some(context.trace_id().to_owned())
 }
 
-/// Returns what is handed on from within the current span: the span itself if it is exported, else what the caller said.
+/// Returns the context to pass on from within the current span: that of the span if it is exported, else the caller's.
 pub fn onward(caller: Option<TraceContext>) -> Option<TraceContext> {
     exported(&tracing::Span::current()).or(caller)
 }

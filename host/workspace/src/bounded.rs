@@ -28,7 +28,7 @@ impl Bounded {
         Self { inner, sees }
     }
 
-    /// Returns what a list shows of a process that is there.
+    /// Returns the entry of a visible process in a list.
     async fn visible(&self, owner: Owner<'_>, id: &str) -> Result<Info, Error> {
         let info = self.inner.info(owner, id).await?;
         match (self.sees)(owner, info.key.as_deref()) {

@@ -1,4 +1,4 @@
-//! Values of processes: what to start, how a process stands, what it wrote, and why an operation failed.
+//! Values of processes: commands to start, states, output, and errors of operations.
 
 mod command;
 mod containment;

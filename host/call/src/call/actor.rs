@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::CallStatus;
 
-/// A client, by its name in the audit trail, and the tools that bound what it reaches.
+/// A client: its name in the audit trail, and the tools that bound its reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     name: Arc<str>,
@@ -24,7 +24,7 @@ impl Actor {
         }
     }
 
-    /// Returns the same, who may use these tools only: to call them, and to see and end what calls of them left.
+    /// Returns the actor bound to these tools: it may call them, and see and end what their calls left.
     #[must_use]
     pub fn with_tools(self, tools: BTreeSet<String>) -> Self {
         let tools = Some(Arc::new(tools));
@@ -46,10 +46,10 @@ impl Actor {
         self.tools.is_none()
     }
 
-    /// Returns whether a call that stands like this is there for the actor.
+    /// Returns whether the actor may see a call of this status.
     ///
-    /// A call of which only the id is left is not there, because its tool is no longer known. A tombstone is there if it stops calls
-    /// that the actor could make.
+    /// An actor that is bound to some tools does not see a call of which only the id is left, because its tool is no longer
+    /// known. The actor sees a tombstone if that stops calls that the actor could make.
     pub fn may_see(&self, status: &CallStatus) -> bool {
         match status {
             CallStatus::Live { tool, .. } => self.may_use(tool),

@@ -1,4 +1,4 @@
-//! What the ledger writes down, so that a call does not run twice because the host stopped.
+//! The journal of the ledger, which keeps a call from running twice after the host has stopped.
 
 mod known;
 
@@ -16,16 +16,16 @@ use toolhost_state::state_dir::journal::{self, Known};
 
 pub(super) use known::{Recovered, Remains};
 
-/// What the ledger survives.
+/// The failures that the ledger survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the host, however it ends. What is written down is in the kernel's hands, and not synced. Should it not be
-    /// possible to write, as on a full disk, calls run all the same, and what happens to them is written down as soon as it is
-    /// possible again: a host that is killed before has not recorded it.
+    /// The end of the host, however it ends. Lines are handed to the kernel, and not synced. If a line cannot be written, as
+    /// on a full disk, calls run all the same, and the journal writes the line as soon as it can. A host that is killed
+    /// before that has not recorded the line.
     #[default]
     Host,
-    /// That of the machine as well: what is written down is synced before a call begins, and before its caller is told of its
-    /// end. A call that cannot be written down does not run.
+    /// The end of the machine as well. Lines are synced before a call begins, and before its caller is told of its end. A
+    /// call that cannot be written down does not run.
     Power,
 }
 
@@ -51,11 +51,11 @@ impl std::str::FromStr for Durability {
 pub(super) struct Journal {
     lines: Arc<journal::Journal<Knowledge>>,
     durability: Durability,
-    /// What could not be written down, oldest first: it is written as soon as something can be.
+    /// Lines that could not be written, oldest first. They are written as soon as the journal can be.
     unwritten: Mutex<VecDeque<Unwritten>>,
 }
 
-/// What could not be written down.
+/// A line that could not be written.
 #[derive(Debug)]
 enum Unwritten {
     Line(Entry),
@@ -87,7 +87,7 @@ impl Journal {
         }
     }
 
-    /// Opens the journal of a state directory and returns what it knew, oldest first.
+    /// Opens the journal of a state directory and returns the calls that it knew, oldest first.
     pub(super) fn open(
         directory: &StateDir,
         limits: &Limits,
@@ -114,7 +114,7 @@ impl Journal {
         self.lines.is_kept()
     }
 
-    /// Returns whether callers are told only of what the disk has.
+    /// Returns whether callers are told of an end only once it is on the disk.
     pub(super) fn is_synced(&self) -> bool {
         self.durability == Durability::Power
     }
@@ -130,7 +130,7 @@ impl Journal {
         };
         let written = self.write(Entry::Started(started)).await;
         if written.is_err() {
-            // The line may be there all the same, where only the disk refused it.
+            // The line may be in the file all the same, if only the sync failed.
             let (chat, call) = (request.chat.to_string(), request.id.to_string());
             self.lines
                 .append(&Entry::Withdrawn(Withdrawn { chat, call }));
@@ -138,8 +138,8 @@ impl Journal {
         written
     }
 
-    /// Writes down how a call ended. If it cannot be written now, that was logged, and it is written as soon as it can be: its
-    /// caller is told all the same.
+    /// Writes down how a call ended. If the line cannot be written now, the error was logged, and the line is written as soon
+    /// as it can be. The caller is told all the same.
     pub(super) async fn ended(
         &self,
         chat: &ChatId,
@@ -165,7 +165,8 @@ impl Journal {
         });
     }
 
-    /// Writes down that a call was cancelled, arrived or not: one that comes later does not run if it is of one of these tools.
+    /// Writes down that a call was cancelled, whether or not it has arrived. A call of one of these tools that arrives later
+    /// does not run.
     pub(super) async fn cancelled(
         &self,
         chat: &ChatId,
@@ -181,7 +182,7 @@ impl Journal {
         .await
     }
 
-    /// Writes what could not be written before, as far as that is possible now.
+    /// Writes the lines that could not be written before, as far as possible now.
     pub(super) fn catch_up(&self) {
         _ = self.caught_up(&mut self.unwritten());
     }
@@ -220,7 +221,7 @@ impl Journal {
         self.unwritten.lock()
     }
 
-    /// Writes a line down. Unless callers are to be told only of what the disk has, it may also be written later.
+    /// Writes a line. With [`Durability::Host`], a line that cannot be written now is kept and written later.
     async fn write(&self, line: Entry) -> io::Result<()> {
         let written = self.append(&line);
         if self.is_synced() {
@@ -233,7 +234,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits until the disk has what was written, if callers are to be told only then.
+    /// Waits until all written lines are on the disk, if the durability is [`Durability::Power`].
     async fn synced(&self) -> io::Result<()> {
         if !self.is_synced() {
             return Ok(());
@@ -247,7 +248,7 @@ impl Journal {
 }
 
 impl End {
-    /// Returns its line, with the outcome if that is no longer than this.
+    /// Returns the line of the end, with the outcome if that is no longer than `most` bytes.
     fn entry(&self, most: usize) -> Entry {
         let json = match serde_json::value::to_raw_value(&*self.outcome) {
             Ok(json) => Some(json),
@@ -256,7 +257,7 @@ impl End {
                 None
             }
         };
-        // One that is too long for a line still must not run again.
+        // A call whose outcome is too long for a line still must not run again.
         let most = most.min(Knowledge::LONGEST / 2);
         Entry::Ended(Ended {
             chat: self.chat.to_string(),

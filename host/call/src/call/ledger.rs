@@ -96,7 +96,7 @@ pub enum Refused {
     Closed,
 }
 
-/// Returns a time in seconds, rounded up: who comes back then does not come too early.
+/// Returns a time in seconds, rounded up, so that a client that retries then is not too early.
 fn seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
@@ -112,7 +112,7 @@ impl Refused {
     }
 }
 
-/// Where a call stands, for those who ask without calling.
+/// Where a call stands, for a client that asks without calling.
 #[derive(Clone, Debug)]
 pub enum CallStatus {
     /// It has not ended.
@@ -128,12 +128,12 @@ pub enum CallStatus {
     Gone,
     /// It was cancelled before it arrived, and will not run.
     Tombstone {
-        /// The tools of which it was, one of them; `None`: any.
+        /// The tools whose calls do not run under this id; `None`: all.
         tools: Option<Arc<BTreeSet<String>>>,
     },
 }
 
-/// What came of cancelling a call.
+/// The result of cancelling a call.
 #[derive(Clone, Debug)]
 pub enum Cancelled {
     /// How the call ended: perhaps before it was cancelled.
@@ -147,7 +147,7 @@ pub enum Cancelled {
     Gone,
 }
 
-/// Hears of every change of a call, in order for each call. Nothing may wait here.
+/// A listener to the changes of calls, in order for each call. Its methods must not block.
 pub trait Listener: Send + Sync {
     /// A call begins.
     fn begun(&self, request: &Request);
@@ -156,12 +156,12 @@ pub trait Listener: Send + Sync {
     fn ended(&self, chat: &ChatId, outcome: &Outcome);
 }
 
-/// What runs a call that is let in.
+/// The execution of a call that was admitted.
 #[derive(Debug)]
 pub struct Admitted<R> {
-    /// It. Nothing of it has run.
+    /// The execution, which has not begun yet.
     pub execution: R,
-    /// Whether it changes nothing: then it may as well run again after a crash, and is not written down before.
+    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
     pub read_only: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct Stats {
     pub journal_writes: u64,
     /// How many of these failed.
     pub journal_failures: u64,
-    /// Whether there is one: else what ran is forgotten with the host.
+    /// Whether there is a journal: without one, all calls are forgotten with the host.
     pub is_journalled: bool,
 }
 
@@ -197,7 +197,7 @@ struct Shared {
     listener: Option<Box<dyn Listener>>,
     /// Cancels every call.
     stopping: CancellationToken,
-    /// Where calls run, so that they do not depend on the runtime of a caller; `None`: that of whoever calls.
+    /// The runtime in which calls run, so that they do not depend on that of a caller; `None`: the runtime of the caller.
     runtime: Option<Handle>,
 }
 
@@ -240,9 +240,10 @@ impl Ledger {
 
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
-    /// `admit` is asked only for a new call. Its error, which may be of a type of its own, refuses the call without a trace, so that a later repeat can run.
-    /// What it returns is run as a task of its own, on the runtime that the ledger was made in: callers may come and go. Should it panic, the call has failed. The token that
-    /// it gets is cancelled when somebody cancels the call.
+    /// The ledger calls `admit` only for a new call. If `admit` fails, the call is refused and leaves no record, so that a
+    /// later repeat can run. The error may be of a type of its own. The returned execution runs as a task on the runtime that
+    /// the ledger was made in, so that it outlives its caller. If the execution panics, the call has failed. The token that
+    /// `admit` gets is cancelled when the call is cancelled.
     ///
     /// # Errors
     ///

@@ -17,12 +17,12 @@ pub struct Outcome {
     pub id: CallId,
     /// The tool that was called.
     pub tool: String,
-    /// What it replied, or why it did not.
+    /// The reply of the tool, or why there is none.
     pub result: Result<Reply, ToolError>,
-    /// Whether somebody cancelled the call; the result is then what it had by that time.
+    /// Whether the call was cancelled; `result` is then what the tool had by that time.
     pub cancelled: bool,
-    /// Whether nobody knows if something that the tool started or wrote came to be, because the workspace stopped answering. The
-    /// result is then what the tool says of it.
+    /// Whether the workspace stopped answering, so that an operation of the tool may or may not have been done. `result` is
+    /// then the tool's own reply about it.
     pub uncertain: bool,
     /// The ids of the processes that the call started, in order.
     pub processes: Vec<String>,
@@ -46,10 +46,10 @@ pub enum State {
     Finished,
     /// The host ended the call: a limit, a trap, a reply that makes no sense.
     Failed,
-    /// Somebody cancelled the call.
+    /// The call was cancelled.
     Cancelled,
-    /// The host, or the workspace, stopped while the call ran: nobody knows what came of it, or of something that it started or
-    /// wrote.
+    /// The host, or the workspace, stopped while the call ran: the outcome of the call, or of one of its operations, is not
+    /// known.
     Unknown,
 }
 
@@ -129,7 +129,7 @@ impl Serialize for Outcome {
     }
 }
 
-/// Reads what an outcome serializes to. It serializes to the same bytes again.
+/// Reads a serialized outcome, which serializes to the same bytes again.
 impl<'de> Deserialize<'de> for Outcome {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

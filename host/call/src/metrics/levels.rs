@@ -1,6 +1,6 @@
-//! What is only looked at when somebody asks for the metrics, so that nothing else pays for it.
+//! Levels, which are read only when a client asks for the metrics, so that nothing else pays for them.
 //!
-//! Whoever has something to show registers a look at it with [`Metrics::watch`], once, for as long as it lives.
+//! The owner of a level registers a look at it with [`Metrics::watch`], once, for as long as the owner lives.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,9 +18,9 @@ use prometheus_client::registry::Registry;
 
 use super::Metrics;
 
-/// What there is at one moment. Each look adds to it, so that hosts that share their metrics show their sum.
+/// The levels at one moment. Each look adds to them, so that hosts that share their metrics show their sum.
 ///
-/// What is marked as a counter must never become less while what is looked at lives.
+/// A field that is marked as a counter must never become less while its owner lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Calls that run.
@@ -49,7 +49,7 @@ pub struct Levels {
     pub journals: u64,
     /// Processes that run or linger.
     pub processes_live: u64,
-    /// Counter: processes that were started, by whomever.
+    /// Counter: processes that were started, whatever started them.
     pub processes_started: u64,
     /// Counter: shells that ended, by cause.
     pub processes_ended: BTreeMap<String, u64>,
@@ -204,10 +204,10 @@ const ROWS: &[Row] = &[
     }),
 ];
 
-/// Adds to the levels; `false`: what it looks at is gone.
+/// Adds to the levels; `false`: the owner of the look is gone.
 type Look = Box<dyn Fn(&mut Levels) -> bool + Send + Sync>;
 
-/// All that is looked at. Clones share everything.
+/// All registered looks. Clones share everything.
 #[derive(Clone, Default)]
 pub(super) struct Watched(Arc<Mutex<Vec<Look>>>);
 
@@ -263,8 +263,8 @@ impl Collector for Watched {
 }
 
 impl Metrics {
-    /// Shows what this look adds to the [`Levels`] whenever somebody asks for the metrics, until `of` is dropped. It must be
-    /// quick, and must not ask for the metrics itself.
+    /// Adds a look to the [`Levels`] that the metrics show, until `of` is dropped. The look must be quick, and must not ask
+    /// for the metrics itself.
     pub fn watch<T: Send + Sync + 'static>(
         &self,
         of: &Arc<T>,

@@ -96,8 +96,8 @@ impl LimitKind {
         }
     }
 
-    /// Returns the text for whoever reached it: what was limited, and to how much. The value is in bytes, milliseconds or
-    /// pieces, whichever the limit is in.
+    /// Returns the text for a caller that reached the limit: its subject and its value. The value is in bytes, milliseconds
+    /// or pieces, whichever the limit is in.
     pub fn reached(self, value: u64) -> String {
         let size = bytes(value);
         match self {

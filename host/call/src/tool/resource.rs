@@ -10,7 +10,7 @@ const MAX_PATTERN: usize = 1024;
 /// The longest address that fits a pattern, in bytes.
 const MAX_URI: usize = 8192;
 
-/// The scheme of what the host itself has.
+/// The scheme that is reserved for the host itself.
 const OWN_SCHEME: &str = "toolhost:";
 
 /// Documents that a tool returns when it is called with `{"uri": …}`: one with a fixed address, or all whose address fits a
@@ -24,7 +24,7 @@ pub struct Resource {
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
+    /// A description of the documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type, if it is the same for all of them.
@@ -37,7 +37,7 @@ pub struct Resource {
 #[derive(Clone, PartialEq, Eq)]
 pub struct UriPattern {
     text: String,
-    /// What the text is made of, in its order.
+    /// The parts of the text, in order.
     parts: Vec<Part>,
 }
 

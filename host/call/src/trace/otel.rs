@@ -46,7 +46,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Prepares what the environment asks for, if it does. Starts no thread.
+    /// Prepares the exporter if the environment asks for one. Starts no thread.
     pub fn configured() -> Option<Self> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let is = |name, wanted: &str| {
@@ -109,7 +109,7 @@ impl Export {
         Ok(())
     }
 
-    /// Sends what is left, for a few seconds at most. Must be called outside of a runtime.
+    /// Sends the spans that are left, for a few seconds at most. Must be called outside of a runtime.
     pub fn finish(&self) {
         // Why not was said before.
         _ = self.provider.shutdown_with_timeout(LAST_SPANS);

@@ -1,4 +1,4 @@
-//! What a `tracestate` may be. It is passed on, never read.
+//! The syntax of a `tracestate`, which is passed on and never interpreted.
 
 /// The most bytes of all members together, which everybody has to pass on.
 const MOST: usize = 512;

@@ -67,7 +67,7 @@ fn is_of(info: &Info, call: &CallId) -> bool {
     key.and_then(CallId::of_start_key).as_ref() == Some(call)
 }
 
-/// Adds the state and output of a process. The text is for a model; the command is in full.
+/// Adds the command of a process, as lists show it, its state, and the end of its output. A model reads the text.
 async fn describe(text: &mut String, call: &Interrupted, info: &Info, workspace: &dyn Workspace) {
     let state = match &info.state {
         State::Running => "still runs".to_owned(),

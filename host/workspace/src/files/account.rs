@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// The CPU time of all operations of one caller, and the most that it may be.
 ///
-/// A workspace adds what an operation cost when it has ended, and ends an operation early that uses up what is left.
+/// A workspace charges the account with the CPU time of an operation when that has ended. It ends an operation early that
+/// uses up the rest of the limit.
 #[derive(Debug, Default)]
 pub struct CpuAccount {
     /// In nanoseconds.
@@ -22,7 +23,7 @@ impl CpuAccount {
         }
     }
 
-    /// Adds what an operation cost.
+    /// Adds the CPU time of an operation.
     pub fn add(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.used.fetch_add(nanoseconds, Ordering::Relaxed);

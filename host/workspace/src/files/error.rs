@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-/// Why an operation on files failed. The texts are for whoever asked, which is often a model.
+/// Why an operation on files failed. The texts are for the caller, often a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Error {
-    /// The path, or what else was asked for, cannot be.
+    /// The path, or another argument, is not valid.
     #[error("{0}")]
     Invalid(String),
     /// It was not granted, or the operating system refused.
@@ -20,7 +20,7 @@ pub enum Error {
     /// The path names something that is not a regular file.
     #[error("not a regular file")]
     NotAFile,
-    /// The path, or what it goes through, names something that is not a directory.
+    /// The path, or a part of it, names a file that is not a directory.
     #[error("not a directory")]
     NotADirectory,
     /// The path leads out of all roots.
@@ -31,7 +31,7 @@ pub enum Error {
         /// The directory that relative paths begin at.
         workspace: PathBuf,
     },
-    /// It is larger than is possible here; the number is what is, in bytes.
+    /// The file or argument is too large; the number is the most that is possible, in bytes.
     #[error("larger than {0} bytes, the most that is possible here")]
     TooLarge(u64),
     /// A precondition does not hold.
@@ -40,7 +40,7 @@ pub enum Error {
     /// The workspace cannot be reached. Nothing was done.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),
-    /// It may have been done, or be done in part.
+    /// The operation may have been done, or done in part.
     #[error("it is not known what was done: {0}")]
     UnknownOutcome(String),
     /// It failed in another way.
@@ -51,7 +51,7 @@ pub enum Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         let Some(errno) = Errno::from_io_error(&error) else {
-            // What cap-std refuses by itself: only an escape has no number.
+            // An error of cap-std itself has no error number; its only such refusal is that of an escape.
             return match error.kind() {
                 io::ErrorKind::PermissionDenied => Self::Denied("permission denied".into()),
                 _ => Self::Failed(error.to_string()),

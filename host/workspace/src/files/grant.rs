@@ -1,6 +1,6 @@
-//! What may be done with the files of a workspace.
+//! Grants of access to the files of a workspace.
 
-/// What a plugin, or the agent API, may do with the files of a workspace.
+/// The access of a plugin, or of the agent API, to the files of a workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FilesGrant {
     /// Nothing: a plugin that imports them does not load.

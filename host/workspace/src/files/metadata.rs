@@ -1,9 +1,9 @@
-//! Facts about what a path names.
+//! Facts about files and directories.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What a path names.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// A regular file.
@@ -19,7 +19,7 @@ pub enum Kind {
 /// Facts about a file or directory.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Metadata {
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
     /// Its size in bytes; 0 for a directory.
     pub size: u64,
@@ -39,6 +39,6 @@ pub struct Metadata {
 pub struct Entry {
     /// The name, without the directory. Bytes that are no text are replaced: such a name cannot be used.
     pub name: String,
-    /// What it names.
+    /// The kind of the file that the name stands for.
     pub kind: Kind,
 }

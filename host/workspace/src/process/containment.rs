@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// How commands are held together.
+/// The kind of containment of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A supervisor for each command, and a cgroup around what it starts.
+    /// A supervisor for each command, and a cgroup around the processes that it starts.
     Cgroup,
     /// A supervisor for each command.
     Supervisor,
-    /// A process group for each command, which commands can leave.
+    /// A process group for each command, which its processes can leave.
     ProcessGroup,
 }
 
-/// How commands are held together, and why not better.
+/// The containment of commands, and why there is no better one.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Containment {
-    /// What is in force.
+    /// The kind that is in force.
     pub kind: Kind,
-    /// Why nothing better is; `None` if there is nothing better.
+    /// Why no better kind is in force; `None` if there is no better one.
     pub reason: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why an operation on processes failed. The texts are for whoever asked, which is often a model.
+/// Why an operation on processes failed. The texts are for the caller, often a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Error {
     /// The chat has no process of this id.
@@ -16,7 +16,7 @@ pub enum Error {
     Workdir {
         /// The directory that was asked for, absolute.
         path: PathBuf,
-        /// What is wrong with it, such as `does not exist`.
+        /// The problem with the directory, such as `does not exist`.
         problem: String,
         /// What to use instead, with a leading separator; empty if there is nothing to say.
         hint: String,
@@ -38,7 +38,7 @@ pub enum Error {
     /// The workspace cannot be reached. Nothing was done. The local workspace never answers this.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),
-    /// The workspace stopped answering. It may have been done. The local workspace never answers this.
+    /// The workspace stopped answering. The operation may have been done. The local workspace never answers this.
     #[error("the workspace stopped answering, and it is not known whether this was done: {0}")]
     UnknownOutcome(String),
     /// The operating system refused.

@@ -1,4 +1,4 @@
-//! Output of a process: what is kept of it, a stretch of it, and how much of it is saved.
+//! Output of a process: the bytes kept in memory, a stretch of it, and how much of it is saved.
 
 use super::{State, Survivor};
 
@@ -29,7 +29,7 @@ pub struct Snapshot {
     pub head: Vec<u8>,
     /// The last bytes that are not in the head.
     pub tail: Vec<u8>,
-    /// What outlives the shell, at most 64 of them; empty while the shell runs.
+    /// The processes that outlive the shell, at most 64 of them; empty while the shell runs.
     pub survivors: Vec<Survivor>,
     /// How far the full copy of the output goes.
     pub saved: Saved,
@@ -44,7 +44,6 @@ pub enum Saved {
     Complete,
     /// This many bytes from the start, where a limit was reached.
     Partial(u64),
-    /// What the disk took before it failed. The text says why, without paths; the bytes that were written stay
-    /// readable.
+    /// The bytes written before the disk failed, which stay readable. The text says why it failed, without paths.
     Failed(String),
 }

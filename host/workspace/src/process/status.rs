@@ -1,20 +1,20 @@
-//! How a process stands and what ended it.
+//! The state of a process, and the cause of its end.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What ended a process.
+/// The cause of the end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Cause {
-    /// The process itself, or someone outside of this host.
+    /// The process itself, or a program outside of this host.
     Itself,
-    /// A signal that someone sent through this host.
+    /// A signal that was sent through this host.
     Signalled,
     /// It wrote more than the limit of the workspace.
     OutputLimit,
     /// It used more memory than there was.
     OutOfMemory,
-    /// The host or the chat ended, or nobody asked for the chat for too long.
+    /// The host or the chat ended, or the chat had no request for too long.
     Shutdown,
     /// The tool call that started it was cancelled, or failed before it replied.
     Cancelled,
@@ -51,7 +51,7 @@ pub struct ExitStatus {
     pub code: Option<i32>,
     /// The name of the signal that ended it, such as `SIGKILL`; `None` if it exited.
     pub signal: Option<String>,
-    /// What ended it.
+    /// The cause of its end.
     pub cause: Cause,
 }
 
@@ -64,7 +64,7 @@ pub enum State {
     Lingering(ExitStatus),
     /// Nothing of it is left.
     Exited(ExitStatus),
-    /// The host stopped while it ran; the text says what is known.
+    /// The host stopped while the process ran; the text says what is known about its end.
     Lost(String),
 }
 

@@ -1,9 +1,9 @@
-//! What is counted of all processes of a workspace.
+//! Totals of all processes of a workspace.
 
-/// What was counted up to one moment, and what there was at it.
+/// Counters up to one moment, and levels at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Totals {
-    /// How many were started.
+    /// How many processes were started.
     pub started: u64,
     /// How many shells ended, by the name of the cause; `lost` is one of them.
     pub ended: Vec<(String, u64)>,
@@ -11,6 +11,6 @@ pub struct Totals {
     pub output: u64,
     /// Bytes of saved outputs on disk, or on their way there.
     pub saved: u64,
-    /// How many run or linger.
+    /// How many processes run or linger.
     pub live: u64,
 }

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use super::State;
 
-/// What to wait for, besides the end.
+/// The conditions of a wait, besides the end of the process.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct WaitOptions {
     /// The longest wait; zero looks and returns at once.
     pub timeout: Duration,
     /// The cursor from which `until` searches, and with which `output` compares.
     pub since: u64,
-    /// A regular expression over bytes that ends the wait when it matches what is kept from `since` on, in memory or saved; a
-    /// match of more than 4 KiB may not be found. Classes such as `\w` are those of ASCII, `^` and `$` are the ends of lines (and
-    /// of what is written so far);
-    /// the compiled expression is bounded to 16 KiB.
+    /// A regular expression over bytes that ends the wait when it matches output that is kept from `since` on, in memory or
+    /// saved. A match of more than 4 KiB may not be found. Classes such as `\w` are those of ASCII. `^` and `$` match at the
+    /// ends of lines, and of the output so far. The compiled expression is bounded to 16 KiB.
     pub until: Option<String>,
     /// Whether any byte past `since` ends the wait.
     pub output: bool,
@@ -23,7 +22,7 @@ pub struct WaitOptions {
 /// Why a wait returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Wake {
-    /// The shell has exited and its output was drained; for who waits for output, nothing can write any more.
+    /// The shell has exited and its output was drained. If the wait is for output, no process can write any more.
     Ended,
     /// The expression matched.
     Matched,
@@ -33,10 +32,10 @@ pub enum Wake {
     TimedOut,
 }
 
-/// What a wait saw.
+/// The result of a wait.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Waited {
-    /// Why it returned.
+    /// Why the wait returned.
     pub wake: Wake,
     /// The state at that moment.
     pub state: State,

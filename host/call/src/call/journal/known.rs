@@ -20,7 +20,7 @@ pub(in crate::call) enum Entry {
     Started(Started),
     /// It has ended.
     Ended(Ended),
-    /// Somebody cancelled it. If that is all that there is, it has not arrived.
+    /// The call was cancelled. If there is no other fact about it, it has not arrived.
     Cancelled(Cancelled),
     /// It did not run after all, because the disk refused the line of its start.
     Withdrawn(Withdrawn),
@@ -66,7 +66,7 @@ pub(in crate::call) struct Withdrawn {
     pub(super) call: String,
 }
 
-/// What is known of one call.
+/// The facts about one call.
 #[derive(Clone, Debug)]
 struct Fact {
     chat: ChatId,
@@ -76,7 +76,7 @@ struct Fact {
     cancelled: Option<Cancelled>,
 }
 
-/// What is known of all calls, in the order in which they were first heard of.
+/// The facts about all calls, in the order of the first fact about each.
 #[derive(Clone, Debug, Default)]
 pub(in crate::call) struct Knowledge {
     limits: Limits,
@@ -86,7 +86,7 @@ pub(in crate::call) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Knows nothing, and will keep what these limits say.
+    /// Makes an empty knowledge, bounded by these limits.
     pub(super) fn nothing(limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
@@ -100,7 +100,7 @@ impl Knowledge {
         let at = match self.ids.get(&key) {
             Some(at) => *at,
             None => {
-                // A line with another id is none of ours.
+                // The host writes no line whose ids are not valid.
                 let fact = Fact {
                     chat: chat.parse().ok()?,
                     call: call.parse().ok()?,
@@ -117,7 +117,7 @@ impl Knowledge {
         self.facts.get_mut(&at)
     }
 
-    /// Returns what is to become of each call that has ended, or never arrived; the others are missing.
+    /// Decides the retention of each call that has ended, or never arrived; the others are missing.
     fn fates(&self) -> HashMap<u64, Retention> {
         let now = SystemTime::now();
         let over = self.facts.iter().filter_map(|(number, fact)| {
@@ -156,7 +156,7 @@ impl Known for Knowledge {
         match entry {
             Entry::Started(started) => {
                 if let Some(fact) = self.fact(&started.chat, &started.call) {
-                    // What was known of an id that runs was forgotten: this is another call, and what came of it is not known yet.
+                    // An id that runs again had been forgotten: this is another call, whose end is not known yet.
                     fact.ended = None;
                     fact.cancelled = None;
                     fact.started = Some(started);
@@ -188,7 +188,7 @@ impl Known for Knowledge {
             let ended = fact.ended.clone().map(|ended| {
                 let goes = fate != Some(Retention::Kept) && ended.outcome.is_some();
                 Entry::Ended(match goes {
-                    // For how long it is remembered counts from here.
+                    // The time for which the id is remembered begins here.
                     true => Ended {
                         outcome: None,
                         at: now(),
@@ -214,13 +214,13 @@ pub(in crate::call) struct Recovered {
     pub(in crate::call) chat: ChatId,
     pub(in crate::call) call: CallId,
     pub(in crate::call) what: Remains,
-    /// Whether somebody cancelled it.
+    /// Whether the call was cancelled.
     pub(in crate::call) tombstone: bool,
     /// How long ago the last thing happened to it.
     pub(in crate::call) age: Duration,
 }
 
-/// What is left of it.
+/// The last known state of a call of an earlier host.
 #[derive(Debug)]
 pub(in crate::call) enum Remains {
     /// It had begun, and not ended.
@@ -230,12 +230,12 @@ pub(in crate::call) enum Remains {
         digest: [u8; 32],
         outcome: Option<Arc<Outcome>>,
     },
-    /// It had not arrived, and is not to run if it is of one of these tools.
+    /// The call had not arrived, and must not run if it is of one of these tools.
     Tombstone { tools: ToolSet },
 }
 
 impl Knowledge {
-    /// Returns all calls, in the order in which they were first heard of, but for what makes no sense.
+    /// Returns all calls, in the order of the first fact about each. Calls with invalid facts are left out.
     pub(super) fn into_recovered(self) -> Vec<Recovered> {
         let now = SystemTime::now();
         let facts = self.facts.into_values();
@@ -244,7 +244,7 @@ impl Knowledge {
 }
 
 impl Fact {
-    /// Returns `None` for what makes no sense.
+    /// Returns `None` if the facts are not valid.
     fn recovered(self, now: SystemTime) -> Option<Recovered> {
         // One moment for all of them, because their ages say which of two was first. A clock that was set back makes it now.
         let age = |at| now.duration_since(time(at)).unwrap_or_default();

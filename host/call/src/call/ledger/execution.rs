@@ -40,7 +40,7 @@ impl Execution {
         }
     }
 
-    /// Runs it and tells everyone who waits.
+    /// Runs the call and sends its completion to all waiting callers.
     pub(super) async fn run<R>(mut self, admitted: Admitted<R>)
     where
         R: Future<Output = Outcome> + Send + 'static,
@@ -62,7 +62,8 @@ impl Execution {
         let outcome = tokio::spawn(admitted.execution).await;
         let failed = |error| self.failed(ErrorKind::Broken, format!("the host failed: {error}"));
         let outcome = Arc::new(outcome.unwrap_or_else(failed));
-        // Before anybody is told: a caller who knows the outcome is never told after a crash that nobody does.
+        // The journal comes before the callers: after a crash, a caller that got the outcome must not hear that it is
+        // unknown.
         let chat = &self.request.chat;
         let (journal, tombstone) = (&shared.journal, self.is_tombstone(&shared.calls()));
         journal.ended(chat, &self.digest, tombstone, &outcome).await;
@@ -88,7 +89,7 @@ impl Execution {
         }
     }
 
-    /// Returns whether somebody has cancelled it so far.
+    /// Returns whether the call has been cancelled so far.
     fn is_tombstone(&self, calls: &Calls) -> bool {
         let record = calls.entries.get(&self.key());
         matches!(

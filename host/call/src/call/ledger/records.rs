@@ -1,4 +1,4 @@
-//! What the ledger knows of each call.
+//! The records of the ledger: one for each call.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use toolhost_state::id::{CallId, ChatId};
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// Those that run are put here as they are, all others by [`Calls::put`].
+    /// Running calls are inserted directly, all others by [`Calls::put`].
     pub(super) entries: HashMap<Key, Record>,
     /// The bytes of outcomes.
     pub(super) bytes: usize,
@@ -25,29 +25,29 @@ pub(super) struct Calls {
     pub(super) closing: HashMap<ChatId, usize>,
     /// How many calls of each chat were cancelled before they arrived, and are remembered for that.
     pub(super) tombstones: HashMap<ChatId, usize>,
-    /// When it was last looked through for what can be forgotten, and whether somebody is at it.
+    /// When the last sweep for forgettable records began, and whether a sweep is under way.
     pub(super) swept: Option<Instant>,
     pub(super) sweeping: bool,
 }
 
 pub(super) type Key = (ChatId, CallId);
 
-/// What a waiting caller is told: nothing yet, the outcome, or why there will be none.
+/// The answer to a waiting caller: nothing yet, the outcome, or why there will be none.
 pub(super) type Completion = Option<Result<Arc<Outcome>, Refused>>;
 
 /// The result of a cancellation. With `news`, the journal has to record it.
 #[derive(Debug)]
 pub(super) enum Cancelling {
-    /// It runs; this is what to wait for.
+    /// The call runs; `told` receives its completion.
     Running {
         told: watch::Receiver<Completion>,
         news: bool,
     },
     /// It had ended.
     Over { cancelled: Cancelled, news: bool },
-    /// It has not arrived, and will not run if it is of one of these tools.
+    /// The call has not arrived, and will not run if it is of one of these tools.
     Tombstone { tools: ToolSet, news: bool },
-    /// It is of a tool that the caller may not use.
+    /// The call is of a tool that the caller may not use.
     Foreign,
 }
 
@@ -58,13 +58,13 @@ pub(super) enum Record {
         tool: String,
         since: Instant,
         cancelled: CancellationToken,
-        /// Whether somebody cancelled it: it is not to be repeated.
+        /// Whether the call was cancelled: repeats after its end are refused.
         tombstone: bool,
         told: watch::Receiver<Completion>,
     },
     Ended {
         digest: [u8; 32],
-        /// As above; it may have been cancelled after its end.
+        /// As above; the call may have been cancelled after its end.
         tombstone: bool,
         outcome: Arc<Outcome>,
         at: Instant,
@@ -103,12 +103,12 @@ impl Record {
         }
     }
 
-    /// Returns whether a call of this tool may take the place of what is known.
+    /// Returns whether a call of this tool may run in spite of this record: the record is a tombstone of other tools.
     pub(super) fn lets_pass(&self, tool: &str) -> bool {
         matches!(self, Self::Tombstone { tools, .. } if !includes(tools, tool))
     }
 
-    /// Answers whoever asks where the call stands.
+    /// Returns where the call stands.
     pub(super) fn status(&self) -> CallStatus {
         match self {
             Self::Running { tool, since, .. } => CallStatus::Live {
@@ -181,7 +181,7 @@ impl Calls {
                 cancelled: Cancelled::Ended(Arc::clone(outcome)),
                 news: !std::mem::replace(tombstone, true),
             },
-            // Of which tool it was is not known any more.
+            // The tool of the call is not known any more.
             Record::Gone { tombstone, .. } if actor.may_use_all() => Cancelling::Over {
                 cancelled: Cancelled::Gone,
                 news: !std::mem::replace(tombstone, true),
@@ -211,7 +211,7 @@ impl Calls {
         Cancelling::Tombstone { tools, news: true }
     }
 
-    /// Puts what is known of a call that does not run, in the place of what was.
+    /// Replaces the record of a call that does not run.
     pub(super) fn put(&mut self, key: Key, record: Record) {
         self.forget(&key);
         match &record {
@@ -244,7 +244,8 @@ impl Calls {
         }
     }
 
-    /// Cancels every call of a chat that runs and is of a tool that the caller may use. Returns each with what there is to wait for, and whether this is news.
+    /// Cancels every call of a chat that runs and is of a tool that the caller may use. Returns the id of each, the receiver
+    /// of its completion, and whether the cancellation is new.
     pub(super) fn cancel_running(
         &mut self,
         chat: &ChatId,

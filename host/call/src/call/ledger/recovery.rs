@@ -31,8 +31,8 @@ pub struct Interrupted {
 }
 
 impl Ledger {
-    /// Makes a ledger that is part of a host: it tells what happens, ends with `stopping`, and survives as far as it is
-    /// durable, if there is a state directory. Whoever has it must hold the [`Lock`](toolhost_state::state_dir::Lock) of it.
+    /// Makes a ledger that is part of a host: it reports to `listener`, ends with `stopping`, and is as durable as asked if
+    /// there is a state directory. The caller must hold the [`Lock`](toolhost_state::state_dir::Lock) of that directory.
     ///
     /// Returns the calls that were interrupted, too. They have to be [settled](Ledger::settle) before a repeat can come.
     ///
@@ -52,7 +52,7 @@ impl Ledger {
         let ledger = Self::with(limits, journal, Some(listener), stopping);
         let now = Instant::now();
         let mut interrupted = Vec::new();
-        // Ages are those of a clock that does not tell apart what ended in one millisecond, and what is kept depends on the order.
+        // The clock of the journal does not tell apart two ends in one millisecond, but retention depends on their order.
         recovered.sort_by_key(|call| Reverse(call.age));
         let mut last = None;
         let mut calls = ledger.shared.calls();
@@ -105,7 +105,7 @@ impl Ledger {
         Ok((ledger, interrupted))
     }
 
-    /// Says what is known of an interrupted call. It will not run again.
+    /// Gives an interrupted call its outcome. The call will not run again.
     pub async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
         let outcome = Arc::new(outcome);
         let Interrupted {

@@ -1,4 +1,4 @@
-//! What is kept of calls that have ended, and for how long.
+//! Retention: when outcomes and tombstones of calls are forgotten.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::Limits;
 use toolhost_state::id::{CallId, ChatId};
 
-/// What the id of a call whose outcome is gone is counted as besides its text and that of its chat, in bytes.
+/// The bytes counted for the id of a call whose outcome is gone, besides the text of the id and of its chat.
 const TOMBSTONE: usize = 160;
 
-/// What is to become of the record of a call.
+/// The fate of the record of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::call) enum Retention {
     /// Its outcome is kept.
@@ -31,7 +31,7 @@ pub(in crate::call) struct EndedCall<'a> {
     pub(in crate::call) size: Option<usize>,
 }
 
-/// Returns how many bytes the id of a call is counted as whose outcome is gone.
+/// Returns the bytes counted for the id of a call whose outcome is gone.
 pub(in crate::call) fn cost(chat: &ChatId, call: &CallId) -> usize {
     TOMBSTONE + chat.as_str().len() + call.as_str().len()
 }
@@ -46,7 +46,7 @@ pub(in crate::call) struct Room {
 }
 
 impl Room {
-    /// Returns what these limits allow.
+    /// Returns the room that these limits allow.
     pub(in crate::call) fn of(limits: &Limits) -> Self {
         Self {
             outcomes: limits.bytes,

@@ -1,4 +1,4 @@
-//! When the ledger forgets. What is to go is decided on a copy of what there is, so that no call waits for it.
+//! The sweep, in which the ledger forgets. It decides on a copy of the records, so that no call waits for it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::records::{Calls, Key, Record};
 use super::retention::{EndedCall, Retention, Room, fates};
 use super::{Limits, Shared};
 
-/// How often the ledger is looked through, and how much more seldom for each call that it knows.
+/// The time between two sweeps, and the time that each known call adds to it.
 const EVERY: Duration = Duration::from_secs(60);
 const EVERY_CALL: Duration = Duration::from_millis(1);
 
@@ -25,8 +25,8 @@ impl Shared {
         self.calls.lock()
     }
 
-    /// Returns what is remembered at this moment. Forgets outcomes that are too old or too many before, and ids that are older
-    /// still, if the last look was a while ago or there are too many bytes.
+    /// Returns the records. If a sweep is due or there are too many bytes, it first forgets outcomes that are too old or too
+    /// many, and ids that are older still.
     pub(super) fn swept(&self) -> MutexGuard<'_, Calls> {
         let mut calls = self.calls();
         let Some(room) = calls.due(&self.limits) else {
@@ -45,20 +45,20 @@ impl Shared {
 }
 
 impl Calls {
-    /// Returns how much may stay, if it is time to look.
+    /// Returns how much may stay, if a sweep is due.
     fn due(&mut self, limits: &Limits) -> Option<Room> {
         let mut room = Room::of(limits);
         let crowded = self.bytes > room.outcomes || self.ids > room.ids;
         let known = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         let every = EVERY + EVERY_CALL * known;
         let is_recent = self.swept.is_some_and(|at| at.elapsed() < every);
-        // Whoever comes while somebody looks need not look as well.
+        // A call that arrives during a sweep does not begin another.
         if self.sweeping || !crowded && is_recent {
             return None;
         }
         self.sweeping = true;
         self.swept = Some(Instant::now());
-        // With room to spare, so that not every call from here on looks again.
+        // The sweep frees more than it must, so that not every call from here on begins another.
         for (used, room) in [(self.bytes, &mut room.outcomes), (self.ids, &mut room.ids)] {
             if used > *room {
                 *room = *room / 4 * 3;

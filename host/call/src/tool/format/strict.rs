@@ -1,8 +1,8 @@
 //! Schemas for OpenAI's strict mode, in which a model can write nothing that the schema refuses.
 //!
-//! The mode takes a part of JSON Schema only. Every property is required, so an optional one allows null instead; tools made with the
-//! SDK take null as absent. Keywords that the mode does not know are dropped, which allows more than the tool does, and the tool
-//! says what is wrong.
+//! The mode takes a part of JSON Schema only. Every property is required, so an optional one allows null instead; tools made
+//! with the SDK take null as absent. Keywords that the mode does not know are dropped. So the schema allows more than the
+//! tool does, and the tool's error names the problem.
 
 use serde_json::{Map, Value, json};
 
@@ -121,7 +121,7 @@ fn properties(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     fields.as_object().cloned()
 }
 
-/// Allows null beside what a schema allows.
+/// Allows null besides the values of a schema.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else {
         return schema;
