@@ -139,8 +139,8 @@ impl Audit {
     }
 }
 
-/// Returns whose share a line takes: that of its token, or of all calls without one. Lines of the host and of the configuration
-/// take none.
+/// Returns the owner of the share that a line takes: its token, or all calls without one. Lines of the host and of the
+/// configuration take none.
 fn owner(fields: &Value) -> Option<Owner> {
     match fields.get("principal").and_then(Value::as_str) {
         Some("configuration") => None,

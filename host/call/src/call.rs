@@ -59,7 +59,7 @@ impl Request {
         }
     }
 
-    /// Returns what makes two requests of one id the same request: the tool and the canonical arguments.
+    /// Returns the digest by which two requests of one id are the same request: that of the tool and the canonical arguments.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         // The length keeps the two apart: no tool name can reach into the arguments.

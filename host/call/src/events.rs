@@ -70,7 +70,7 @@ pub struct Events {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    /// Tells the events of this start of the host from those of others, and those of one chat from those of another.
+    /// Makes an epoch for each chat, which differs between chats and between starts of the host.
     epochs: RandomState,
     counters: Counters,
     hub: Mutex<Hub>,
@@ -119,11 +119,11 @@ pub enum Event {
         /// How many bytes they are, at least 1.
         length: u64,
     },
-    /// A process stands differently now.
+    /// The state of a process has changed.
     Process {
         /// The process.
         process: Arc<Subject>,
-        /// How it stands.
+        /// The new state.
         state: process::State,
         /// How many bytes it has written so far.
         total: u64,
@@ -158,7 +158,7 @@ pub enum Reset {
 /// An event with its place among those of the chat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
-    /// Grows with every event of the chat. That of [`Event::Reset`] is the one before those that follow.
+    /// A number that grows with every event of the chat. [`Event::Reset`] has the number before that of the next event.
     pub id: u64,
     /// What happened.
     pub event: Event,
@@ -190,7 +190,7 @@ impl Events {
 
     /// Listens to a chat: to the events after the one of this id, or from now on.
     ///
-    /// This is for parts of the host, whose number is bounded by what they serve. Others are counted: see [`Events::read`].
+    /// This is for parts of the host, which bound their own number. Readers from outside are counted: see [`Events::read`].
     pub fn listen(&self, chat: &ChatId, after: Option<u64>) -> Listener {
         let after = after.map(|number| self.position(chat, number, None));
         let position = self.change(|hub| hub.listen(chat, after, &self.shared));
@@ -219,7 +219,7 @@ impl Events {
         self.shared.limits
     }
 
-    /// Ends all listening, once the listeners have heard what there is. Nothing is published after this.
+    /// Ends every listener, once it has heard the remaining events. No event is published after this.
     pub fn close(&self) {
         self.change(Hub::close);
     }

@@ -1,4 +1,4 @@
-//! Tools and replies as callers see them, whatever made them. Knows no WIT and no HTTP.
+//! Tools and replies as callers see them, whatever their origin. This module knows no WIT and no HTTP.
 
 mod format;
 mod read;

@@ -1,4 +1,4 @@
-//! Values of files: facts, stretches, what to write, and why an operation failed.
+//! Values of files: facts, stretches, writes, and errors of operations.
 
 mod account;
 mod content;
@@ -12,7 +12,8 @@ pub use error::Error;
 pub use grant::FilesGrant;
 pub use metadata::{Entry, Kind, Metadata};
 
-/// The most bytes of one `read_file` of a [`Workspace`](crate::Workspace), and of a file whose version is a hash of its content; 4 MiB.
+/// The most bytes of one `read_file` of a [`Workspace`](crate::Workspace), and of a file whose version is a hash of its
+/// content: 4 MiB.
 pub const MAX_READ: usize = 4 << 20;
 
 /// The most bytes of all files of one `write_files`; 64 MiB.

@@ -50,7 +50,7 @@ impl Audit {
         self.record("plugin_failed", fields);
     }
 
-    /// Records that the configuration says something else of a plugin: the keys of `changes` are what differs.
+    /// Records that the configuration of a plugin has changed: the keys of `changes` name the settings that differ.
     pub fn plugin_changed(&self, name: &str, changes: &Value) {
         let fields = json!({ "plugin": line::text(name), "changes": changes });
         self.record("plugin_changed", fields);
@@ -87,7 +87,7 @@ impl Audit {
         self.record("plugin_quarantined", fields);
     }
 
-    /// Records which tokens were added, removed and changed, with what they are good for.
+    /// Records which tokens were added, removed and changed, with their rights.
     pub fn tokens_changed(&self, changes: &Value) {
         self.record("tokens_changed", changes.clone());
     }

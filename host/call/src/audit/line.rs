@@ -58,7 +58,8 @@ pub(super) fn list<'a>(items: impl ExactSizeIterator<Item = &'a String>) -> Valu
     listed.into()
 }
 
-/// JSON leaves alone what a terminal obeys and is no ASCII control character. Such a character can only be in a string.
+/// Escapes characters that JSON leaves alone and a terminal obeys, such as DEL and marks of text direction. Such a character
+/// can only be in a string.
 fn escaped(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,8 +1,8 @@
 //! Shares: how much each token may add to the trail, and how many of its lines were left out.
 //!
 //! A flood of lines from one token must not rotate away the lines of the others. So a token may add its share at once, and
-//! the same again in each hour. Lines that only say that a call came and went may use half of that; the other half is for
-//! what calls did. Lines beyond it are counted, and one line a minute says how many there were.
+//! the same again in each hour. Lines that only say that a call came and went may use half of that; the other half is for the
+//! acts of calls. Lines beyond it are counted, and one line a minute says how many there were.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Shares {
         }
     }
 
-    /// Returns whether a line of so many bytes is to be written. Otherwise it is counted.
+    /// Returns whether a line of `bytes` bytes may be written. Otherwise counts the line.
     pub(super) fn admit(
         &mut self,
         owner: &Owner,
@@ -190,7 +190,7 @@ mod tests {
         assert!(!shares.admit(&busy, "call", 1, later));
     }
 
-    /// Many small lines: what comes back between two of them is less than a byte.
+    /// Many small lines: less than a byte of the share comes back between two of them.
     #[test]
     fn a_share_comes_back_however_often_it_is_used() {
         let mut shares = Shares::new(3600, usize::MAX);
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(shares.due(), None);
     }
 
-    /// A slow disk: what waits for it is bounded for each token.
+    /// A slow disk: the lines that wait for it are bounded for each token.
     #[test]
     fn one_token_cannot_fill_the_queue() {
         let mut shares = Shares::new(u64::MAX, 100);

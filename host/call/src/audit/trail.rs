@@ -97,7 +97,7 @@ impl Use {
 }
 
 /// Events of one call that cost a guest next to nothing, beyond which they are only counted: a guest must not flood the trail
-/// until what came before it is rotated away.
+/// until earlier lines are rotated away.
 const MAX_CHEAP: u64 = 100;
 
 /// Records the acts of one call of a plugin; without a call, the acts of the plugin while it is asked for its tools. Clones
@@ -194,7 +194,7 @@ impl Trail {
         self.metrics.limit(&self.plugin, limit);
     }
 
-    /// Records an event of this call, with whose it is before its own fields.
+    /// Records an event of this call. The principal, chat, call and plugin come before its own fields.
     pub fn event(&self, event: &'static str, fields: Value) {
         let mut all = self.whose.clone();
         if let Value::Object(fields) = fields {

@@ -11,8 +11,8 @@ use toolhost_workspace::{Owner, Workspace};
 
 use super::{Trail, Use};
 
-/// A workspace that records in a trail each process that is started, each signal, and each file that is written. What became of
-/// an operation whose caller is gone before its end is recorded as uncertain.
+/// A workspace that records in a trail each process that is started, each signal, and each file that is written. If the
+/// caller of an operation is gone before its end, the operation is recorded as uncertain.
 #[derive(Debug)]
 pub struct Audited {
     inner: Arc<dyn Workspace>,

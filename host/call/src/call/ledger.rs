@@ -88,7 +88,7 @@ pub enum Refused {
         /// When to try again.
         again_in: Duration,
     },
-    /// The call cannot be written down, and is not to run otherwise. Nothing ran.
+    /// The call cannot be written down, and must not run without that. Nothing ran.
     #[error("the call cannot be written down, so it did not run: {0}")]
     Unrecorded(String),
     /// The host is shutting down. Nothing ran.
@@ -277,8 +277,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Refused::Closed`] if the host ends meanwhile. Of a call that has not arrived, [`Refused::Busy`] if too many of the chat
-    /// were cancelled like that, and [`Refused::Unrecorded`] if this has to be written down and cannot be.
+    /// [`Refused::Closed`] if the host ends meanwhile. For a call that has not arrived: [`Refused::Busy`] if the chat has too
+    /// many tombstones, and [`Refused::Unrecorded`] if the tombstone cannot be written down.
     pub async fn cancel(
         &self,
         chat: &ChatId,
@@ -294,7 +294,7 @@ impl Ledger {
         match cancelling {
             Cancelling::Running { told, news } => {
                 if news {
-                    // Should it not be possible: it has begun, and does not run again.
+                    // A failed write does no harm: the call has begun, and does not run again.
                     _ = journal.cancelled(chat, id, &None).await;
                 }
                 Ok(Cancelled::Ended(ended(told).await?))
@@ -323,7 +323,7 @@ impl Ledger {
         let journal = &self.shared.journal;
         let ends = running.into_iter().map(|(id, told, news)| async move {
             if news {
-                // Should it not be possible: it has begun, and does not run again.
+                // A failed write does no harm: the call has begun, and does not run again.
                 _ = journal.cancelled(chat, &id, &None).await;
             }
             ended(told).await.ok()
@@ -332,7 +332,7 @@ impl Ledger {
         outcomes.into_iter().flatten().collect()
     }
 
-    /// Lets nothing new begin in a chat for as long as what this returns is there.
+    /// Refuses new calls of a chat until the returned guard is dropped.
     pub fn close(&self, chat: &ChatId) -> Closing {
         *self.shared.calls().closing.entry(chat.clone()).or_default() += 1;
         Closing {
@@ -341,7 +341,7 @@ impl Ledger {
         }
     }
 
-    /// Writes down what could not be before, as far as that is possible: before the end.
+    /// Writes the lines that could not be written before, as far as possible. The host calls this before its end.
     pub fn catch_up(&self) {
         self.shared.journal.catch_up();
     }

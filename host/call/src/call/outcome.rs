@@ -30,7 +30,7 @@ pub struct Outcome {
     pub duration: Duration,
     /// How long the call waited before it ran.
     pub queued: Duration,
-    /// What its guest used; nothing for a call that ran in an earlier host. No client sees it.
+    /// The CPU time and memory that its guest used; zero for a call that ran in an earlier host. No client sees it.
     pub used: Used,
 }
 

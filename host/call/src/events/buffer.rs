@@ -33,7 +33,7 @@ impl At {
     }
 }
 
-/// What follows a place.
+/// The result of a look for the event after a place.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     /// This, and the place after it.
@@ -221,7 +221,7 @@ impl Buffer {
         }
     }
 
-    /// Returns the place after an event as it is now, of which a number alone says nothing if it is of output.
+    /// Returns the place after an event as it is now. For an output event, which can grow, the number alone is not enough.
     pub(super) fn whole(&self, number: u64) -> At {
         let found = self.events.binary_search_by_key(&number, |event| event.id);
         let event = found.ok().and_then(|index| self.events.get(index));

@@ -1,4 +1,4 @@
-//! The buffers of all chats, and what bounds them together.
+//! The buffers of all chats, and the bounds of them together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,12 +16,12 @@ use toolhost_state::id::{CallId, ChatId};
 #[derive(Debug)]
 pub(super) struct Hub {
     chats: HashMap<ChatId, Buffer>,
-    /// Of all buffers together.
+    /// The bytes of all buffers together.
     bytes: usize,
     readers: usize,
-    /// The greatest number that a buffer had which was forgotten: the next one of that chat must not use its numbers again.
+    /// The greatest event number of all forgotten buffers: a new buffer of such a chat must not use its numbers again.
     floor: u64,
-    /// When the buffers were last looked through for those that can be forgotten.
+    /// When the last sweep for forgettable buffers began.
     swept: Instant,
     closed: bool,
 }
@@ -63,7 +63,7 @@ impl Hub {
         self.add(chat, shared, |_| event);
     }
 
-    /// Adds an event about a process, which `call` says the call of if it is new here.
+    /// Adds an event about a process. `call` returns the call of the process, and is asked only if the process is new here.
     pub(super) fn publish_of(
         &mut self,
         chat: &ChatId,
@@ -132,8 +132,8 @@ impl Hub {
         }
     }
 
-    /// Empties the buffers of the chats that were silent for longest, until an eighth of the room is free, but not that of one
-    /// chat. Returns how many events were dropped.
+    /// Empties the buffers of the chats that were silent for longest, until an eighth of the room is free. The buffer of the
+    /// chat `except` stays. Returns how many events were dropped.
     fn make_room(&mut self, except: &ChatId, total: usize) -> u64 {
         let enough = total - total / 8;
         let mut silent: Vec<_> = self
@@ -186,7 +186,7 @@ impl Hub {
         }
     }
 
-    /// Takes in a listener: after a position, or from now on.
+    /// Adds a listener: after a position, or from now on.
     pub(super) fn listen(
         &mut self,
         chat: &ChatId,
@@ -223,7 +223,7 @@ impl Hub {
         }
     }
 
-    /// As [`Hub::listen`], for a reader, which counts.
+    /// As [`Hub::listen`], for a reader, which counts against the limits.
     pub(super) fn read(
         &mut self,
         chat: &ChatId,
@@ -247,7 +247,7 @@ impl Hub {
         Ok(place)
     }
 
-    /// Lets a listener go.
+    /// Removes a listener.
     pub(super) fn leave(&mut self, chat: &ChatId, reader: bool) {
         let Some(buffer) = self.chats.get_mut(chat) else {
             return;
@@ -262,7 +262,7 @@ impl Hub {
         }
     }
 
-    /// Returns what follows a place; `None` if nothing will.
+    /// Returns the event after a place; `None` if there is none, and the hub is closed.
     pub(super) fn after(&mut self, chat: &ChatId, at: At) -> Option<Found> {
         match self.chats.get_mut(chat)?.after(at) {
             Found::Nothing if self.closed => None,

@@ -12,10 +12,10 @@ use toolhost_state::id::ChatId;
 /// Why a reader is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The chat has as many as it may have.
+    /// The chat has as many readers as it may have.
     #[error("{0} readers follow this chat, which is the most: close one first")]
     Chat(usize),
-    /// All chats together have as many.
+    /// All chats together have as many readers as they may have.
     #[error("{0} readers follow chats of this server, which is the most: try again later")]
     All(usize),
 }
@@ -49,7 +49,7 @@ impl Listener {
     /// Output that follows other output of the same process may come under the same number.
     pub async fn next(&mut self) -> Option<Numbered> {
         loop {
-            // Before looking, so that what changes meanwhile wakes this.
+            // Before looking, so that a change meanwhile wakes this listener.
             self.changed.mark_unchanged();
             if let Some(reset) = self.reset.take() {
                 let resets = &self.events.shared.counters.resets;

@@ -1,4 +1,4 @@
-//! Where a reader is among the events of a chat, as text that it can come back with.
+//! Positions of readers among the events of a chat, as text with which a reader can come back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ pub struct Position {
     pub(super) epoch: u64,
     /// The number of the event.
     pub number: u64,
-    /// `None` if all of it was heard of; else the cursor past the last byte of the output that was, which the event is about.
+    /// `None` if the event was heard in full; else the cursor past the last byte that was heard of an output event.
     pub part: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Events of processes, as their workspace tells of them.
+//! Events of processes, which their workspace reports.
 
 use toolhost_state::id::CallId;
 use toolhost_workspace::process::{ProcessEvent, Subject as Process, Subscriber};

@@ -81,7 +81,7 @@ fn output_that_nobody_has_heard_of_is_one_event() {
     let expected = [("p", 0, 10_000), ("q", 0, 1000), ("p", 10_000, 5)];
     assert_eq!(stretches(&heard), expected);
     assert_eq!(heard[2], call("c", State::Finished));
-    // What goes on is heard of, too.
+    // Later output is heard, too.
     output(&events, &a, "p", 10_005, 1);
     output(&events, &a, "p", 10_006, 1);
     assert_eq!(stretches(&all(&mut listener)), [("p", 10_005, 2)]);
@@ -153,7 +153,7 @@ fn who_cannot_go_on_hears_so_and_gets_what_is_kept() {
         assert_eq!(all(&mut listener), expected, "{after:?}");
     }
     assert_eq!(events.stats().resets, 5);
-    // Who goes on from the reset is not told again.
+    // A listener that goes on from the reset hears no second one.
     let mut listener = events.read(&a, Some(Ok(future))).unwrap();
     let reset = now(&mut listener).unwrap();
     let again = events.position(&a, reset.id, None);
@@ -182,7 +182,7 @@ async fn a_listener_that_waits_is_woken() {
     let mut listener = events.listen(&a, None);
     output(&events, &a, "p", 0, 1);
     assert!(listener.next().await.is_some());
-    // Of what joins the event that it has heard of.
+    // Output that joins an event which the listener has heard wakes it.
     let told = async {
         tokio::task::yield_now().await;
         output(&events, &a, "p", 1, 1);

@@ -14,7 +14,7 @@ const UNTIL_ANSWER: Buckets = Buckets(&[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0,
 ]);
 
-/// The methods that are labels. Whatever else a client makes up is `other`.
+/// The methods that are labels. Any other method of a client is `other`.
 const METHODS: [&str; 7] = ["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"];
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Http {
     }
 }
 
-/// A request whose answer has not begun. One that is dropped before was left by its client.
+/// A request whose answer has not begun. If it is dropped before that, the client has left.
 #[derive(Debug)]
 pub struct InFlight {
     metrics: Metrics,
@@ -61,7 +61,7 @@ pub struct InFlight {
 }
 
 impl Metrics {
-    /// Counts a request from here until what this returns is dropped.
+    /// Counts a request until the returned guard is dropped.
     pub fn http_request_began(&self, route: Option<&str>, method: &str) -> InFlight {
         self.inner.http.in_flight.inc();
         let mut methods = METHODS.into_iter();

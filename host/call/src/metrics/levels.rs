@@ -101,7 +101,7 @@ const fn counter(name: &'static str, help: &'static str, of: fn(&Levels) -> u64)
     }
 }
 
-/// All that have no labels, by their names without `toolhost_`; those of counters get `_total`.
+/// The metrics without labels, by their names without `toolhost_`; the names of counters get `_total`.
 const ROWS: &[Row] = &[
     gauge("calls_running", "Calls that run", |levels| {
         levels.calls_running

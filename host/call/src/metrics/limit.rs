@@ -19,7 +19,7 @@ pub enum LimitKind {
     Deadline,
     /// Bytes of a reply.
     Reply,
-    /// Bytes of log lines. What exceeds them is left out, and the call goes on.
+    /// Bytes of log lines. Further lines are left out, and the call goes on.
     Log,
     /// Bytes that one call into the host may carry.
     HostCallData,

@@ -10,7 +10,7 @@ fn families(text: &str) -> BTreeMap<&str, &str> {
     types.filter_map(|line| line.split_once(' ')).collect()
 }
 
-/// Returns what the documentation says of them.
+/// Returns the metrics and their types in the documentation.
 fn documented() -> BTreeMap<&'static str, &'static str> {
     let text = include_str!("../../../../docs/observability.md");
     let mut documented = BTreeMap::new();

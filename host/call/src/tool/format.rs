@@ -90,8 +90,8 @@ impl Format {
         matches!(self, Self::OpenAi | Self::OpenAiResponses)
     }
 
-    /// Returns the definitions in this format for the strict mode of the provider, if it has one. A tool whose arguments that mode
-    /// cannot describe is not in it.
+    /// Returns the definitions in this format for the strict mode of the provider, if it has one. A tool whose arguments that
+    /// mode cannot describe is rendered without it.
     pub fn render_strict(self, tools: &[Definition]) -> Value {
         let render = match self {
             Self::OpenAi => |tool: &Definition| match strict::strict(&tool.input_schema) {

@@ -1,4 +1,4 @@
-//! Parts of a reply, read back from what they serialize to.
+//! Parts of a reply, read back from their serialized form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -127,7 +127,7 @@ impl UriPattern {
         if uri.len() > MAX_URI {
             return false;
         }
-        // Whether what came before can end at each place.
+        // For each byte offset: whether the parts so far can end there.
         let mut ends = vec![false; uri.len() + 1];
         if let Some(first) = ends.first_mut() {
             *first = true;
@@ -140,7 +140,7 @@ impl UriPattern {
 }
 
 impl Part {
-    /// Returns where this can end, if it can begin where what comes before ends.
+    /// Returns the offsets at which this part can end, if it begins at one of these.
     fn after(&self, begins: &[bool], uri: &str) -> Vec<bool> {
         let mut ends = vec![false; begins.len()];
         match self {

@@ -1,7 +1,7 @@
 //! Spans for a collector of OpenTelemetry, as its `OTEL_*` variables say; see docs/observability.md.
 //!
-//! Nothing waits for the collector: spans are handed over in batches by a thread of its own, and what does not fit into its
-//! queue is dropped. What sends them is not traced itself.
+//! No call waits for the collector: a thread of its own sends the spans in batches, and spans that do not fit into its queue
+//! are dropped. The exporter is not traced itself.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 /// How long the last spans may take to reach the collector.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// The variables one of which has to be there: without an address, nothing is exported.
+/// The variables that hold the address of a collector. Without one of them, no span is exported.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -73,7 +73,8 @@ impl Export {
         })
     }
 
-    /// Returns what makes spans of the log those of OpenTelemetry. Only ours: not those of the libraries that send them.
+    /// Returns the layer that exports spans of `tracing` to OpenTelemetry. It takes the spans of Toolhost only, not those of
+    /// the libraries that send them.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,

@@ -106,8 +106,8 @@ impl Builder {
         }
     }
 
-    /// Keeps in this state directory all that a later start has to know: which calls ran and how they ended, which processes there
-    /// are with their output, and what [`Builder::state_dir`] says. One host at a time can use it. Say this after
+    /// Keeps everything that a later start needs in this state directory: the calls and their outcomes, the processes and
+    /// their output, and the files of [`Builder::state_dir`]. One host at a time can use it. Call this after
     /// [`Builder::processes`], which replaces it.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Builder {
         Ok(self.state_dir(path))
     }
 
-    /// Keeps in this state directory what any number of hosts may share: compiled code, and which temporary files there are.
+    /// Keeps files that any number of hosts may share in this state directory: compiled code, and a list of temporary files.
     /// Without one, every start compiles, and a host that is killed while it writes a file may leave a temporary one.
     pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(path.into());
@@ -222,7 +222,7 @@ impl Builder {
         self
     }
 
-    /// Records what plugins do in this trail.
+    /// Records the acts of plugins in this trail.
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = audit;
         self
@@ -308,7 +308,7 @@ impl Builder {
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
         let heard = EventPublisher(events.clone());
-        // Only the holder of the lock of the state directory takes over what another host left.
+        // Only the holder of the lock of the state directory takes over the records that another host left.
         let holds_lock = match &local {
             Some(local) => local.processes().keeps_records(),
             None => lock.is_some(),
@@ -348,7 +348,7 @@ impl Builder {
     }
 }
 
-/// Publishes what happens to calls.
+/// Publishes the changes of calls as events.
 struct EventPublisher(Events);
 
 impl Listener for EventPublisher {
@@ -374,7 +374,7 @@ impl Listener for EventPublisher {
 /// The names of the plugins that are part of the program.
 pub const EMBEDDED: [&str; 2] = ["shell", "files"];
 
-/// Returns the plugins that are part of the program, with what they are granted.
+/// Returns the plugins that are part of the program, with their grants.
 fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Options)> {
     let with = |name, grants| Options {
         grants,

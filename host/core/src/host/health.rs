@@ -36,7 +36,8 @@ struct Quarantine {
     trying: bool,
 }
 
-/// A call that may reach the plugin. How it ends is told by [`Admission::ended`]; one that is dropped says nothing.
+/// A call that may reach the plugin. [`Admission::ended`] reports its end. A call whose admission is dropped says nothing
+/// about the plugin.
 #[derive(Debug)]
 pub(super) struct Admission {
     health: Arc<Health>,
@@ -143,7 +144,7 @@ impl Admission {
 }
 
 impl Drop for Admission {
-    /// The call that tried has gone, whatever came of it: another may.
+    /// The call that tried has gone, whatever its end: another call may try.
     fn drop(&mut self) {
         if self.tries
             && let Some(quarantine) = &mut self.health.lock().quarantine

@@ -192,7 +192,7 @@ impl Plugins {
             tracing::error!(plugin = name, problem, "the plugin cannot be loaded");
             self.audit.plugin_failed(name, problem);
         }
-        // Whatever is configured next is loaded.
+        // The next valid configuration loads the plugin again.
         entry.tried = None;
         entry.plugin = None;
         entry.error = Some(problem.to_owned());

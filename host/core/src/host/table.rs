@@ -25,7 +25,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) plugin: Arc<Plugin>,
-    /// As far as the plugin was granted it.
+    /// The part of the workspace that the plugin was granted.
     pub(super) workspace: Arc<dyn Workspace>,
     pub(super) health: Arc<Health>,
     /// Whether the plugin is on. It may be turned off before there is a new table.
@@ -36,7 +36,7 @@ pub(super) struct Route {
     pub(super) read_only: bool,
 }
 
-/// A plugin in a list; its health changes without a new table.
+/// A plugin in a list. Its health changes without a new table.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) info: PluginInfo,

@@ -1,4 +1,4 @@
-//! The content of files: a stretch that was read, where lines end, and what to write.
+//! The content of files: a stretch that was read, where lines end, and files to write.
 
 /// A stretch of a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,7 +24,7 @@ pub struct Skipped {
     pub size: u64,
 }
 
-/// What must hold for a file to be written.
+/// A precondition of a write.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Precondition {
     /// Nothing.
@@ -42,6 +42,6 @@ pub struct Write {
     pub path: String,
     /// Its whole new content.
     pub data: Vec<u8>,
-    /// What must hold first.
+    /// The precondition, which must hold first.
     pub when: Precondition,
 }

@@ -1,4 +1,4 @@
-//! What to run: a command that was checked before anything is spawned.
+//! A command to start, which is checked before any process is spawned.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub struct Command {
     pub workdir: Option<PathBuf>,
     /// Variables that are set over those that the host builds.
     pub env: Vec<(String, String)>,
-    /// Variables by which it knows the trace that it belongs to. Those of `env` go before them, and a repeat with another
-    /// trace is the same command.
+    /// Variables that name the trace of the command. Those of `env` take precedence. A repeat with another trace is the same
+    /// command.
     pub trace: Vec<(String, String)>,
     /// Whether the caller means to leave it running.
     pub background: bool,
@@ -46,7 +46,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Checks what can be checked without touching the machine.
+    /// Checks the command, as far as possible without touching the machine.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What processes do while they live, as a workspace tells its subscribers.
+//! Events of processes, which a workspace sends to its subscribers.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub struct Subject<'a> {
     pub id: &'a str,
     /// The chat that it belongs to; `None` if it was started for no chat.
     pub chat: Option<&'a ChatId>,
-    /// What named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did.
+    /// The key of its start: see [`Command::key`](super::Command::key). `None` if the start had no key.
     pub key: Option<&'a str>,
 }
 
@@ -47,7 +47,7 @@ pub enum ProcessEvent<'a> {
 
 /// A reader of the events of all processes of a workspace.
 pub trait Subscriber: std::fmt::Debug + Send + Sync {
-    /// Takes an event. The events of one process come in order, those of several processes at the same time. What moves a
-    /// process along waits for this call: it must return soon, and must not ask the workspace for anything.
+    /// Takes an event. The events of one process come in order; those of several processes may come at the same time. The
+    /// process cannot go on until this call returns. So it must return soon, and must not call the workspace.
     fn event(&self, process: Subject<'_>, event: ProcessEvent<'_>);
 }

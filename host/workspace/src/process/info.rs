@@ -1,4 +1,4 @@
-//! A process that was started, one as a list shows it, and what outlives its shell.
+//! The result of a start, the entry of a process in a list, and the processes that outlive a shell.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -25,7 +25,7 @@ pub struct Info {
     pub workdir: PathBuf,
     /// Whether it was started as a background process.
     pub background: bool,
-    /// What named its start, as [`Command::key`](super::Command::key) says; `None` if nothing did.
+    /// The key of its start: see [`Command::key`](super::Command::key). `None` if the start had no key.
     pub key: Option<String>,
     /// Where it stands.
     pub state: State,

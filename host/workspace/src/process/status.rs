@@ -88,7 +88,7 @@ impl State {
 pub enum Signal {
     /// SIGINT.
     Interrupt,
-    /// SIGTERM, which becomes [`Signal::Kill`] for whatever is left after the grace.
+    /// SIGTERM, which becomes [`Signal::Kill`] for the processes that are left after the grace.
     Terminate,
     /// SIGKILL.
     Kill,

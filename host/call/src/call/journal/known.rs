@@ -1,4 +1,4 @@
-//! The lines of the journal of calls, and what they say together.
+//! The lines of the journal of calls, and the facts that they add up to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use super::{Admitted, Refused, Shared};
 use crate::call::{Outcome, Request};
 use crate::tool::{ErrorKind, ToolError};
 
-/// A call that runs. If this is dropped before its end, as happens to a task with its runtime, its record must not claim for ever
-/// that the call runs: it is forgotten, or if it had begun, what came of it is unknown.
+/// A call that runs. If it is dropped before its end, as a task is with its runtime, its record must not claim for ever that
+/// the call runs. A call that had begun then has an unknown outcome; any other is forgotten.
 pub(super) struct Execution {
     shared: Arc<Shared>,
     request: Arc<Request>,

@@ -109,7 +109,7 @@ impl Calls {
     }
 }
 
-/// Returns those of which something goes.
+/// Returns the calls to forget in part or in full.
 fn gone<'a>(
     found: &'a [Found],
     limits: &Limits,
@@ -123,7 +123,7 @@ fn gone<'a>(
             age: now.saturating_duration_since(found.at),
             size: found.size,
         };
-        // Those of one moment are told apart by their names.
+        // The key gives calls of one moment an order.
         ((&found.key, number), past)
     });
     let fates = fates(past.collect(), limits, room);

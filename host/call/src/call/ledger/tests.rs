@@ -1,4 +1,4 @@
-//! What the ledger promises, without a host around it.
+//! The promises of the ledger, without a host around it.
 
 mod cancelling;
 mod lives;

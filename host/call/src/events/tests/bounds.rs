@@ -1,4 +1,4 @@
-//! How much is kept, for how long, and for whom.
+//! Bounds: how much is kept, for how long, and for how many readers.
 
 use std::time::Duration;
 
@@ -33,13 +33,13 @@ fn a_buffer_is_bounded_and_who_is_behind_hears_so() {
     );
     assert_eq!(heard.len() as u64 - 1 + stats.dropped, 10_001);
     assert_eq!(stats.published, 10_001);
-    // Who comes back is told as well, but for another reason.
+    // A listener that comes back hears a reset as well, but for another reason.
     let after = events.position(&a, first.id, None);
     let mut back = events.read(&a, Some(Ok(after))).unwrap();
     assert_eq!(all(&mut back)[0], Event::Reset(Reset::Expired));
 }
 
-/// What was heard of in full is not missed when it is dropped, also if it was output, to which more could be added.
+/// An event that was heard in full is not missed when it is dropped, even if it is an output event, which could grow.
 #[test]
 fn who_has_heard_everything_misses_nothing() {
     let limits = Limits {
@@ -83,7 +83,7 @@ fn all_buffers_together_are_bounded_and_the_silent_go_first() {
     }
     assert!(events.stats().chats < 6, "{:?}", events.stats());
     assert_eq!(all(&mut followed), [Event::Reset(Reset::Behind)]);
-    // It goes on for who listens.
+    // The chat goes on for its listener.
     fill(&events, &chats[0], 1);
     assert_eq!(all(&mut followed), [call("c", State::Running)]);
     // A number is not used again after its chat was forgotten.
@@ -127,7 +127,7 @@ fn readers_are_bounded_and_leave_nothing_behind() {
     assert_eq!(read("a").unwrap_err(), Refused::Chat(2));
     let b = read("b").unwrap();
     assert_eq!(read("c").unwrap_err(), Refused::All(3));
-    // What the host listens to itself does not count.
+    // A listener of the host itself does not count.
     let own = events.listen(&chat("a"), None);
     assert_eq!(events.stats().readers, 3);
     drop(a);

@@ -32,14 +32,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const PROCESSES: [&str; 3] = ["p", "q", "r"];
 
-/// What happened so far: how much each process wrote before each change of a call.
+/// The history so far: how much each process wrote before each change of a call.
 #[derive(Clone, Debug, Default)]
 struct World {
     written: [u64; 3],
     changes: Vec<[u64; 3]>,
 }
 
-/// One who listens, and what it knows.
+/// A listener, and the facts that it knows.
 struct One {
     listener: Listener,
     /// Up to where it knows the output of each process.

@@ -36,8 +36,8 @@ const FORMATS: [&str; 9] = [
     "uuid",
 ];
 
-/// Returns the schema for strict mode. `None`: the mode cannot say what this schema says, such as an object whose names are not
-/// known.
+/// Returns the schema for strict mode. `None`: the mode cannot express this schema, such as that of an object whose property
+/// names are not known.
 pub(super) fn strict(schema: &Value) -> Option<Value> {
     let schema = schema.as_object()?;
     let mut strict = Map::new();

@@ -35,13 +35,13 @@ pub(in crate::host) struct Entry {
     pub(in crate::host) health: Arc<Health>,
 }
 
-/// How a plugin stands.
+/// The state of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
     /// Its tools are offered.
     Active,
-    /// Its tools are listed, but it is left alone for a while, because it trapped too often.
+    /// Its tools are listed, but calls do not reach the plugin for a while, because it trapped too often.
     Quarantined,
     /// It is turned off.
     Disabled,
@@ -54,7 +54,7 @@ pub enum PluginState {
 pub struct PluginInfo {
     /// Its name.
     pub name: String,
-    /// How it stands.
+    /// The state of the plugin.
     pub state: PluginState,
     /// Whether it is part of the host, rather than of its configuration.
     pub embedded: bool,

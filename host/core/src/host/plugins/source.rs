@@ -45,7 +45,7 @@ pub(super) enum Content {
     Unreadable(LoadError),
 }
 
-/// By what two contents are compared: the hash, or why there is none.
+/// The mark by which two contents are compared: the hash, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Hash(blake3::Hash),

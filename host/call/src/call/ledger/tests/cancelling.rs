@@ -133,7 +133,7 @@ async fn tombstones_are_bounded_and_end() {
     cancel("4").await.unwrap();
 }
 
-/// Someone who may use these tools only.
+/// Returns an actor that may use these tools only.
 fn bounded(tools: &[&str]) -> Actor {
     let tools = tools.iter().map(|tool| (*tool).to_owned());
     Actor::new("bounded").with_tools(tools.collect())

@@ -1,4 +1,4 @@
-//! Ids that are used again after they were forgotten, ends that could not be written down, and what ends too early.
+//! Ids that are used again after they were forgotten, ends that could not be written down, and calls that end too early.
 
 use super::restart::{call, directory, hang, open};
 use super::*;
@@ -80,7 +80,7 @@ async fn an_end_that_could_not_be_written_is_written_later() {
     });
     told.unwrap();
     ledger.shared.journal.replace_file(None);
-    // Something else is written, and with it what is missing.
+    // The next line to be written brings the missing line with it.
     call(&ledger, &of("2"), false, "second").await.unwrap();
     drop(ledger);
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host);
