@@ -305,7 +305,7 @@ impl Plugins {
         }
     }
 
-    /// Loads a plugin if it is enabled, and its component or its options have changed since the last attempt.
+    /// Loads a plugin if it is enabled, unless the host has already tried its present component and options.
     async fn refresh(&self, entry: &mut Entry, changed: bool) {
         if !entry.enabled {
             return;

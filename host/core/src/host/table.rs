@@ -1,7 +1,7 @@
 //! The table of tools: an immutable snapshot of the plugins, replaced as a whole when one of them changes.
 //!
-//! A call looks its tool up in the snapshot at its arrival, and keeps the plugin that it finds there. A plugin that is
-//! replaced meanwhile serves the next call.
+//! A call looks its tool up in the snapshot at its arrival, and keeps the plugin that it finds there. A version that is
+//! loaded meanwhile serves the next call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
