@@ -232,7 +232,7 @@ impl Answer {
             }
             Self::Refused(reason) => Some(format!("the call was not approved: {reason}")),
             Self::Failed(_) => Some(
-                "the call was not approved: whoever approves calls could not be asked; the operator's log says why".into(),
+                "the call was not approved: the approval hook could not be asked; the operator's log says why".into(),
             ),
         }
     }

@@ -36,7 +36,7 @@ pub use tls::{Tls, TlsError};
 /// of allowed origins may read (these headers besides the usual ones), known names only, and bounded headers.
 ///
 /// Each request must carry the address that its connection came in on as an [`access::LocalAddress`] extension, as [`serve`] adds
-/// it: without one, no `Host` is accepted.
+/// it: without one, only names in [`Access::hosts`] are accepted.
 pub fn guarded(routes: Router, access: Arc<Access>, exposed: &[HeaderName]) -> Router {
     routes
         .layer(from_fn(problem::in_a_body))

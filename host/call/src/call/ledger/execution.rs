@@ -150,7 +150,7 @@ impl Drop for Execution {
             return self.forget();
         }
         self.over = true;
-        let text = "outcome unknown: what ran this call ended before it did".to_owned();
+        let text = "outcome unknown: the task of this call ended before the call did".to_owned();
         let outcome = Arc::new(self.failed(ErrorKind::UnknownOutcome, text));
         self.finish(&outcome);
         self.teller.send_replace(Some(Ok(outcome)));
