@@ -1,4 +1,4 @@
-//! Edits that meet somebody else's.
+//! Edits of a file that another client edits at the same time.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn body(json: serde_json::Value) -> Body {
     serde_json::from_value(json).unwrap()
 }
 
-/// Who edits what somebody else has changed meanwhile gets nothing written, whatever else was to be edited.
+/// If another client changed one of the files meanwhile, the request writes none of them.
 #[tokio::test]
 async fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
