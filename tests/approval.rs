@@ -25,7 +25,8 @@ use crate::harness::{PATIENCE, Server, Setup, call, file, request, until_dead};
 /// What is not a matter of time here gets as much of it as there is.
 const LONG: Duration = Duration::from_secs(3600);
 
-const FAILED: &str = "the call was not approved: the approval hook could not be asked; the operator's log says why";
+const FAILED: &str =
+    "the call was not approved: the approval hook could not be asked; the operator's log says why";
 
 /// A script in a directory of its own, which it knows as `$1`.
 struct Script {
