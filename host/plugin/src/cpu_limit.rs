@@ -72,7 +72,7 @@ fn cpu_time(thread: Pid) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread_time;
+    use toolhost_state::thread_time::thread_time;
 
     const LIMIT: Duration = Duration::from_millis(20);
 

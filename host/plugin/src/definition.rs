@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::LoadError;
 use super::schema::{InvalidSchema, Schema};
 use super::text::{hidden_in, shown};
-use super::thread_time::thread_time;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use toolhost_call::call::Arguments;
 use toolhost_call::tool::{Definition, Hints};
+use toolhost_state::thread_time::thread_time;
 
 /// The longest name of a tool, in bytes.
 const MAX_TOOL_NAME: usize = 31;

@@ -38,7 +38,6 @@ mod span;
 mod stdio;
 mod store;
 mod text;
-mod thread_time;
 mod ticker;
 mod wasi;
 
@@ -62,4 +61,3 @@ pub use schema::{InvalidSchema, Schema};
 pub use shape::Shape;
 pub use text::hidden_in;
 pub use text::{shown, shown_up_to};
-pub(crate) use thread_time::thread_time;

@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::queue::Queue;
-use super::thread_time::thread_time;
 use super::ticker::Ticker;
+use toolhost_state::thread_time::thread_time;
 use toolhost_workspace::files::CpuAccount;
 
 /// The guest time that a call gets before it has to share. Nearly every call stays below.

@@ -8,4 +8,5 @@ pub mod error_chain;
 pub mod id;
 pub mod own_limits;
 pub mod state_dir;
+pub mod thread_time;
 pub mod trusted;

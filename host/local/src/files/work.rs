@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
+use toolhost_state::thread_time::thread_time;
 
 use super::{CpuAccount, Error};
 
@@ -60,12 +60,6 @@ impl Work {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Returns the CPU time of this thread, in nanoseconds.
-fn thread_time() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
-    nanoseconds(time.unwrap_or_default())
 }
 
 #[cfg(test)]

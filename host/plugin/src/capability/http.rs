@@ -29,8 +29,8 @@ use crate::grants::{GrantValue, InvalidGrant};
 use crate::outgoing::{
     Destination, Limit, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
 };
-use crate::thread_time;
 use toolhost_call::audit::{Trail, Use};
+use toolhost_state::thread_time::thread_time;
 use toolhost_workspace::files::CpuAccount;
 
 /// The interface of which some functions are replaced, in the version that wasmtime-wasi-http links.
