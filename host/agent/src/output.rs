@@ -105,7 +105,19 @@ pub(super) async fn output(
         None => None,
     };
     let mut snapshot = workspace.snapshot(owner, id).await.map_err(failed)?;
+    // Read the output after the state, so that the output of an ended process is complete.
+    let page = match options.since {
+        Some(since) => {
+            let chunk = workspace.read(owner, id, since, options.max_bytes).await;
+            Some((since, chunk.map_err(failed)?))
+        }
+        None => None,
+    };
+    // Look at the process last. Otherwise, output that was dropped in the meantime would look like a process that wrote nothing.
     let info = workspace.info(owner, id).await.map_err(failed)?;
+    if info.expired {
+        return Err(ApiError::gone(id, ProcessStatus::from(&snapshot.state)));
+    }
     let mut output = Output {
         output: String::new(),
         truncated: None,
@@ -128,18 +140,9 @@ pub(super) async fn output(
             .collect(),
         saved: snapshot.saved.clone().into(),
     };
-    // Read the output after the state, so that the output of an ended process is complete.
-    match options.since {
+    match &page {
         None => output.render(&snapshot),
-        Some(since) => {
-            let chunk = workspace.read(owner, id, since, options.max_bytes).await;
-            output.page(since, &chunk.map_err(failed)?, &snapshot);
-        }
-    }
-    // Check this last. Otherwise, output that was dropped in the meantime would look like a process that wrote nothing.
-    let is_expired = workspace.info(owner, id).await.map_err(failed)?.expired;
-    if is_expired {
-        return Err(ApiError::gone(id, output.status));
+        Some((since, chunk)) => output.page(*since, chunk, &snapshot),
     }
     Ok(reply::json(StatusCode::OK, &output))
 }

@@ -36,7 +36,10 @@ impl ProcessId {
             let owner = match &chat.id {
                 None => workspace.find(id).await?,
                 Some(chat) => match workspace.info(Some(chat), id).await {
-                    Ok(_) => Some(chat.clone()),
+                    Ok(info) => {
+                        let owner = Some(chat.clone());
+                        return Ok(Found { owner, info });
+                    }
                     Err(_) => None,
                 },
             };
