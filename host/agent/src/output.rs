@@ -14,9 +14,10 @@ use super::chat::Chat;
 use super::error::ApiError;
 use super::page::{Gap, Page};
 use super::process_id::{Found, ProcessId};
-use super::process_status::{ProcessStatus, SavedStatus, Survivor};
+use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
+use toolhost_http::process_values::{SavedStatus, Survivor};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{
     Cause, Chunk, Error, Info, Snapshot, State as ProcessState, WaitOptions,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use toolhost_workspace::process::{self, Saved, State};
+use toolhost_workspace::process::State;
 
 /// The exit code that stands for none, as in the reference: a signal ended the shell, or the cause is unknown.
 const NO_CODE: i32 = -1;
@@ -54,43 +54,6 @@ impl From<&State> for ProcessStatus {
     }
 }
 
-/// The completeness of the saved copy of an output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub(super) enum SavedStatus {
-    None,
-    Complete,
-    Partial { bytes: u64 },
-    Failed { reason: String },
-}
-
-impl From<Saved> for SavedStatus {
-    fn from(saved: Saved) -> Self {
-        match saved {
-            Saved::None => Self::None,
-            Saved::Complete => Self::Complete,
-            Saved::Partial(bytes) => Self::Partial { bytes },
-            Saved::Failed(reason) => Self::Failed { reason },
-        }
-    }
-}
-
-/// A process that outlives its shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Survivor {
-    pid: u32,
-    command: String,
-}
-
-impl From<process::Survivor> for Survivor {
-    fn from(survivor: process::Survivor) -> Self {
-        Self {
-            pid: survivor.pid,
-            command: survivor.command,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -137,27 +100,6 @@ mod tests {
         ] {
             assert_eq!(
                 serde_json::to_value(ProcessStatus::from(&state)).unwrap(),
-                expected
-            );
-        }
-    }
-
-    #[test]
-    fn copies_say_how_far_they_go() {
-        for (saved, expected) in [
-            (Saved::None, json!({ "status": "none" })),
-            (Saved::Complete, json!({ "status": "complete" })),
-            (
-                Saved::Partial(7),
-                json!({ "status": "partial", "bytes": 7 }),
-            ),
-            (
-                Saved::Failed("disk full".into()),
-                json!({ "status": "failed", "reason": "disk full" }),
-            ),
-        ] {
-            assert_eq!(
-                serde_json::to_value(SavedStatus::from(saved)).unwrap(),
                 expected
             );
         }

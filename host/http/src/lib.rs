@@ -14,6 +14,7 @@ pub mod health;
 pub mod limits;
 mod listen;
 pub mod problem;
+pub mod process_values;
 mod slots;
 mod stream;
 pub mod time;

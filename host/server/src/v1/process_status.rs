@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use toolhost_http::time::unix;
 use toolhost_state::id::CallId;
-use toolhost_workspace::process::{self, Info, Saved, State};
+use toolhost_workspace::process::{Info, State};
 
 /// The exit code for an end without one: a signal ended the shell, or its end is unknown.
 const NO_CODE: i32 = -1;
@@ -104,55 +104,6 @@ impl From<Info> for Process {
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),
             total_bytes: info.total,
-        }
-    }
-}
-
-/// How far the full copy of an output goes: `none`, `complete`, `partial` up to a limit, or `failed`.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub(super) enum SavedStatus {
-    /// Nothing is saved.
-    None,
-    /// Every byte so far is saved.
-    Complete,
-    /// Only the first bytes are saved.
-    Partial {
-        /// How many bytes.
-        bytes: u64,
-    },
-    /// Saving failed; only the bytes before the failure are saved.
-    Failed {
-        /// Why it failed.
-        reason: String,
-    },
-}
-
-impl From<Saved> for SavedStatus {
-    fn from(saved: Saved) -> Self {
-        match saved {
-            Saved::None => Self::None,
-            Saved::Complete => Self::Complete,
-            Saved::Partial(bytes) => Self::Partial { bytes },
-            Saved::Failed(reason) => Self::Failed { reason },
-        }
-    }
-}
-
-/// Something that outlives a shell.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Survivor {
-    /// Its process id.
-    pid: u32,
-    /// Its command line, cut at 256 bytes.
-    command: String,
-}
-
-impl From<process::Survivor> for Survivor {
-    fn from(survivor: process::Survivor) -> Self {
-        Self {
-            pid: survivor.pid,
-            command: survivor.command,
         }
     }
 }

@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::{ChatPath, ProcessPath};
-use super::process_status::{Process, ProcessStatus, SavedStatus, Survivor};
+use super::process_status::{Process, ProcessStatus};
 use super::stretch::{Bytes, unfinished};
 use crate::visibility::Visibility as _;
 use toolhost_core::Host;
@@ -26,6 +26,7 @@ use toolhost_http::body;
 use toolhost_http::guarded_body::Holding;
 use toolhost_http::limits::{Held, RequestPermit};
 use toolhost_http::problem::Problem;
+use toolhost_http::process_values::{SavedStatus, Survivor};
 use toolhost_http::time;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Chunk, Signal};
