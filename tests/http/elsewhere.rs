@@ -167,7 +167,10 @@ async fn a_server_that_shuts_down_answers_until_all_has_ended() {
     let call = tokio::spawn(put("0", "echo > begun; exec sleep 98765").send());
     crate::harness::file(&directory.path().join("begun")).await;
     let stopping = tokio::spawn(server.stop());
-    until("it shuts down", || setup.host.is_stopping().then_some(())).await;
+    until("it shuts down", || {
+        setup.host.stopping().is_cancelled().then_some(())
+    })
+    .await;
     for request in [client().get(format!("{url}/readyz")), put("1", "echo x")] {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 503);

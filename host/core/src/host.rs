@@ -342,11 +342,6 @@ impl Host {
         self.inner.stopping.clone()
     }
 
-    /// Returns whether the host is shutting down, and refuses new calls.
-    pub fn is_stopping(&self) -> bool {
-        self.inner.stopping.is_cancelled()
-    }
-
     /// Kills processes that are being ended at once, without the rest of their grace: the operator asked a second time.
     pub fn kill_now(&self) {
         self.inner.workspace.kill_now();
