@@ -4,6 +4,10 @@
 mod compiled;
 #[path = "harness/mounted.rs"]
 mod mounted;
+#[path = "harness/processes.rs"]
+pub(crate) mod processes;
+#[path = "harness/serving.rs"]
+pub(crate) mod serving;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -53,6 +57,12 @@ pub(crate) fn shared_state(name: &str) -> PathBuf {
 /// The Toolhost program.
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_toolhost"))
+}
+
+/// A client that takes no proxy from the environment.
+pub(crate) fn client() -> reqwest::Client {
+    let client = reqwest::Client::builder().no_proxy();
+    client.timeout(PATIENCE).build().unwrap()
 }
 
 /// Copies the program to where every user can run it.
@@ -237,14 +247,9 @@ impl Server {
         let stopped = async { stopped.await.unwrap_or_default() };
         let serving = serve(listener, access, stopped.boxed());
         let served = tokio::spawn(async { serving.await.unwrap() });
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(PATIENCE)
-            .build()
-            .unwrap();
         Self {
             url,
-            client,
+            client: client(),
             stop: Some(stop),
             served,
         }

@@ -11,42 +11,35 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::cli::{Serving, server};
-use crate::harness::{PATIENCE, TOKEN};
+use crate::harness::TOKEN;
+use crate::harness::serving::{Serving, server};
 
 /// The trace of a caller, and its id.
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// A program that serves, with a client.
-struct Program {
+/// A serving program whose log is read after its end.
+struct Logged {
     serving: Serving,
-    client: reqwest::Client,
     _workspace: tempfile::TempDir,
 }
 
-impl Program {
+impl Logged {
     fn start(change: impl FnOnce(&mut Command)) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let mut command = server(workspace.path());
         command.arg("serve").env("TOOLHOST_TOKEN", TOKEN);
         change(&mut command);
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(PATIENCE)
-            .build()
-            .unwrap();
         Self {
             serving: Serving::of(command),
-            client,
             _workspace: workspace,
         }
     }
 
     /// Puts a call with these headers.
     async fn put(&self, call: &str, headers: &[(&str, &str)], body: &Value) -> reqwest::Response {
-        let url = format!("{}/v1/chats/chat-1/calls/{call}", self.serving.url);
-        let mut request = self.client.put(url).bearer_auth(TOKEN).json(body);
+        let path = format!("/v1/chats/chat-1/calls/{call}");
+        let mut request = self.serving.request(reqwest::Method::PUT, &path).json(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -13,124 +13,12 @@ mod served;
 mod sizes;
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use proptest::test_runner::Config as Cases;
-use toolhost_core::ChatId;
-use toolhost_local::process::{Config, Process, Records, Registry};
-use toolhost_state::state_dir::StateDir;
-use toolhost_workspace::process::{Command, WaitOptions, Wake};
+use toolhost_local::process::Process;
 
-use crate::harness::{PATIENCE, spawner, until};
-
-/// A registry in a workspace of its own, with the means to open it again.
-struct Setup {
-    registry: Arc<Registry>,
-    workspace: tempfile::TempDir,
-}
-
-impl Setup {
-    /// A registry whose records end with it, changed before it is opened.
-    fn with(change: impl FnOnce(Config) -> Config) -> Self {
-        let workspace = tempfile::tempdir().unwrap();
-        let registry = Registry::open(change(config(workspace.path()))).unwrap();
-        Self {
-            registry,
-            workspace,
-        }
-    }
-
-    /// A registry whose records are kept.
-    fn kept(change: impl FnOnce(Config) -> Config) -> Self {
-        let workspace = tempfile::tempdir().unwrap();
-        let registry = Registry::open(change(kept(workspace.path()))).unwrap();
-        Self {
-            registry,
-            workspace,
-        }
-    }
-
-    /// Ends the host as it should be ended, and opens the next one on what it left.
-    async fn reopened(self, change: impl FnOnce(Config) -> Config) -> Self {
-        let Self {
-            registry,
-            workspace,
-        } = self;
-        registry.shutdown().await;
-        drop(registry);
-        let registry = Registry::open(change(kept(workspace.path()))).unwrap();
-        Self {
-            registry,
-            workspace,
-        }
-    }
-
-    async fn start(&self, command: &str) -> Arc<Process> {
-        self.registry.start(&chat("a"), sh(command)).await.unwrap()
-    }
-
-    /// Runs a command to its end.
-    async fn run(&self, command: &str) -> Arc<Process> {
-        let process = self.start(command).await;
-        finished(&process).await;
-        process
-    }
-
-    /// Puts a file into the workspace.
-    fn write(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.workspace.path().join(name), bytes).unwrap();
-    }
-
-    fn output_directory(&self) -> PathBuf {
-        self.workspace.path().join("state/output")
-    }
-}
-
-fn config(workspace: &Path) -> Config {
-    Config {
-        spawner: Some(spawner()),
-        ..Config::new(workspace.canonicalize().unwrap())
-    }
-}
-
-fn kept(workspace: &Path) -> Config {
-    let state = StateDir::open(&workspace.join("state")).unwrap();
-    Config {
-        records: Records::Kept(state),
-        ..config(workspace)
-    }
-}
-
-fn chat(name: &str) -> ChatId {
-    name.parse().unwrap()
-}
-
-fn sh(command: &str) -> Command {
-    Command {
-        command: command.into(),
-        ..Command::default()
-    }
-}
-
-fn long() -> WaitOptions {
-    WaitOptions {
-        timeout: PATIENCE,
-        ..WaitOptions::default()
-    }
-}
-
-async fn finished(process: &Process) {
-    assert_eq!(process.wait(&long()).await.unwrap().wake, Wake::Ended);
-}
-
-/// Waits until nothing is left of a process, which is after it has finished.
-async fn gone(process: &Process) {
-    until("nothing is left of it", || {
-        (!process.state().is_live()).then_some(())
-    })
-    .await;
-}
+use crate::harness::processes::{TestRegistry, chat, config, finished, gone, kept, long, sh};
 
 /// Reads everything that can be read from the start on, as far as there is no gap.
 async fn read_all(process: &Process) -> Vec<u8> {

@@ -11,51 +11,32 @@ use serde_json::{Value, json};
 use toolhost_state::state_dir::StateDir;
 
 use super::{ok, refused, started};
-use crate::cli::{Serving, server};
+use crate::harness::serving::{Serving, server};
 use crate::harness::{TOKEN, file, is_alive, until, until_dead};
 use crate::records::saved_in;
 
-/// A program that serves the agent API, and its client.
-struct Program {
-    serving: Serving,
-    client: reqwest::Client,
+/// `toolhost agent` in this workspace, with the token of tests.
+fn agent(workspace: &Path, arguments: &[&str]) -> Serving {
+    let mut command = server(workspace);
+    command.arg("--log=debug").env("TOOLHOST_TOKEN", TOKEN);
+    command.arg("agent").args(arguments);
+    Serving::of(command)
 }
 
-impl Program {
-    /// `toolhost agent` in this workspace, with a token of ours.
-    fn agent(workspace: &Path, arguments: &[&str]) -> Self {
-        let mut command = server(workspace);
-        command.arg("--log=debug").env("TOOLHOST_TOKEN", TOKEN);
-        command.arg("agent").args(arguments);
-        Self::started(command)
-    }
+fn get(program: &Serving, path: &str) -> RequestBuilder {
+    program.request(Method::GET, &format!("/api/v0/processes{path}"))
+}
 
-    /// A program whose command line lacks nothing but the address.
-    fn started(command: Command) -> Self {
-        Self {
-            serving: Serving::of(command),
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
-        }
-    }
+/// Starts a process, and returns its id.
+async fn run(program: &Serving, body: &Value) -> String {
+    let request = program.request(Method::POST, "/api/v0/processes/start");
+    started(request.body(body.to_string())).await
+}
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("{}{path}", self.serving.url);
-        self.client.request(method, url).bearer_auth(TOKEN)
-    }
-
-    fn get(&self, path: &str) -> RequestBuilder {
-        self.request(Method::GET, &format!("/api/v0/processes{path}"))
-    }
-
-    async fn run(&self, body: &Value) -> String {
-        let request = self.request(Method::POST, "/api/v0/processes/start");
-        started(request.body(body.to_string())).await
-    }
-
-    async fn output_of(&self, command: &str) -> Value {
-        let id = self.run(&json!({ "command": command })).await;
-        ok(self.get(&format!("/{id}/output?wait=true"))).await
-    }
+/// Runs a command, and returns its output as the API tells it.
+async fn output_of(program: &Serving, command: &str) -> Value {
+    let id = run(program, &json!({ "command": command })).await;
+    ok(get(program, &format!("/{id}/output?wait=true"))).await
 }
 
 #[tokio::test]
@@ -67,14 +48,14 @@ async fn a_token_file_lets_in() {
     let arguments = ["--token-file", token.to_str().unwrap()];
     let mut command = server(workspace.path());
     command.arg("agent").args(arguments);
-    let program = Program::started(command);
-    let output = program.output_of("pwd").await;
+    let program = Serving::of(command);
+    let output = output_of(&program, "pwd").await;
     let root = workspace.path().canonicalize().unwrap();
     assert_eq!(output["output"], format!("{}\n", root.display()));
-    assert!(!program.serving.stderr.contains(TOKEN));
+    assert!(!program.stderr.contains(TOKEN));
     let bare = program
         .client
-        .get(format!("{}/api/v0/processes/list", program.serving.url));
+        .get(format!("{}/api/v0/processes/list", program.url));
     assert_eq!(bare.send().await.unwrap().status(), 401);
 }
 
@@ -83,12 +64,12 @@ async fn no_engine_is_started() {
     let workspace = tempfile::tempdir().unwrap();
     // Without compiled code in it.
     StateDir::open(&workspace.path().join(".state")).unwrap();
-    let mut program = Program::agent(workspace.path(), &[]);
-    assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+    let mut program = agent(workspace.path(), &[]);
+    assert_eq!(output_of(&program, "echo hi").await["output"], "hi\n");
     let tools = program.request(Method::GET, "/v1/tools").send().await;
     assert_eq!(tools.unwrap().status(), 404);
-    program.serving.signal(Signal::SIGTERM);
-    let log = program.serving.stderr.clone() + &program.serving.rest();
+    program.signal(Signal::SIGTERM);
+    let log = program.stderr.clone() + &program.rest();
     assert!(
         !log.contains("compil") && !log.contains("instances"),
         "{log}"
@@ -99,10 +80,10 @@ async fn no_engine_is_started() {
 #[tokio::test]
 async fn sigterm_ends_what_runs() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut program = Program::agent(workspace.path(), &[]);
+    let mut program = agent(workspace.path(), &[]);
     // With what left its process group and its session.
     let command = "setsid sh -c 'echo $$ > left; exec sleep 1000' & echo $$ > pid; exec sleep 1000";
-    program.run(&json!({ "command": command })).await;
+    run(&program, &json!({ "command": command })).await;
     let mut pids = Vec::new();
     for name in ["pid", "left"] {
         let pid: u32 = file(&workspace.path().join(name))
@@ -113,7 +94,7 @@ async fn sigterm_ends_what_runs() {
         assert!(is_alive(pid));
         pids.push(pid);
     }
-    assert_eq!(program.serving.signal(Signal::SIGTERM).code(), Some(0));
+    assert_eq!(program.signal(Signal::SIGTERM).code(), Some(0));
     for pid in pids {
         until_dead(pid).await;
     }
@@ -122,47 +103,43 @@ async fn sigterm_ends_what_runs() {
 #[tokio::test]
 async fn a_second_signal_hurries() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut program = Program::agent(workspace.path(), &[]);
+    let mut program = agent(workspace.path(), &[]);
     let command = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
-    program.run(&json!({ "command": command })).await;
+    run(&program, &json!({ "command": command })).await;
     let pid: u32 = file(&workspace.path().join("pid"))
         .await
         .trim()
         .parse()
         .unwrap();
-    let own = nix::unistd::Pid::from_raw(i32::try_from(program.serving.child.id()).unwrap());
+    let own = nix::unistd::Pid::from_raw(i32::try_from(program.child.id()).unwrap());
     nix::sys::signal::kill(own, Signal::SIGTERM).unwrap();
-    assert_eq!(program.serving.signal(Signal::SIGTERM).code(), Some(0));
+    assert_eq!(program.signal(Signal::SIGTERM).code(), Some(0));
     until_dead(pid).await;
 }
 
 #[tokio::test]
 async fn ids_outlive_the_program() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut program = Program::agent(workspace.path(), &[]);
-    let ended = program
-        .run(&json!({ "command": "echo ended; exit 3" }))
-        .await;
-    ok(program.get(&format!("/{ended}/output?wait=true"))).await;
-    let lost = program
-        .run(&json!({ "command": "echo saved; sleep 1000" }))
-        .await;
+    let mut program = agent(workspace.path(), &[]);
+    let ended = run(&program, &json!({ "command": "echo ended; exit 3" })).await;
+    ok(get(&program, &format!("/{ended}/output?wait=true"))).await;
+    let lost = run(&program, &json!({ "command": "echo saved; sleep 1000" })).await;
     let path = format!("/{lost}/output?wait=true&until=saved");
-    ok(program.get(&path)).await;
+    ok(get(&program, &path)).await;
     let state = workspace.path().join(".state");
     until("all of it is on disk", || {
         (saved_in(&state) == 12).then_some(())
     })
     .await;
     // A crash: nobody can write down how anything ended.
-    program.serving.signal(Signal::SIGKILL);
-    let again = Program::agent(workspace.path(), &[]);
-    let output = ok(again.get(&format!("/{ended}/output"))).await;
+    program.signal(Signal::SIGKILL);
+    let again = agent(workspace.path(), &[]);
+    let output = ok(get(&again, &format!("/{ended}/output"))).await;
     assert_eq!(
         (&output["output"], &output["exit_code"]),
         (&json!("ended\n"), &json!(3))
     );
-    let output = ok(again.get(&format!("/{lost}/output"))).await;
+    let output = ok(get(&again, &format!("/{lost}/output"))).await;
     for (field, value) in [
         ("output", json!("saved\n")),
         ("status", json!("lost")),
@@ -172,7 +149,7 @@ async fn ids_outlive_the_program() {
         assert_eq!(output[field], value, "{field}: {output}");
     }
     assert!(output["reason"].is_string());
-    let page = ok(again.get(&format!("/{lost}/output?since=2"))).await;
+    let page = ok(get(&again, &format!("/{lost}/output?since=2"))).await;
     assert_eq!(page["output"], "ved\n");
 }
 
@@ -180,8 +157,8 @@ async fn ids_outlive_the_program() {
 async fn a_repeat_finds_its_process_after_a_crash() {
     const CALL: &str = "99999999-8888-4777-8666-555555555555";
     let workspace = tempfile::tempdir().unwrap();
-    let mut program = Program::agent(workspace.path(), &[]);
-    let start = |program: &Program, command: &str| {
+    let mut program = agent(workspace.path(), &[]);
+    let start = |program: &Serving, command: &str| {
         let request = program.request(Method::POST, "/api/v0/processes/start");
         let request = request.body(json!({ "command": command }).to_string());
         request.header("Coder-Tool-Call-Id", CALL)
@@ -189,10 +166,10 @@ async fn a_repeat_finds_its_process_after_a_crash() {
     let command = "echo x >> counter; sleep 1000";
     assert_eq!(started(start(&program, command)).await, CALL);
     file(&workspace.path().join("counter")).await;
-    program.serving.signal(Signal::SIGKILL);
-    let again = Program::agent(workspace.path(), &[]);
+    program.signal(Signal::SIGKILL);
+    let again = agent(workspace.path(), &[]);
     assert_eq!(started(start(&again, command)).await, CALL);
-    let output = ok(again.get(&format!("/{CALL}/output"))).await;
+    let output = ok(get(&again, &format!("/{CALL}/output"))).await;
     assert_eq!(
         (&output["status"], &output["timed_out"]),
         (&json!("lost"), &json!(false))
@@ -201,14 +178,14 @@ async fn a_repeat_finds_its_process_after_a_crash() {
     assert_eq!(counter.unwrap(), "x\n");
     // The record of the first request tells it from another.
     refused(start(&again, "true"), 409, "another request").await;
-    assert_eq!(ok(again.get("/list")).await["total"], 1);
+    assert_eq!(ok(get(&again, "/list")).await["total"], 1);
 }
 
 /// With a supervisor a cancellation reaches what left the session of its command as well.
 #[tokio::test]
 async fn a_cancellation_reaches_everything() {
     let workspace = tempfile::tempdir().unwrap();
-    let program = Program::agent(workspace.path(), &[]);
+    let program = agent(workspace.path(), &[]);
     let command = "setsid sh -c 'echo $$ > left; exec sleep 1000' & echo $$ > pid; exec sleep 1000";
     let request = program.request(Method::POST, "/api/v0/processes/start");
     let request = request.body(json!({ "command": command }).to_string());
@@ -224,7 +201,7 @@ async fn a_cancellation_reaches_everything() {
         assert!(!is_alive(pid), "it is over when it is said to be");
     }
     assert_eq!(
-        ok(program.get(&format!("/{id}/output"))).await["canceled"],
+        ok(get(&program, &format!("/{id}/output"))).await["canceled"],
         true
     );
 }
@@ -238,7 +215,7 @@ async fn the_chat_server_of_the_reference_gets_in_as_documented() {
     let listen = format!("unix:{}", socket.display());
     let mut serve = server(workspace.path());
     serve.args(["agent", "--listen", &listen, "--allow-host", NAME]);
-    let program = Program::started(serve);
+    let program = Serving::of(serve);
     // A forwarder, as `socat TCP6-LISTEN:4,fork UNIX-CONNECT:…` is one.
     let forwarder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", forwarder.local_addr().unwrap());
@@ -301,7 +278,7 @@ async fn what_it_says_to_try_works() {
     };
     assert_eq!(flag, "-H");
     let (name, value) = header.split_once(": ").unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::client();
     let list = ok(client.get(url).header(name, value)).await;
     assert_eq!(list["processes"], json!([]));
     child.kill().unwrap();
@@ -311,7 +288,7 @@ async fn what_it_says_to_try_works() {
 #[tokio::test]
 async fn one_program_has_a_state_directory() {
     let workspace = tempfile::tempdir().unwrap();
-    let _first = Program::agent(workspace.path(), &[]);
+    let _first = agent(workspace.path(), &[]);
     let mut command = server(workspace.path());
     command.args(["agent", "--listen", "127.0.0.1:0"]);
     let second = command.env("TOOLHOST_TOKEN", TOKEN).output().unwrap();
@@ -338,10 +315,8 @@ async fn options_reach_the_commands() {
         "MARK_*",
         "--no-cgroup",
     ]);
-    let program = Program::started(command);
-    let output = program
-        .output_of("echo \"$MARK_A.$OTHER.$TOOLHOST_TOKEN\"; nice")
-        .await;
+    let program = Serving::of(command);
+    let output = output_of(&program, "echo \"$MARK_A.$OTHER.$TOOLHOST_TOKEN\"; nice").await;
     let own: i32 = String::from_utf8(Command::new("nice").output().unwrap().stdout)
         .unwrap()
         .trim()
@@ -350,7 +325,7 @@ async fn options_reach_the_commands() {
     assert_eq!(output["output"], format!("a..\n{}\n", (own + 7).min(19)));
     let health: Value = ok_plain(program.request(Method::GET, "/healthz")).await;
     assert_eq!(health["containment"]["kind"], "supervisor");
-    program.run(&json!({ "command": "sleep 1000" })).await;
+    run(&program, &json!({ "command": "sleep 1000" })).await;
     let request = program.request(Method::POST, "/api/v0/processes/start");
     let request = request.body(r#"{"command":"sleep 1000"}"#);
     assert_eq!(request.send().await.unwrap().status(), 429);
@@ -373,14 +348,14 @@ async fn serve_offers_it_if_it_is_told_to() {
             // An empty list is none.
             .env("TOOLHOST_ENV", "");
         command.arg("serve");
-        let mut program = Program::started(command);
-        let list = program.get("/list").send().await.unwrap();
+        let mut program = Serving::of(command);
+        let list = get(&program, "/list").send().await.unwrap();
         assert_eq!(list.status(), if offered { 200 } else { 404 }, "{told}");
         let tools = program.request(Method::GET, "/v1/tools").send().await;
         assert_eq!(tools.unwrap().status(), 200);
         if offered {
-            assert_eq!(program.output_of("echo hi").await["output"], "hi\n");
+            assert_eq!(output_of(&program, "echo hi").await["output"], "hi\n");
         }
-        program.serving.signal(Signal::SIGTERM);
+        program.signal(Signal::SIGTERM);
     }
 }

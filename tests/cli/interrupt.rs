@@ -2,6 +2,8 @@
 
 use nix::sys::signal::Signal;
 
+use std::io::{BufRead as _, BufReader};
+
 use super::*;
 
 fn interrupt(child: &Child) {

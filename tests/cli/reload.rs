@@ -23,12 +23,7 @@ async fn logged(mut command: Command, log: std::path::PathBuf) -> (Serving, impl
             Some(url.to_owned())
         })
         .await;
-        Serving {
-            child,
-            url,
-            stderr: String::new(),
-            rest: None,
-        }
+        Serving::started(child, url)
     };
     let says = async move |what: &str| {
         until(what, || {

@@ -1,5 +1,7 @@
 //! `toolhost serve`.
 
+use std::io::{BufRead as _, BufReader};
+
 use super::*;
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What clients cannot do however they try: be ambiguous, or hold more than their share.
 
 use super::*;
-use crate::cli::Serving;
 use crate::harness::TOKEN;
+use crate::harness::serving::{Serving, server};
 
 /// A call whose arguments are written like this, in raw text.
 fn raw(id: u64, params: &str) -> String {
@@ -137,10 +137,10 @@ async fn until_ok(http: &Http, session: &str, message: &Value) {
 #[tokio::test]
 async fn the_log_has_little_of_what_clients_send() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut command = crate::cli::server(workspace.path());
+    let mut command = server(workspace.path());
     command.arg("serve").env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::of(command);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::client();
     let post = async |session: &str, id: u64, method: &str, params: Value| {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let mut request = client

@@ -11,14 +11,14 @@ use tracing::span::{Attributes, Id};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
-use super::{Program, TRACE, TRACEPARENT, execute};
-use crate::cli::server;
+use super::{Logged, TRACE, TRACEPARENT, execute};
 use crate::guest::{guest, options};
+use crate::harness::serving::server;
 use crate::harness::{Setup, TOKEN, logged};
 
 /// A program that logs all there is as JSON.
-fn program() -> Program {
-    Program::start(|command| {
+fn program() -> Logged {
+    Logged::start(|command| {
         command
             .args(["--log-format", "json"])
             .env("TOOLHOST_LOG", "trace");
@@ -106,7 +106,7 @@ fn refused(arguments: &[&str]) -> Vec<Value> {
 #[tokio::test]
 async fn what_a_program_says_of_itself_is_json_too() {
     // Without a token, which it makes itself.
-    let program = Program::start(|command| {
+    let program = Logged::start(|command| {
         command
             .args(["--log-format", "json"])
             .env_remove("TOOLHOST_TOKEN");
@@ -143,7 +143,7 @@ async fn what_a_program_says_of_itself_is_json_too() {
 #[cfg(not(feature = "otel"))]
 #[tokio::test]
 async fn an_endpoint_for_spans_that_are_not_built_in_is_named() {
-    let program = Program::start(|command| {
+    let program = Logged::start(|command| {
         command
             .args(["--log-format", "json"])
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
@@ -161,12 +161,12 @@ async fn an_endpoint_for_spans_that_are_not_built_in_is_named() {
 
 #[tokio::test]
 async fn the_agent_api_says_who_asked() {
-    let program = Program::start(|command| {
+    let program = Logged::start(|command| {
         let log = ["--log-format", "json", "--log", "debug"];
         command.args(log).arg("--agent-api");
     });
     let url = format!("{}/api/v0/processes/list", program.serving.url);
-    let sent = program.client.get(url).bearer_auth(TOKEN);
+    let sent = program.serving.client.get(url).bearer_auth(TOKEN);
     let sent = sent.header("x-request-id", "r-1").send().await;
     assert_eq!(sent.unwrap().status(), 200);
     let lines = json_lines(&program.stop());
@@ -191,7 +191,7 @@ async fn no_token_and_nothing_of_arguments_is_in_any() {
     assert_eq!(program.put("call-3", &[], &unknown).await.status(), 404);
     let url = format!("{}/canary-of-paths?canary=of-queries", program.serving.url);
     for token in [TOKEN, "canary-of-tokens"] {
-        let sent = program.client.get(&url).bearer_auth(token).send();
+        let sent = program.serving.client.get(&url).bearer_auth(token).send();
         assert!(sent.await.unwrap().status().is_client_error());
     }
     let log = program.stop();
@@ -249,7 +249,7 @@ async fn hostile_text_stays_in_its_field() {
 
 #[tokio::test]
 async fn lines_for_people_are_one_row_each() {
-    let program = Program::start(|command| {
+    let program = Logged::start(|command| {
         command.env("TOOLHOST_LOG", "debug");
     });
     let headers = [("x-request-id", "a\"b=c")];

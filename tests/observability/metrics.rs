@@ -66,15 +66,23 @@ async fn promtool_accepts_what_a_scraper_gets() {
 
 #[tokio::test]
 async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
-    let program = super::Program::start(|_| {});
+    let program = super::Logged::start(|_| {});
     let ask = async |path: &str| {
         let url = format!("{}{path}", program.serving.url);
-        let asked = program.client.get(url).bearer_auth(crate::harness::TOKEN);
+        let asked = program
+            .serving
+            .client
+            .get(url)
+            .bearer_auth(crate::harness::TOKEN);
         asked.send().await.unwrap()
     };
     let scrape = async || {
         let url = format!("{}/metrics", program.serving.url);
-        let asked = program.client.get(url).bearer_auth(crate::harness::TOKEN);
+        let asked = program
+            .serving
+            .client
+            .get(url)
+            .bearer_auth(crate::harness::TOKEN);
         let asked = asked.header("accept", "application/openmetrics-text");
         Exposition::read(&asked.send().await.unwrap().text().await.unwrap())
     };

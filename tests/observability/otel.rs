@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use serde_json::Value;
 
-use super::{Program, TRACE, TRACEPARENT, execute};
+use super::{Logged, TRACE, TRACEPARENT, execute};
 
 /// The bodies that came in, one for each batch.
 #[derive(Clone, Default)]
@@ -43,8 +43,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.map(byte).collect()
 }
 
-fn program(endpoint: &str) -> Program {
-    Program::start(|command| {
+fn program(endpoint: &str) -> Logged {
+    Logged::start(|command| {
         command
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
             .env("OTEL_SERVICE_NAME", "name-of-this-test");
@@ -52,7 +52,7 @@ fn program(endpoint: &str) -> Program {
 }
 
 /// Stops a program while the runtime of the test goes on, in which its collector is.
-async fn stop(program: Program) -> String {
+async fn stop(program: Logged) -> String {
     tokio::task::spawn_blocking(|| program.stop())
         .await
         .unwrap()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Program, TRACE, TRACEPARENT, execute};
+use super::{Logged, TRACE, TRACEPARENT, execute};
 use crate::harness::{Server, Setup};
 
 const PRINT: &str = "echo \"[$TRACEPARENT][$TRACESTATE]\"";
@@ -71,7 +71,7 @@ async fn what_is_malformed_does_not() {
 async fn the_audit_trail_names_it() {
     let audit = tempfile::tempdir().unwrap();
     let directory = audit.path().join("audit");
-    let program = Program::start(|command| {
+    let program = Logged::start(|command| {
         command.arg("--audit-dir").arg(&directory);
     });
     let headers = [("traceparent", TRACEPARENT)];

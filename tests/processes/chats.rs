@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn chats_do_not_see_each_other() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup.start("exec sleep 1000").await;
     let (a, b) = (chat("a"), chat("b"));
     assert!(setup.registry.get(&a, process.id()).is_ok());
@@ -28,7 +28,7 @@ async fn chats_do_not_see_each_other() {
 
 #[tokio::test]
 async fn lists_live_ones_first_and_newest_first() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let first = setup.start("exec sleep 1000").await;
     let second = setup.start("true").await;
     finished(&second).await;
@@ -53,7 +53,7 @@ async fn lists_live_ones_first_and_newest_first() {
 
 #[tokio::test]
 async fn the_limit_of_live_processes_names_them() {
-    let setup = with(Limits {
+    let setup = TestRegistry::limited(Limits {
         live_per_chat: 2,
         ..Limits::default()
     });
@@ -83,7 +83,7 @@ async fn the_limit_of_live_processes_names_them() {
 
 #[tokio::test]
 async fn shutdown_ends_everything_and_refuses_more() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let mut pids = Vec::new();
     for index in 0..5 {
         setup
@@ -106,7 +106,7 @@ async fn shutdown_ends_everything_and_refuses_more() {
 /// Who asks meanwhile is not told that there never was such a process.
 #[tokio::test]
 async fn ids_answer_until_the_host_is_gone() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let (process, _) = setup.start_stubborn().await;
     let ended = setup.start("exit 3").await;
     finished(&ended).await;
@@ -136,7 +136,7 @@ async fn ids_answer_until_the_host_is_gone() {
 
 #[tokio::test]
 async fn ended_processes_are_forgotten_oldest_first() {
-    let setup = with(Limits {
+    let setup = TestRegistry::limited(Limits {
         known_per_chat: 2,
         ..Limits::default()
     });
@@ -160,7 +160,7 @@ async fn a_chat_is_ended_also_if_nobody_waits_for_that() {
         grace: Duration::from_millis(100),
         ..Limits::default()
     };
-    let setup = with(limits);
+    let setup = TestRegistry::limited(limits);
     let (_, pid) = setup.start_stubborn().await;
     let a = chat("a");
     let mut ending = Box::pin(setup.registry.end_chat(&a));
@@ -174,7 +174,7 @@ async fn a_chat_is_ended_also_if_nobody_waits_for_that() {
 
 #[tokio::test]
 async fn a_list_stays_small_however_long_the_commands_are() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start(&format!("true # {}", "x".repeat(100_000)))
         .await;
@@ -190,7 +190,7 @@ async fn a_hurry_takes_the_grace_from_what_is_being_ended() {
         grace: Duration::from_secs(3600),
         ..Limits::default()
     };
-    let setup = with(limits);
+    let setup = TestRegistry::limited(limits);
     let (_, pid) = setup.start_stubborn().await;
     let mut ending = Box::pin(setup.registry.shutdown());
     assert!(futures_util::poll!(ending.as_mut()).is_pending());
@@ -208,7 +208,7 @@ async fn the_end_of_one_process_is_waited_for() {
         grace: Duration::from_secs(3600),
         ..Limits::default()
     };
-    let setup = with(limits);
+    let setup = TestRegistry::limited(limits);
     let other = setup.start("exec sleep 1000").await;
     let (process, pid) = setup.start_stubborn().await;
     let a = chat("a");

@@ -4,15 +4,17 @@ use super::*;
 
 #[tokio::test]
 async fn output_and_exit_code() {
-    let setup = setup();
-    let (state, output) = setup.run("echo out; echo err >&2; echo more; exit 7").await;
+    let setup = TestRegistry::new();
+    let (state, output) = setup
+        .output_of("echo out; echo err >&2; echo more; exit 7")
+        .await;
     assert_eq!((code(&state), output.as_str()), (7, "out\nerr\nmore\n"));
 }
 
 #[tokio::test]
 async fn standard_input_is_empty_or_what_was_given() {
-    let setup = setup();
-    assert_eq!(setup.run("cat; echo end").await.1, "end\n");
+    let setup = TestRegistry::new();
+    assert_eq!(setup.output_of("cat; echo end").await.1, "end\n");
     let stdin = Some(b"given\n".to_vec());
     let command = Command {
         command: "cat; echo end".into(),
@@ -26,7 +28,7 @@ async fn standard_input_is_empty_or_what_was_given() {
 
 #[tokio::test]
 async fn finished_when_the_shell_has_exited_not_when_the_pipe_closes() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup.start("sleep 1000 & echo $! > pid; echo hi").await;
     finished(&process).await;
     let snapshot = process.snapshot().await;
@@ -55,7 +57,7 @@ async fn finished_when_the_shell_has_exited_not_when_the_pipe_closes() {
 
 #[tokio::test]
 async fn a_survivor_without_the_pipe_is_seen_too() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start("sleep 1000 >/dev/null 2>&1 & echo $! > pid")
         .await;
@@ -69,7 +71,7 @@ async fn a_survivor_without_the_pipe_is_seen_too() {
 
 #[tokio::test]
 async fn output_after_the_shell_is_collected() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     // Written by the child only when the test says so, long after the shell is gone.
     nix::unistd::mkfifo(
         &setup.workspace.path().join("go"),
@@ -94,7 +96,7 @@ async fn output_after_the_shell_is_collected() {
 
 #[tokio::test]
 async fn a_closed_output_is_not_the_end() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start("echo $$ > pid; exec >/dev/null 2>&1; exec sleep 1000")
         .await;
@@ -114,7 +116,7 @@ async fn the_environment_is_the_one_that_was_built() {
     // A variable of the host that no command has any business with.
     let host = std::env::vars_os().chain([("FOREIGN".into(), "x".into())]);
     let environment = Environment::from_host(host, &Extras::default());
-    let setup = configured(|config| Config {
+    let setup = TestRegistry::with(|config| Config {
         environment,
         ..config
     });
@@ -134,9 +136,9 @@ async fn the_environment_is_the_one_that_was_built() {
 #[tokio::test]
 async fn no_descriptor_of_ours_and_no_ignored_signal_is_inherited() {
     const O_CLOEXEC: u32 = 0o2_000_000;
-    let setup = setup();
+    let setup = TestRegistry::new();
     // SIGPIPE, which Rust programs ignore, must end `yes`, or this would not end.
-    let (state, output) = setup.run("yes | head -1; ls /proc/self/fd").await;
+    let (state, output) = setup.output_of("yes | head -1; ls /proc/self/fd").await;
     assert_eq!(code(&state), 0);
     // 0, 1, 2, the one with which ls reads the directory, and what this process itself got from its parent: only that is
     // not closed on exec.
@@ -157,7 +159,7 @@ async fn no_descriptor_of_ours_and_no_ignored_signal_is_inherited() {
 
 #[tokio::test]
 async fn a_bad_start_leaves_nothing() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let start = |command: Command| {
         let registry = Arc::clone(&setup.registry);
         async move { registry.start(&chat("a"), command).await.unwrap_err() }

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn long_output_keeps_both_ends_and_exact_counts() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup.start("seq 1 200000").await;
     finished(&process).await;
     let expected: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
@@ -29,7 +29,7 @@ async fn long_output_keeps_both_ends_and_exact_counts() {
 
 #[tokio::test]
 async fn what_is_not_saved_is_a_gap_of_exact_size() {
-    let setup = configured(|config| Config {
+    let setup = TestRegistry::with(|config| Config {
         save_limits: SaveLimits {
             per_process: 50_000,
             ..SaveLimits::default()
@@ -48,7 +48,7 @@ async fn what_is_not_saved_is_a_gap_of_exact_size() {
 
 #[tokio::test]
 async fn a_flood_is_stopped_at_its_limit() {
-    let setup = with(Limits {
+    let setup = TestRegistry::limited(Limits {
         output: 1 << 20,
         ..Limits::default()
     });
@@ -62,7 +62,7 @@ async fn a_flood_is_stopped_at_its_limit() {
 
 #[tokio::test]
 async fn waits_end_for_what_was_asked() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     nix::unistd::mkfifo(
         &setup.workspace.path().join("go"),
         nix::sys::stat::Mode::S_IRWXU,
@@ -119,7 +119,7 @@ async fn waits_end_for_what_was_asked() {
 /// Every wake of a waiting guest costs it guest time, so a flood must not wake who waits for the end.
 #[tokio::test]
 async fn output_does_not_wake_who_waits_for_the_end() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup.start("head -c 200000000 /dev/zero").await;
     let mut polls = 0;
     let options = WaitOptions {
@@ -139,7 +139,7 @@ async fn output_does_not_wake_who_waits_for_the_end() {
 #[tokio::test]
 async fn an_ended_process_holds_no_descriptor() {
     const COUNT: usize = 120;
-    let setup = setup();
+    let setup = TestRegistry::new();
     for _ in 0..COUNT {
         let process = setup.start("true").await;
         finished(&process).await;
@@ -160,7 +160,7 @@ async fn an_ended_process_holds_no_descriptor() {
 /// A search that is as slow as it may be does not outlast its wait, nor miss what only the disk has.
 #[tokio::test]
 async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let flood = setup.start("yes x | head -c 2000000000; sleep 1000").await;
     let options = WaitOptions {
         timeout: Duration::from_millis(200),
@@ -209,7 +209,7 @@ async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
 /// Where two pieces of a search meet is no end of a line, and lines may end as other systems end them.
 #[tokio::test]
 async fn a_search_sees_whole_lines() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let text = "head -c 70000 /dev/zero | tr '\\0' a; echo b; printf 'ready\\r\\n'; sleep 1000";
     let process = setup.start(text).await;
     let mut changes = process.changes();
@@ -244,7 +244,7 @@ async fn a_search_sees_whole_lines() {
 /// Who waits for output waits for that of survivors, too.
 #[tokio::test]
 async fn survivors_can_be_waited_for() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start("mkfifo go; (read x < go; echo listening; exec sleep 1000) & echo hi")
         .await;

@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test]
 async fn a_signal_is_told_by_name_and_cause() {
-    let setup = setup();
-    let (state, _) = setup.run("kill -SEGV $$").await;
+    let setup = TestRegistry::new();
+    let (state, _) = setup.output_of("kill -SEGV $$").await;
     let State::Exited(status) = state else {
         panic!("{state:?}")
     };
@@ -27,7 +27,7 @@ async fn a_signal_is_told_by_name_and_cause() {
 
 #[tokio::test]
 async fn terminate_becomes_kill_after_the_grace() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let (process, pid) = setup.start_stubborn().await;
     setup
         .registry
@@ -48,7 +48,7 @@ async fn terminate_becomes_kill_after_the_grace() {
 
 #[tokio::test]
 async fn terminate_reaches_a_stopped_process_and_its_children() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start("sleep 1000 & echo $! > child; echo $$ > pid; kill -STOP $$; wait")
         .await;
@@ -60,7 +60,7 @@ async fn terminate_reaches_a_stopped_process_and_its_children() {
 
 #[tokio::test]
 async fn a_handler_of_its_own_decides_the_exit_code() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup
         .start("trap 'echo bye; exit 7' TERM; echo ready > ready; while :; do sleep 0.01; done")
         .await;
@@ -80,7 +80,7 @@ async fn a_handler_of_its_own_decides_the_exit_code() {
 
 #[tokio::test]
 async fn each_signal_arrives() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     for (signal, name) in [
         (Signal::Interrupt, "INT"),
         (Signal::Hangup, "HUP"),
@@ -103,7 +103,7 @@ async fn each_signal_arrives() {
 
 #[tokio::test]
 async fn what_escaped_its_group_does_not_hold_a_place_after_a_kill() {
-    let setup = configured(|config| Config {
+    let setup = TestRegistry::with(|config| Config {
         spawner: None,
         limits: Limits {
             live_per_chat: 1,
@@ -134,7 +134,7 @@ async fn what_escaped_its_group_does_not_hold_a_place_after_a_kill() {
 
 #[tokio::test]
 async fn a_later_terminate_with_a_shorter_grace_counts() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let (process, pid) = setup.start_stubborn().await;
     let terminate = |grace| {
         setup
@@ -153,7 +153,7 @@ async fn a_later_terminate_with_a_shorter_grace_counts() {
 /// A signal for what outlives a shell did not end that shell.
 #[tokio::test]
 async fn who_ends_survivors_did_not_end_the_shell() {
-    let setup = setup();
+    let setup = TestRegistry::new();
     let process = setup.start("sleep 1000 & exit 3").await;
     finished(&process).await;
     let lingering = process.state();

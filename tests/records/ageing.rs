@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolhost_local::process::{Config, Limits, Process, SaveLimits};
 use toolhost_workspace::process::{Saved, Signal, Snapshot, State, WaitOptions, Wake};
 
-use super::{Setup, chat, gone, read_all, sh};
+use super::{TestRegistry, chat, gone, read_all, sh};
 use crate::harness::{file, is_alive, until};
 
 fn limited(config: Config, limits: Limits) -> Config {
@@ -24,9 +24,9 @@ fn at_once() -> Limits {
 async fn freed_memory_changes_no_byte_and_no_window() {
     for kept in [false, true] {
         let setup = if kept {
-            Setup::kept(|config| limited(config, at_once()))
+            TestRegistry::kept(|config| limited(config, at_once()))
         } else {
-            Setup::with(|config| limited(config, at_once()))
+            TestRegistry::with(|config| limited(config, at_once()))
         };
         let commands = [
             "true",
@@ -63,7 +63,7 @@ async fn freed_memory_changes_no_byte_and_no_window() {
 /// What was not saved is in memory alone, so memory keeps it for as long as the output is kept.
 #[tokio::test]
 async fn freed_memory_does_not_take_the_end_of_what_was_not_all_saved() {
-    let setup = Setup::with(|config| Config {
+    let setup = TestRegistry::with(|config| Config {
         save_limits: SaveLimits {
             per_process: 50_000,
             ..SaveLimits::default()
@@ -93,7 +93,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let process = setup.start("echo $$ > pid; echo hi; exec sleep 1000").await;
     let pid = file(&setup.workspace.path().join("pid")).await;
     let pid: u32 = pid.trim().parse().unwrap();
@@ -142,7 +142,7 @@ async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
 /// That nobody asks for a chat takes no output from it before its time, and no state for as long again.
 #[tokio::test]
 async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let process = setup.run("echo hi").await;
     gone(&process).await;
     let limits = Limits::default();
@@ -180,7 +180,7 @@ async fn what_ends_last_is_kept_longest() {
         known_per_chat: 3,
         ..at_once()
     };
-    let setup = Setup::kept(|config| limited(config, limits.clone()));
+    let setup = TestRegistry::kept(|config| limited(config, limits.clone()));
     let server = setup.start("echo serving; exec sleep 1000").await;
     let wrote = || (server.info().total == 8).then_some(());
     until("the server has written its line", wrote).await;
@@ -218,7 +218,7 @@ async fn what_ends_last_is_kept_longest() {
 /// What outlives its shell is not old when it ends, however long ago the shell exited.
 #[tokio::test]
 async fn an_output_ages_from_the_end_of_all_that_wrote_it() {
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     let process = setup.run("sleep 1000 & echo hi").await;
     assert!(matches!(process.state(), State::Lingering(_)));
     pass(Limits::default().retention - MINUTE).await;
@@ -240,7 +240,7 @@ async fn expired_outputs_are_gone_and_their_states_are_not() {
         known_per_chat: 3,
         ..at_once()
     };
-    let setup = Setup::kept(|config| limited(config, limits.clone()));
+    let setup = TestRegistry::kept(|config| limited(config, limits.clone()));
     let mut processes = Vec::new();
     for index in 0..5 {
         let process = setup
@@ -297,7 +297,7 @@ async fn expired_outputs_are_gone_and_their_states_are_not() {
 
 #[tokio::test]
 async fn retention_takes_outputs_by_their_age() {
-    let setup = Setup::kept(|config| {
+    let setup = TestRegistry::kept(|config| {
         limited(
             config,
             Limits {

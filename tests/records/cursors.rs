@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use toolhost_local::process::{Config, Limits, Process, Records, SaveLimits};
 use toolhost_workspace::process::{Chunk, Saved, WINDOW};
 
-use super::{Setup, cases, finished, long, pattern};
+use super::{TestRegistry, cases, finished, long, pattern};
 
 /// How an output is saved.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +151,7 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let setup = Setup::with(|config| saving.config(config));
+            let setup = TestRegistry::with(|config| saving.config(config));
             setup.write("file", &pattern(0..size));
             let process = setup.start(&format!("dd if=file bs={block} status=none")).await;
             let readers = plans.into_iter().map(|plan| follow(Arc::clone(&process), saving, plan));
@@ -188,7 +188,7 @@ proptest! {
 /// A reader that is behind while the disk is asked for what is on its way to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_a_cursor_returned_it_returns_again() {
-    let setup = Setup::with(|config| Saving::Complete.config(config));
+    let setup = TestRegistry::with(|config| Saving::Complete.config(config));
     setup.write("file", &pattern(0..8 << 20));
     let process = setup.start("cat file").await;
     let mut served = Vec::new();

@@ -7,7 +7,7 @@ use toolhost_local::process::{Process, Registry};
 use toolhost_needs::needs;
 use toolhost_workspace::process::{Saved, WINDOW};
 
-use super::{Setup, chat, kept, pattern, read_all, sh};
+use super::{TestRegistry, chat, kept, pattern, read_all, sh};
 use crate::harness::{self, Mounted, PATIENCE, until};
 
 /// Mounts a file system of one MiB at the place of the state directory in a workspace.
@@ -17,11 +17,11 @@ fn small_disk(workspace: &Path) -> Mounted {
     Mounted::in_memory(&place, "size=1m")
 }
 
-fn setup() -> (Mounted, Setup) {
+fn setup() -> (Mounted, TestRegistry) {
     let workspace = tempfile::tempdir().unwrap();
     let disk = small_disk(workspace.path());
     let registry = Registry::open(kept(workspace.path())).unwrap();
-    let setup = Setup {
+    let setup = TestRegistry {
         registry,
         workspace,
     };
@@ -130,7 +130,7 @@ async fn a_full_disk_does_not_stop_the_start() {
     }
     disk.fill();
     setup.registry.shutdown().await;
-    let Setup {
+    let TestRegistry {
         registry,
         workspace,
     } = setup;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use toolhost_workspace::process::{Command, Error};
 
-use super::{Setup, chat, finished, sh};
+use super::{TestRegistry, chat, finished, sh};
 use crate::harness::until;
 
 fn keyed(key: &str, command: &str) -> Command {
@@ -18,7 +18,7 @@ fn keyed(key: &str, command: &str) -> Command {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn fifty_concurrent_starts_with_one_key_are_one_execution() {
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     let starts = (0..50).map(|_| {
         let registry = Arc::clone(&setup.registry);
         tokio::spawn(async move {
@@ -59,7 +59,7 @@ async fn fifty_concurrent_starts_with_one_key_are_one_execution() {
 
 #[tokio::test]
 async fn a_key_names_one_command_in_one_chat() {
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     let (a, b) = (chat("a"), chat("b"));
     let first = setup.registry.start(&a, keyed("k", "true")).await.unwrap();
     let reused = Error::KeyReused("k".into());
@@ -109,7 +109,7 @@ async fn a_key_names_one_command_in_one_chat() {
 
 #[tokio::test]
 async fn a_start_whose_caller_left_is_the_one_that_a_repeat_finds() {
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     for round in 0..20 {
         let key = format!("k{round}");
         let command = keyed(&key, "echo x >> counter");
@@ -140,7 +140,7 @@ async fn a_start_whose_caller_left_is_the_one_that_a_repeat_finds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_failed_start_frees_its_key() {
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     let missing = || Command {
         workdir: Some(PathBuf::from("missing")),
         ..keyed("k", "true")

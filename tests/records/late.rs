@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toolhost_workspace::process::State;
 
-use super::{Setup, finished};
+use super::{TestRegistry, finished};
 use crate::harness::{PATIENCE, until};
 
 /// A child that goes on writing in steps that are shorter than the patience of the drain, but longer together. The clock of the
@@ -17,7 +17,7 @@ async fn a_child_that_writes_for_480_ms_after_the_shell_is_heard_to_its_end() {
     // A clock that is paused goes on by itself when nothing is left to do, unless something blocks.
     let (release, released) = std::sync::mpsc::channel::<()>();
     let blocking = tokio::task::spawn_blocking(move || _ = released.recv());
-    let setup = Setup::with(|config| config);
+    let setup = TestRegistry::with(|config| config);
     let go = setup.workspace.path().join("go");
     nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let process = setup
@@ -55,7 +55,7 @@ async fn seen(mut look: impl FnMut() -> bool) {
 #[tokio::test]
 async fn what_is_in_the_pipe_when_a_busy_host_looks_again_is_in_the_snapshot() {
     for round in 0..10 {
-        let setup = Setup::with(|config| config);
+        let setup = TestRegistry::with(|config| config);
         let go = setup.workspace.path().join("go");
         nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let process = setup

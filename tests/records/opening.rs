@@ -4,11 +4,11 @@ use toolhost_local::process::{OpenError, Registry};
 use toolhost_state::state_dir::StateDirError;
 use toolhost_workspace::process::Saved;
 
-use super::{Setup, chat, finished, gone, kept, saved_in, sh};
+use super::{TestRegistry, chat, finished, gone, kept, saved_in, sh};
 
 #[tokio::test]
 async fn a_second_host_is_refused_while_the_first_lives() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let second = Registry::open(kept(setup.workspace.path())).unwrap_err();
     let OpenError::StateDir(StateDirError::Locked { pid, .. }) = &second else {
         panic!("{second}")
@@ -31,7 +31,7 @@ async fn a_second_host_is_refused_while_the_first_lives() {
 
 #[tokio::test]
 async fn what_nothing_names_is_removed_at_the_start() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let process = setup.run("seq 1 100000").await;
     gone(&process).await;
     let orphan = setup
@@ -51,11 +51,11 @@ async fn what_nothing_names_is_removed_at_the_start() {
 /// What the missing part of a journal may have named is left to who finds that part, until the next start.
 #[tokio::test]
 async fn a_journal_that_lacks_something_costs_no_output() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let process = setup.run("echo hi").await;
     gone(&process).await;
     setup.registry.shutdown().await;
-    let Setup {
+    let TestRegistry {
         registry,
         workspace,
     } = setup;
@@ -78,7 +78,7 @@ async fn a_journal_that_lacks_something_costs_no_output() {
 
 #[tokio::test]
 async fn a_damaged_journal_does_not_stop_the_start() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let first = setup.run("echo first").await;
     let second = setup.run("echo second").await;
     gone(&first).await;

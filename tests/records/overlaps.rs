@@ -6,7 +6,7 @@ use toolhost_local::process::{Config, Limits, Records, Registry};
 use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::{Command, Error};
 
-use super::{Setup, chat, config, finished, gone, kept, read_all, sh};
+use super::{TestRegistry, chat, config, finished, gone, kept, read_all, sh};
 use crate::harness::{file, until};
 
 /// Runs something on a runtime with one thread for what blocks, so that a test can hold up a start.
@@ -74,7 +74,7 @@ async fn the_end_of_a_chat_takes_nothing_from_the_one_that_replaces_it() {
         grace: std::time::Duration::from_secs(3600),
         ..Limits::default()
     };
-    let setup = Setup::kept(|config| Config { limits, ..config });
+    let setup = TestRegistry::kept(|config| Config { limits, ..config });
     setup
         .start("trap '' TERM; echo ready > ready; while :; do sleep 0.01; done")
         .await;
@@ -102,7 +102,7 @@ async fn the_end_of_a_chat_takes_nothing_from_the_one_that_replaces_it() {
 #[test]
 fn a_repeat_that_waits_for_a_start_ends_with_its_chat() {
     on_one_blocking_thread(async {
-        let setup = Setup::with(|config| config);
+        let setup = TestRegistry::with(|config| config);
         let (registry, a) = (&setup.registry, chat("a"));
         let keyed = || Command {
             key: Some("k".into()),

@@ -6,12 +6,12 @@ use std::time::Duration;
 use toolhost_local::process::{Config, Process, SaveLimits};
 use toolhost_workspace::process::{Cause, Command, Saved, Signal, State};
 
-use super::{Setup, chat, finished, gone, pattern, read_all, sh};
+use super::{TestRegistry, chat, finished, gone, pattern, read_all, sh};
 use crate::harness::{file, is_alive, until};
 
 #[tokio::test]
 async fn what_ended_answers_with_status_and_output() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     setup.write("file", &pattern(0..5 << 20));
     let a = chat("a");
     let mut before = vec![
@@ -112,7 +112,7 @@ async fn what_ended_answers_with_status_and_output() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn shutdown_waits_for_the_disk() {
     for _ in 0..10 {
-        let setup = Setup::kept(|config| config);
+        let setup = TestRegistry::kept(|config| config);
         setup.write("file", &pattern(0..4 << 20));
         let mut processes = Vec::new();
         for _ in 0..4 {
@@ -143,7 +143,7 @@ async fn caps_are_known_after_a_restart() {
         },
         ..config
     };
-    let setup = Setup::kept(capped);
+    let setup = TestRegistry::kept(capped);
     let process = setup.run("seq 1 200000").await;
     gone(&process).await;
     let (id, total) = (process.id().to_owned(), process.info().total);
@@ -168,7 +168,7 @@ async fn caps_are_known_after_a_restart() {
 }
 
 /// Checks that later hosts say of the output of a process what this one says.
-async fn reads_the_same(mut setup: Setup, process: &Process) -> Saved {
+async fn reads_the_same(mut setup: TestRegistry, process: &Process) -> Saved {
     let before = process.snapshot().await.saved;
     for _ in 0..3 {
         setup = setup.reopened(|config| config).await;
@@ -180,7 +180,7 @@ async fn reads_the_same(mut setup: Setup, process: &Process) -> Saved {
 
 #[tokio::test]
 async fn what_is_saved_reads_the_same_after_every_restart() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let lost = setup
         .start("echo hi; echo $PPID > supervisor; exec sleep 1000")
         .await;
@@ -190,7 +190,7 @@ async fn what_is_saved_reads_the_same_after_every_restart() {
     gone(&lost).await;
     assert!(matches!(lost.state(), State::Lost(_)));
     assert_eq!(reads_the_same(setup, &lost).await, Saved::Complete);
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     std::fs::remove_dir(setup.output_directory()).unwrap();
     let failed = setup.run("echo hi").await;
     gone(&failed).await;
@@ -200,7 +200,7 @@ async fn what_is_saved_reads_the_same_after_every_restart() {
 
 #[tokio::test]
 async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
-    let setup = Setup::kept(|config| config);
+    let setup = TestRegistry::kept(|config| config);
     let (a, b) = (chat("a"), chat("b"));
     for owner in [Some(&a), Some(&b), None] {
         for command in ["seq 1 100000", "echo hi"] {

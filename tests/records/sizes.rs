@@ -5,7 +5,7 @@ use serde_json::json;
 use toolhost_view::CAP;
 use toolhost_workspace::process::{Saved, WINDOW};
 
-use super::{Setup, cases, read_all};
+use super::{TestRegistry, cases, read_all};
 use crate::harness;
 
 /// Sizes from nothing to 80 KiB, every other one within a few bytes of where something changes.
@@ -47,7 +47,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let setup = Setup::with(|config| config);
+            let setup = TestRegistry::with(|config| config);
             for (seed, size, text) in outputs {
                 let bytes = content(seed, size, text);
                 setup.write("file", &bytes);

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::*;
-use crate::cli::{Serving, server};
+use crate::harness::serving::{Serving, server};
 use crate::harness::{TOKEN, copy_for_others, with_code};
 
 /// A user that nobody is.
@@ -60,7 +60,7 @@ impl Limited {
     }
 
     fn request(&self, method: Method, target: &str) -> RequestBuilder {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = crate::harness::client();
         let url = format!("{}{target}", self.serving.url);
         client.request(method, url).bearer_auth(TOKEN)
     }

@@ -3,8 +3,8 @@
 use reqwest::Response;
 
 use super::*;
-use crate::cli::{Serving, server};
 use crate::harness::TOKEN;
+use crate::harness::serving::{Serving, server};
 
 async fn content(agent: &Agent, query: &[(&str, &str)]) -> (String, Vec<u8>) {
     let response = agent.ask("read-file", query).send().await.unwrap();
@@ -295,7 +295,7 @@ async fn five_gigabytes_take_little_memory() {
     let mut command = server(workspace.path());
     command.env("TOOLHOST_TOKEN", TOKEN).arg("agent");
     let serving = Serving::of(command);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::client();
     let ask = async |query: &[(&str, &str)]| {
         let mut query = query.to_vec();
         query.push(("path", path.to_str().unwrap()));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
-use crate::cli::{Serving, server as program};
+use crate::harness::serving::{Serving, server as program};
 
 fn write(path: &Path, text: &str, mode: u32) {
     // As operators do it: the new file takes the place of the old one.
@@ -16,7 +16,7 @@ fn write(path: &Path, text: &str, mode: u32) {
 }
 
 async fn status(url: &str, token: &str) -> u16 {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::client();
     let request = client.get(format!("{url}/v1/tools")).bearer_auth(token);
     request.send().await.unwrap().status().as_u16()
 }
@@ -59,7 +59,7 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
     // Where there is a token, none is made.
     assert!(!serving.stderr.contains("token file"), "{}", serving.stderr);
     assert_eq!(status(&url, &first).await, 200);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::client();
     let delete = client.delete(format!("{url}/v1/chats/a-1"));
     let refused = delete.bearer_auth(&first).send().await.unwrap();
     assert_eq!(refused.status(), 403);
@@ -191,7 +191,7 @@ fn a_token_file_of_others_ends_the_program() {
     let file = workspace.path().join("token");
     let refused = |arguments: &[&str]| {
         let mut command = match arguments.contains(&"--server") {
-            true => crate::cli::client(),
+            true => crate::harness::serving::client(),
             false => program(workspace.path()),
         };
         command.args(arguments).arg("--token-file").arg(&file);

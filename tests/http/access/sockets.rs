@@ -8,7 +8,7 @@ use toolhost_http::Listener;
 use toolhost_needs::needs;
 
 use super::*;
-use crate::cli::{Serving, server as program};
+use crate::harness::serving::{Serving, server as program};
 
 async fn ask(path: &Path, headers: &str) -> u16 {
     let stream = UnixStream::connect(path).await.unwrap();
@@ -146,7 +146,7 @@ async fn the_command_line_uses_a_socket_without_a_token() {
     command.args(["serve", "--listen", &name]);
     let mut serving = Serving::of(command);
     let call = |server: &str| {
-        let mut command = crate::cli::client();
+        let mut command = crate::harness::serving::client();
         command.args([
             "call",
             "execute",

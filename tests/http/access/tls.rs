@@ -11,7 +11,7 @@ use tokio_rustls::client::TlsStream;
 use toolhost_http::{Listener, Tls};
 
 use super::*;
-use crate::cli::{Serving, server as program};
+use crate::harness::serving::{Serving, server as program};
 
 /// A certificate for this machine, in files.
 struct Certificate {
@@ -132,7 +132,7 @@ async fn the_command_line_follows_the_certificate_and_calls_over_tls() {
     let serving = Serving::of(command);
     let address = serving.url.strip_prefix("https://").unwrap().to_owned();
     let call = |arguments: &[&str]| {
-        let mut command = crate::cli::client();
+        let mut command = crate::harness::serving::client();
         command.env("TOOLHOST_TOKEN", TOKEN);
         command.args(["call", "execute", r#"{"command":"echo hi"}"#]);
         command.args(["--server", &serving.url]).args(arguments);
@@ -219,7 +219,7 @@ fn a_certificate_that_signed_itself_is_known_by_itself() {
         .arg(&key);
     let serving = Serving::of(command);
     let tools = |url: &str, ca: Option<&Path>| {
-        let mut command = crate::cli::client();
+        let mut command = crate::harness::serving::client();
         command.env("TOOLHOST_TOKEN", TOKEN);
         command.args(["tools", "--server", url]);
         if let Some(ca) = ca {

@@ -1,0 +1,131 @@
+//! The program, started from the command line as a server.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use super::{TOKEN, program, with_code};
+
+/// The program as a server, which has a state directory to itself.
+pub(crate) fn server(workspace: &Path) -> Command {
+    let state = workspace.join(".state");
+    // The next server in the same workspace goes on with it.
+    if !state.exists() {
+        with_code(state.clone(), None);
+    }
+    with_state(workspace, &state)
+}
+
+/// The program as a client of a running server, which has no workspace and keeps nothing.
+pub(crate) fn client() -> Command {
+    let mut command = Command::new(program());
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+/// The program with this workspace and this state directory.
+pub(crate) fn with_state(workspace: &Path, state: &Path) -> Command {
+    let mut command = client();
+    command
+        .arg("--workspace")
+        .arg(workspace)
+        .arg("--state-dir")
+        .arg(state);
+    command
+}
+
+/// A server that was started from the command line.
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) url: String,
+    pub(crate) stderr: String,
+    /// What it says after that.
+    rest: Option<std::thread::JoinHandle<String>>,
+    pub(crate) client: reqwest::Client,
+}
+
+impl Drop for Serving {
+    /// A test that fails leaves no server behind.
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+impl Serving {
+    /// Starts `toolhost serve`.
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.arg("serve");
+        Self::of(command)
+    }
+
+    /// Starts a command line that lacks nothing but the address.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
+            .args(["--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut stderr = String::new();
+        let url = loop {
+            let line = lines.next().expect("it says where it listens").unwrap();
+            stderr.push_str(&line);
+            stderr.push('\n');
+            let url = match serde_json::from_str::<Value>(&line) {
+                Ok(line) => line["url"].as_str().map(str::to_owned),
+                Err(_) => line.strip_prefix("listening on ").map(str::to_owned),
+            };
+            if let Some(url) = url {
+                break url;
+            }
+        };
+        let rest = std::thread::spawn(move || {
+            let lines: Vec<_> = lines.map_while(Result::ok).collect();
+            lines.join("\n")
+        });
+        Self {
+            child,
+            url,
+            stderr,
+            rest: Some(rest),
+            client: super::client(),
+        }
+    }
+
+    /// A server that was started elsewhere, whose standard error goes elsewhere.
+    pub(crate) fn started(child: Child, url: String) -> Self {
+        Self {
+            child,
+            url,
+            stderr: String::new(),
+            rest: None,
+            client: super::client(),
+        }
+    }
+
+    /// A request with the token of tests.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}{path}", self.url);
+        self.client.request(method, url).bearer_auth(TOKEN)
+    }
+
+    /// Returns what it said after it listened, once it has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        self.rest.take().unwrap().join().unwrap()
+    }
+
+    /// Sends a signal, and waits for the end.
+    pub(crate) fn signal(&mut self, signal: Signal) -> ExitStatus {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        kill(pid, signal).unwrap();
+        self.child.wait().unwrap()
+    }
+}
