@@ -9,47 +9,53 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-pub use format::{Format, UnknownFormat};
+pub use format::{Format, ToolList, UnknownFormat};
 pub use resource::{InvalidPattern, Resource, UriPattern};
 
-/// A tool as a language model sees it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A tool with all its properties.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Tool)]
 pub struct Definition {
-    /// The name by which it is called.
+    /// The name by which the tool is called.
     pub name: String,
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub title: Option<String>,
-    /// The purpose of the tool and when to use it, for the model.
+    /// What the tool does and when to use it, for the model.
     pub description: String,
-    /// JSON Schema (2020-12) of the arguments, an object schema.
+    /// JSON Schema (2020-12) of the arguments.
+    #[schema(value_type = Object)]
     pub input_schema: Value,
-    /// JSON Schema of the structured reply.
+    /// JSON Schema of the structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Value, required = false)]
     pub output_schema: Option<Value>,
     /// Promises about its effects.
     pub hints: Hints,
-    /// The longest that one call may take, in milliseconds.
+    /// The maximum duration of one call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub max_duration_ms: Option<u64>,
-    /// The documents that it returns by their address, when it is called with `{"uri": …}`. Such a tool is read-only.
+    /// The documents that the tool returns by their address, when it is called with `{"uri": …}`. Such a tool is read-only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
-    /// The plugin that offers it.
+    /// The plugin that offers the tool.
     pub plugin: String,
 }
 
-/// Promises of a tool about its effects. An effect that is not ruled out may happen, as in MCP's defaults.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Promises of a tool about its effects. Effects that no promise excludes may happen, as in MCP's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Hints {
-    /// It changes nothing outside of itself.
+    /// The tool changes nothing outside of itself.
     pub read_only: bool,
-    /// It destroys nothing.
+    /// The tool destroys nothing.
     pub non_destructive: bool,
-    /// Calling it again with the same arguments changes nothing more.
+    /// Calling the tool again with the same arguments changes nothing more.
     pub idempotent: bool,
-    /// It touches only a known, closed set of things.
+    /// The tool touches only a known, closed set of things.
     pub closed_world: bool,
 }
 
@@ -63,7 +69,8 @@ pub struct Reply {
 }
 
 /// One part of a reply.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Part)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
     /// Text for the model.
@@ -74,6 +81,7 @@ pub enum Content {
     /// The structured result.
     Json {
         /// One JSON value, as the tool wrote it.
+        #[schema(value_type = Value)]
         json: Box<RawValue>,
     },
     /// An image.
@@ -82,42 +90,46 @@ pub enum Content {
     Audio(Blob),
     /// A document, or a pointer to one.
     Document {
-        /// Its address.
+        /// The address of the document.
         uri: String,
-        /// Its media type.
+        /// The media type of the document.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
         media_type: Option<String>,
-        /// Its bytes, in base64 when serialized.
+        /// The bytes of the document, in base64 when serialized. Without them, `uri` says where they are.
         #[serde(
             skip_serializing_if = "Option::is_none",
             serialize_with = "as_optional_base64"
         )]
+        #[schema(value_type = String, required = false, content_encoding = "base64")]
         data: Option<Vec<u8>>,
     },
 }
 
 /// Bytes with a type.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Blob {
     /// The media type.
     pub media_type: String,
     /// The bytes, in base64 when serialized.
     #[serde(serialize_with = "as_base64")]
+    #[schema(value_type = String, content_encoding = "base64")]
     pub data: Vec<u8>,
 }
 
-/// Why a call gave no reply. The message is for the caller, often a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+/// Why a call gave no reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: ErrorKind,
-    /// What happened, and what to do about it.
+    /// What happened, and what to do about it: a text for the caller, often a model.
     pub message: String,
 }
 
 /// The kinds of failure of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ToolErrorKind)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// There is no tool of this name.

@@ -13,7 +13,6 @@ mod process_status;
 mod processes;
 mod stretch;
 mod tools;
-mod wire;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -1,17 +1,20 @@
 //! How a call ended.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::de::Error as _;
-use serde::ser::SerializeStruct;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::metrics::Used;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
-use toolhost_state::id::CallId;
+use toolhost_state::id::{CallId, InvalidId};
 
 /// The one result of a call. It never changes, so every repeat of the call gets the same bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Outcome {
     /// The caller's name of the call.
     pub id: CallId,
@@ -34,13 +37,48 @@ pub struct Outcome {
     pub used: Used,
 }
 
-/// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An outcome as it is written and read.
+#[derive(Deserialize, Serialize, ToSchema)]
+struct Written<'a> {
+    /// The id of the call.
+    #[schema(examples("call_7Qx"))]
+    id: Cow<'a, str>,
+    /// The tool that was called.
+    #[schema(examples("execute"))]
+    tool: Cow<'a, str>,
+    state: State,
+    /// Whether the content reports a failure: of the tool, of its arguments, or of the host.
+    is_error: bool,
+    /// The content that the tool replied, in the order in which a model should read it; after an error, its message.
+    content: Cow<'a, [Content]>,
+    /// The structured result: the first part that is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Value, required = false)]
+    structured: Option<Cow<'a, RawValue>>,
+    /// Why there is no reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ToolError, required = false)]
+    error: Option<Cow<'a, ToolError>>,
+    /// The ids of the processes that the call started, in order.
+    processes: Cow<'a, [String]>,
+    /// How long the call ran.
+    duration_ms: u64,
+    /// How long the call waited before it ran.
+    queued_ms: u64,
+}
+
+/// The state of a call. An outcome has one of these: `finished`, the tool replied, or refused its arguments; `failed`, the host
+/// ended the call; `cancelled`, the call was cancelled; `unknown`, the host or the workspace stopped while the call ran, so its
+/// result is unknown, or the state of something that it started or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EndedState)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The call waits for a place.
+    #[serde(skip)]
     Queued,
     /// The call runs.
+    #[serde(skip)]
     Running,
     /// The tool replied, or refused its arguments.
     Finished,
@@ -54,6 +92,18 @@ pub enum State {
 }
 
 impl State {
+    /// Returns the name of the state, as replies and events have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Returns whether the call can still change.
     pub fn is_live(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
@@ -97,68 +147,69 @@ impl Outcome {
 
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let error_text;
-        let (content, structured) = match &self.result {
-            Ok(reply) => (reply.content.as_slice(), reply.structured()),
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (content, structured, error) = match &self.result {
+            Ok(reply) => {
+                let structured = reply.structured().map(Cow::Borrowed);
+                (Cow::Borrowed(reply.content.as_slice()), structured, None)
+            }
             Err(error) => {
-                error_text = [Content::Text {
-                    text: error.message.clone(),
-                }];
-                (error_text.as_slice(), None)
+                let text = error.message.clone();
+                let content = vec![Content::Text { text }];
+                (Cow::Owned(content), None, Some(Cow::Borrowed(error)))
             }
         };
-        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut fields = serializer.serialize_struct("Outcome", 10)?;
-        fields.serialize_field("id", self.id.as_str())?;
-        fields.serialize_field("tool", &self.tool)?;
-        fields.serialize_field("state", &self.state())?;
-        fields.serialize_field("is_error", &self.is_error())?;
-        fields.serialize_field("content", content)?;
-        match structured {
-            Some(structured) => fields.serialize_field("structured", structured)?,
-            None => fields.skip_field("structured")?,
-        }
-        match &self.result {
-            Ok(_) => fields.skip_field("error")?,
-            Err(error) => fields.serialize_field("error", error)?,
-        }
-        fields.serialize_field("processes", &self.processes)?;
-        fields.serialize_field("duration_ms", &milliseconds(self.duration))?;
-        fields.serialize_field("queued_ms", &milliseconds(self.queued))?;
-        fields.end()
+        let written = Written {
+            id: self.id.as_str().into(),
+            tool: self.tool.as_str().into(),
+            state: self.state(),
+            is_error: self.is_error(),
+            content,
+            structured,
+            error,
+            processes: self.processes.as_slice().into(),
+            duration_ms: milliseconds(self.duration),
+            queued_ms: milliseconds(self.queued),
+        };
+        written.serialize(serializer)
     }
 }
 
 /// Reads a serialized outcome, which serializes to the same bytes again.
-impl<'de> Deserialize<'de> for Outcome {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Fields {
-            id: String,
-            tool: String,
-            state: State,
-            is_error: bool,
-            content: Vec<Content>,
-            error: Option<ToolError>,
-            processes: Vec<String>,
-            duration_ms: u64,
-            queued_ms: u64,
-        }
-        let fields = Fields::deserialize(deserializer)?;
-        let (content, is_error) = (fields.content, fields.is_error);
+impl TryFrom<Written<'_>> for Outcome {
+    type Error = InvalidId;
+
+    fn try_from(written: Written<'_>) -> Result<Self, InvalidId> {
+        let error = written.error.map(Cow::into_owned);
+        let is_known = written.state != State::Unknown;
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
-        let is_known = fields.state != State::Unknown;
+        let reply = Reply {
+            content: written.content.into_owned(),
+            is_error: written.is_error,
+        };
         Ok(Self {
-            uncertain: !is_known && !fields.error.as_ref().is_some_and(says_so),
-            id: fields.id.parse().map_err(D::Error::custom)?,
-            tool: fields.tool,
-            result: fields.error.map_or(Ok(Reply { content, is_error }), Err),
-            cancelled: fields.state == State::Cancelled,
-            processes: fields.processes,
-            duration: Duration::from_millis(fields.duration_ms),
-            queued: Duration::from_millis(fields.queued_ms),
+            uncertain: !is_known && !error.as_ref().is_some_and(says_so),
+            id: written.id.parse()?,
+            tool: written.tool.into_owned(),
+            result: error.map_or(Ok(reply), Err),
+            cancelled: written.state == State::Cancelled,
+            processes: written.processes.into_owned(),
+            duration: Duration::from_millis(written.duration_ms),
+            queued: Duration::from_millis(written.queued_ms),
             used: Default::default(),
         })
+    }
+}
+
+impl PartialSchema for Outcome {
+    fn schema() -> RefOr<Schema> {
+        Written::schema()
+    }
+}
+
+impl ToSchema for Outcome {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Written::schemas(schemas);
     }
 }
 

@@ -1,23 +1,29 @@
 //! Tool definitions in the dialects of model providers.
 
+mod list;
 mod strict;
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{Definition, Hints};
+use super::Definition;
+pub use list::ToolList;
 
 /// A dialect of tool definitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+#[schema(as = ToolFormat, rename_all = "kebab-case")]
 pub enum Format {
-    /// Everything that Toolhost knows.
+    /// All properties of the tools.
     #[default]
     Json,
     /// The `tools` of OpenAI's chat completions.
+    #[schema(rename = "openai")]
     OpenAi,
     /// The `tools` of OpenAI's responses.
+    #[schema(rename = "openai-responses")]
     OpenAiResponses,
     /// The `tools` of Anthropic's messages.
     Anthropic,
@@ -63,26 +69,7 @@ impl Format {
 
     /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
     pub fn render(self, tools: &[Definition]) -> Value {
-        let each =
-            |render: fn(&Definition) -> Value| Value::Array(tools.iter().map(render).collect());
-        match self {
-            Self::Json => json!({ "tools": tools }),
-            Self::OpenAi => each(|tool| openai(tool, &tool.input_schema, None)),
-            Self::OpenAiResponses => each(|tool| openai_responses(tool, &tool.input_schema, false)),
-            Self::Anthropic => each(
-                |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }),
-            ),
-            // A tool without functions is refused.
-            Self::Gemini if tools.is_empty() => json!([]),
-            Self::Gemini => json!([{ "functionDeclarations": each(
-                |tool| json!({ "name": tool.name, "description": tool.description, "parametersJsonSchema": tool.input_schema }),
-            ) }]),
-            Self::Bedrock => each(|tool| {
-                let schema = json!({ "json": tool.input_schema });
-                json!({ "toolSpec": { "name": tool.name, "description": tool.description, "inputSchema": schema } })
-            }),
-            Self::Mcp => json!({ "tools": each(mcp) }),
-        }
+        serde_json::to_value(ToolList::new(self, tools, false)).unwrap_or_default()
     }
 
     /// Returns whether the provider has a strict mode, in which models write only arguments that fit.
@@ -93,67 +80,8 @@ impl Format {
     /// Returns the definitions in this format for the strict mode of the provider, if it has one. A tool whose arguments that
     /// mode cannot describe is rendered without it.
     pub fn render_strict(self, tools: &[Definition]) -> Value {
-        let render = match self {
-            Self::OpenAi => |tool: &Definition| match strict::strict(&tool.input_schema) {
-                Some(schema) => openai(tool, &schema, Some(true)),
-                None => openai(tool, &tool.input_schema, Some(false)),
-            },
-            Self::OpenAiResponses => |tool: &Definition| match strict::strict(&tool.input_schema) {
-                Some(schema) => openai_responses(tool, &schema, true),
-                None => openai_responses(tool, &tool.input_schema, false),
-            },
-            other => return other.render(tools),
-        };
-        tools.iter().map(render).collect()
+        serde_json::to_value(ToolList::new(self, tools, true)).unwrap_or_default()
     }
-}
-
-fn openai(tool: &Definition, schema: &Value, strict: Option<bool>) -> Value {
-    let mut function =
-        json!({ "name": tool.name, "description": tool.description, "parameters": schema });
-    if let (Some(strict), Some(fields)) = (strict, function.as_object_mut()) {
-        fields.insert("strict".to_owned(), strict.into());
-    }
-    json!({ "type": "function", "function": function })
-}
-
-fn openai_responses(tool: &Definition, schema: &Value, strict: bool) -> Value {
-    json!({
-        "type": "function", "name": tool.name, "description": tool.description, "parameters": schema, "strict": strict
-    })
-}
-
-fn mcp(tool: &Definition) -> Value {
-    let Hints {
-        read_only,
-        non_destructive,
-        idempotent,
-        closed_world,
-    } = tool.hints;
-    let mut value = json!({
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "annotations": {
-            "readOnlyHint": read_only,
-            "destructiveHint": !non_destructive,
-            "idempotentHint": idempotent,
-            "openWorldHint": !closed_world,
-        },
-    });
-    if let Value::Object(fields) = &mut value {
-        fields.extend(
-            tool.title
-                .as_ref()
-                .map(|title| ("title".into(), Value::from(title.as_str()))),
-        );
-        fields.extend(
-            tool.output_schema
-                .as_ref()
-                .map(|schema| ("outputSchema".into(), schema.clone())),
-        );
-    }
-    value
 }
 
 impl fmt::Display for Format {
@@ -175,6 +103,9 @@ impl FromStr for Format {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::Hints;
     use super::*;
 
     fn definition() -> Definition {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::ToSchema;
 
 /// The longest pattern of an address, in bytes.
 const MAX_PATTERN: usize = 1024;
@@ -15,20 +16,24 @@ const OWN_SCHEME: &str = "toolhost:";
 
 /// Documents that a tool returns when it is called with `{"uri": …}`: one with a fixed address, or all whose address fits a
 /// pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Resource {
-    /// The address, or the pattern of addresses.
+    /// The address, or a URI template (RFC 6570) of addresses, with variables as `{name}` and `{+name}`.
+    #[schema(value_type = String)]
     pub uri: UriPattern,
     /// A name for programs.
     pub name: String,
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub title: Option<String>,
     /// A description of the documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub description: Option<String>,
     /// The media type, if it is the same for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub media_type: Option<String>,
 }
 

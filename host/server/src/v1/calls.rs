@@ -14,7 +14,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::{CallPath, ChatPath};
-use super::wire;
 use crate::visibility::Visibility as _;
 use request::CallRequest;
 use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
@@ -74,7 +73,7 @@ enum TombstoneState {
 #[serde(untagged)]
 #[allow(dead_code, reason = "it is there for its schema only")]
 enum Call {
-    Ended(wire::Outcome),
+    Ended(Outcome),
     Running(RunningCall),
     Tombstone(TombstoneCall),
 }
@@ -91,7 +90,7 @@ enum Call {
     request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
         "tool": "execute", "arguments": { "command": "echo hello" }
     })),
-    responses((status = 200, description = "The call has ended.", body = wire::Outcome)),
+    responses((status = 200, description = "The call has ended.", body = Outcome)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down"
     ]))),
@@ -123,7 +122,7 @@ async fn put(
     request_body(content = CallRequest, description = "The tool and its arguments.", example = json!({
         "tool": "execute", "arguments": { "command": "echo hello" }
     })),
-    responses((status = 200, description = "The call has ended.", body = wire::Outcome, headers(
+    responses((status = 200, description = "The call has ended.", body = Outcome, headers(
         ("location" = String, description = "The address of the call.")
     ))),
     extensions(("x-problems" = json!([
@@ -199,7 +198,7 @@ async fn get(
     delete, path = "/v1/chats/{chat}/calls/{call}", operation_id = "cancelCall", tag = "calls",
     params(ChatPath, CallPath),
     responses(
-        (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = wire::Outcome),
+        (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = Outcome),
         (status = 204, description = "No such call has arrived. When it does, it will not run."),
     ),
     extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "gone", "shutting_down"]))),

@@ -4,10 +4,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::wire;
 use toolhost_core::{Host, PluginError, PluginInfo};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
@@ -20,7 +20,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(reload))
 }
 
-#[derive(Serialize)]
+/// All plugins.
+#[derive(Serialize, ToSchema)]
 struct PluginList {
     plugins: Vec<PluginInfo>,
 }
@@ -30,7 +31,7 @@ struct PluginList {
 /// The list includes plugins that are turned off or do not load, with the reason.
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "listPlugins", tag = "plugins",
-    responses((status = 200, description = "The plugins.", body = wire::PluginList)),
+    responses((status = 200, description = "The plugins.", body = PluginList)),
     extensions(("x-problems" = json!(["missing_scope", "bounded_token"]))),
 )]
 async fn list(
@@ -49,7 +50,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
-    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    responses((status = 200, description = "How the plugin stands now.", body = PluginInfo)),
     extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn enable(
@@ -68,7 +69,7 @@ async fn enable(
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
-    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    responses((status = 200, description = "How the plugin stands now.", body = PluginInfo)),
     extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn disable(
@@ -88,7 +89,7 @@ async fn disable(
 #[utoipa::path(
     post, path = "/v1/plugins/{name}/reload", operation_id = "reloadPlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
-    responses((status = 200, description = "How the plugin stands now.", body = wire::Plugin)),
+    responses((status = 200, description = "How the plugin stands now.", body = PluginInfo)),
     extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
 )]
 async fn reload(

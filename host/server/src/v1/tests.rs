@@ -1,5 +1,7 @@
 //! Tests of the rights of a token, by its scopes, chats and tools.
 
+mod described;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;

@@ -9,8 +9,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::wire::{ToolFormat, ToolList};
-use toolhost_call::tool::Format;
+use toolhost_call::tool::{Format, ToolList, UnknownFormat};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
@@ -34,7 +33,7 @@ struct Parameters {
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "listTools", tag = "tools",
     params(
-        ("format" = inline(Option<ToolFormat>), Query, description = "The dialect; `json` by default."),
+        ("format" = inline(Option<Format>), Query, description = "The dialect; `json` by default."),
         ("strict" = Option<bool>, Query, description = "Whether the schemas are for the strict mode of `openai` and \
             `openai-responses`: every argument is required, and an optional one may be null. A tool whose arguments that mode cannot \
             describe has `strict: false`. The other formats have no such mode, and stay as they are."),
@@ -59,9 +58,7 @@ async fn list(
         None => Format::default(),
         Some(name) => name
             .parse()
-            .map_err(|error: toolhost_call::tool::UnknownFormat| {
-                Problem::broken_request(error.to_string())
-            })?,
+            .map_err(|error: UnknownFormat| Problem::broken_request(error.to_string()))?,
     };
     let tools = host.tools();
     let tools: Vec<_> = tools

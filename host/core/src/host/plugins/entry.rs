@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::super::health::Health;
 use super::Embedded;
@@ -35,8 +36,9 @@ pub(in crate::host) struct Entry {
     pub(in crate::host) health: Arc<Health>,
 }
 
-/// The state of a plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The state of a plugin: its tools are offered; it is left alone for a while, because it trapped too often; it is turned off; it
+/// does not load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
     /// Its tools are offered.
@@ -49,25 +51,29 @@ pub enum PluginState {
     Failed,
 }
 
-/// A plugin in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A plugin, and its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Plugin)]
 pub struct PluginInfo {
-    /// Its name.
+    /// The name of the plugin.
     pub name: String,
     /// The state of the plugin.
     pub state: PluginState,
     /// Whether it is part of the host, rather than of its configuration.
     pub embedded: bool,
-    /// The names of its tools, as they are called.
+    /// The names of its tools.
     pub tools: Vec<String>,
     /// The file of its component, if it came from one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub component: Option<PathBuf>,
     /// Why it does not load, or why its newest version does not, while an older one is in use.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub error: Option<String>,
     /// How long it is still left alone, in milliseconds, if it is quarantined.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub quarantined_ms: Option<u64>,
 }
 

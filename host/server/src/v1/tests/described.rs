@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::*;
 use crate::{metrics, openapi, v1};
 use toolhost_call::call;
 use toolhost_call::tool::{self, Blob, Content, Definition, ErrorKind, Format, Reply};
-use toolhost_core::{PluginInfo, PluginState as HostState};
+use toolhost_core::{PluginInfo, PluginState};
 
 /// The description, as `/openapi.json` has it.
 fn description() -> Value {
@@ -223,20 +222,20 @@ fn formats_are_as_described() {
 #[test]
 fn plugins_are_as_described() {
     let states = [
-        HostState::Active,
-        HostState::Quarantined,
-        HostState::Disabled,
-        HostState::Failed,
+        PluginState::Active,
+        PluginState::Quarantined,
+        PluginState::Disabled,
+        PluginState::Failed,
     ];
     let plugins = states.map(|state| {
-        let quarantined = state == HostState::Quarantined;
+        let quarantined = state == PluginState::Quarantined;
         let plugin = PluginInfo {
             name: "p".into(),
             state,
             embedded: false,
             tools: vec!["t".into()],
             component: quarantined.then(|| "/p.wasm".into()),
-            error: (state == HostState::Failed).then(|| "x".into()),
+            error: (state == PluginState::Failed).then(|| "x".into()),
             quarantined_ms: quarantined.then_some(1),
         };
         serde_json::to_value(plugin).unwrap()
