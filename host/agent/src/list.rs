@@ -1,12 +1,10 @@
 //! `GET /list`: the processes of a chat, or of all.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
 use serde_json::json;
 
 use super::chat::Chat;
@@ -14,9 +12,8 @@ use super::error::ApiError;
 use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
-use toolhost_http::time::unix;
+use toolhost_http::process_values::Process;
 use toolhost_workspace::Workspace;
-use toolhost_workspace::process::Info;
 
 /// How many processes are listed unless the client says otherwise.
 const DEFAULT_LIMIT: usize = 10;
@@ -24,42 +21,7 @@ const DEFAULT_LIMIT: usize = 10;
 /// The most processes that are listed.
 const MAX_LIMIT: usize = 1000;
 
-/// One process of a list.
-#[derive(Debug, Serialize)]
-struct ProcessInfo {
-    id: String,
-    command: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    workdir: String,
-    background: bool,
-    #[serde(flatten)]
-    status: ProcessStatus,
-    started_at_unix: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exited_at_unix: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_output_at_unix: Option<u64>,
-    total_bytes: u64,
-}
-
-impl From<Info> for ProcessInfo {
-    fn from(info: Info) -> Self {
-        Self {
-            id: info.id,
-            command: info.command,
-            workdir: text(&info.workdir),
-            background: info.background,
-            status: ProcessStatus::from(&info.state),
-            started_at_unix: unix(info.started),
-            exited_at_unix: info.exited.map(unix),
-            last_output_at_unix: info.last_output.map(unix),
-            total_bytes: info.total,
-        }
-    }
-}
-
-/// Lists running processes first, then what lingers, then what ended, each newest first. With `?running=true` only what
-/// still lives is listed: what lingers, too.
+/// Lists running processes first, then lingering, then ended ones, each newest first. `?running=true` leaves out the ended ones.
 pub(super) async fn list(
     State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
@@ -76,11 +38,11 @@ pub(super) async fn list(
     let (infos, total) = listed.map_err(|error| {
         ApiError::of_process(error, "Failed to list processes.", "list processes")
     })?;
-    let processes: Vec<_> = infos.into_iter().map(ProcessInfo::from).collect();
+    let processes = infos.into_iter().map(|info| {
+        let state = info.state.clone();
+        ProcessStatus::new(&state, Process::new(info, None))
+    });
+    let processes: Vec<_> = processes.collect();
     let body = json!({ "processes": processes, "total": total });
     Ok(reply::json(StatusCode::OK, &body))
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

@@ -18,6 +18,7 @@ use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
 use toolhost_http::process_values::{SavedStatus, Survivor};
+use toolhost_http::time::milliseconds;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{
     Cause, Chunk, Error, Info, Snapshot, State as ProcessState, WaitOptions,
@@ -125,7 +126,7 @@ pub(super) async fn output(
         status: ProcessStatus::from(&snapshot.state),
         timed_out: snapshot.state == ProcessState::Running && info.is_overdue(),
         canceled: is_canceled(&snapshot.state),
-        duration_ms: u64::try_from(info.ran.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: milliseconds(info.ran),
         command: &info.command,
         total_bytes: snapshot.total,
         cursor: snapshot.total,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use toolhost_http::process_values::unfinished;
 use toolhost_workspace::process::Chunk;
 
 /// Bytes of an output that are no longer kept.
@@ -36,12 +37,12 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Decodes a chunk. `live` says whether the process may write more: a character of which it has written one half is
-    /// then left to the next page.
+    /// Decodes a chunk. `live` says whether the process may write more: an incomplete character is then left to the next page.
     pub(super) fn of(chunk: &Chunk, live: bool) -> Self {
         let more = live && !chunk.end;
         let at_end = chunk.offset + chunk.data.len() as u64 == chunk.total;
-        if more && at_end && is_part_of_a_character(&chunk.data) {
+        let is_unfinished = !chunk.data.is_empty() && unfinished(&chunk.data) == chunk.data.len();
+        if more && at_end && is_unfinished {
             return Self {
                 text: String::new(),
                 cursor: chunk.offset,
@@ -52,14 +53,6 @@ impl Page {
             text: page.text,
             cursor: chunk.offset + page.used as u64,
         }
-    }
-}
-
-/// Whether there is nothing but the beginning of one character.
-fn is_part_of_a_character(bytes: &[u8]) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => false,
-        Err(error) => error.valid_up_to() == 0 && error.error_len().is_none(),
     }
 }
 

@@ -2,55 +2,34 @@
 
 use serde::Serialize;
 
+use toolhost_http::process_values;
 use toolhost_workspace::process::State;
 
-/// The exit code that stands for none, as in the reference: a signal ended the shell, or the cause is unknown.
-const NO_CODE: i32 = -1;
-
-/// The status of a process: the two fields of the reference, and details that they leave open.
+/// The status of a process, or a value that has it, with the fields by which clients of the reference know the state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct ProcessStatus {
+pub(super) struct ProcessStatus<T = process_values::ProcessStatus> {
     /// Whether the shell runs.
     running: bool,
-    /// Absent while the shell runs, -1 if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
-    status: &'static str,
     /// Whether a process outlives the shell.
     lingering: bool,
-    /// The name of the signal that ended the shell.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<String>,
-    /// The cause of the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'static str>,
-    /// The reason why the end of the process is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    #[serde(flatten)]
+    value: T,
+}
+
+impl<T> ProcessStatus<T> {
+    /// Adds the fields of a state to a value.
+    pub(super) fn new(state: &State, value: T) -> Self {
+        Self {
+            running: matches!(state, State::Running),
+            lingering: matches!(state, State::Lingering(_)),
+            value,
+        }
+    }
 }
 
 impl From<&State> for ProcessStatus {
     fn from(state: &State) -> Self {
-        let (status, exit) = match state {
-            State::Running => ("running", None),
-            State::Lingering(exit) => ("lingering", Some(exit)),
-            State::Exited(exit) => ("exited", Some(exit)),
-            State::Lost(_) => ("lost", None),
-        };
-        let running = matches!(state, State::Running);
-        let code = exit.and_then(|exit| exit.code).unwrap_or(NO_CODE);
-        Self {
-            running,
-            exit_code: (!running).then_some(code),
-            status,
-            lingering: matches!(state, State::Lingering(_)),
-            signal: exit.and_then(|exit| exit.signal.clone()),
-            cause: exit.map(|exit| exit.cause.name()),
-            reason: match state {
-                State::Lost(why) => Some(why.clone()),
-                _ => None,
-            },
-        }
+        Self::new(state, state.into())
     }
 }
 

@@ -1,8 +1,109 @@
 //! Values of processes that the surfaces serialize alike.
 
 use serde::Serialize;
-use toolhost_workspace::process::{self, Saved};
 use utoipa::ToSchema;
+
+use crate::time::unix;
+use toolhost_state::id::CallId;
+use toolhost_workspace::process::{self, Info, Saved, State};
+
+/// The exit code for an end without one: a signal ended the shell, or its end is unknown.
+const NO_CODE: i32 = -1;
+
+/// The status of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ProcessStatus {
+    status: Status,
+    /// Absent while the shell runs; -1 if a signal ended it, or if its end is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// The name of the signal that ended the shell, such as `SIGKILL`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    /// The cause of the end of the shell: `itself`, `signalled`, `output_limit`, `out_of_memory`, `shutdown` or `cancelled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
+    /// Why the end of the process is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// `running`; `lingering`: the shell has exited, and something that it started still runs; `exited`: nothing of it is left;
+/// `lost`: the host stopped while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Running,
+    Lingering,
+    Exited,
+    Lost,
+}
+
+impl From<&State> for ProcessStatus {
+    fn from(state: &State) -> Self {
+        let (status, reason) = match state {
+            State::Running => (Status::Running, None),
+            State::Lingering(_) => (Status::Lingering, None),
+            State::Exited(_) => (Status::Exited, None),
+            State::Lost(reason) => (Status::Lost, Some(reason.clone())),
+        };
+        let exit = state.exit_status();
+        let code = exit.and_then(|exit| exit.code).unwrap_or(NO_CODE);
+        Self {
+            status,
+            exit_code: (status != Status::Running).then_some(code),
+            signal: exit.and_then(|exit| exit.signal.clone()),
+            cause: exit.map(|exit| exit.cause.name()),
+            reason,
+        }
+    }
+}
+
+/// A process.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Process {
+    /// The id of the process.
+    id: String,
+    /// The call that started it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    /// Its command, cut at 2 KiB.
+    command: String,
+    /// The absolute directory in which it was started.
+    workdir: String,
+    /// Whether it was started as a background process.
+    background: bool,
+    #[serde(flatten)]
+    status: ProcessStatus,
+    /// When it was started, in seconds since 1970.
+    started_at_unix: u64,
+    /// When its shell exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exited_at_unix: Option<u64>,
+    /// When it last wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_output_at_unix: Option<u64>,
+    /// How many bytes it has written so far.
+    total_bytes: u64,
+}
+
+impl Process {
+    /// Describes a process, and the call that started it if the reply should name that.
+    pub fn new(info: Info, call: Option<CallId>) -> Self {
+        Self {
+            id: info.id,
+            call: call.map(|call| call.to_string()),
+            command: info.command,
+            workdir: info.workdir.to_string_lossy().into_owned(),
+            background: info.background,
+            status: ProcessStatus::from(&info.state),
+            started_at_unix: unix(info.started),
+            exited_at_unix: info.exited.map(unix),
+            last_output_at_unix: info.last_output.map(unix),
+            total_bytes: info.total,
+        }
+    }
+}
 
 /// How far the full copy of an output goes: `none`, `complete`, `partial` up to a limit, or `failed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -53,6 +154,19 @@ impl From<process::Survivor> for Survivor {
     }
 }
 
+/// Returns how many of the last bytes are the beginning of an incomplete character: at most 3.
+///
+/// The result depends only on the last 3 bytes, so that a client that reads again gets the same cut.
+pub fn unfinished(bytes: &[u8]) -> usize {
+    let is_begun = |tail: &&[u8]| {
+        let error = std::str::from_utf8(tail).err();
+        error.is_some_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    let ends = (1..=3).filter_map(|count| bytes.len().checked_sub(count));
+    let mut tails = ends.filter_map(|end| bytes.get(end..)).filter(is_begun);
+    tails.next().map_or(0, <[u8]>::len)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -77,6 +191,29 @@ mod tests {
                 serde_json::to_value(SavedStatus::from(saved)).unwrap(),
                 expected
             );
+        }
+    }
+
+    #[test]
+    fn only_what_a_character_begins_with_is_unfinished() {
+        for (bytes, count) in [
+            ("".as_bytes(), 0),
+            (b"abc", 0),
+            ("aä".as_bytes(), 0),
+            (b"a\xc3", 1),
+            (b"\xe2\x82", 2),
+            (b"abc\xf0\x9f\x98", 3),
+            ("😀".as_bytes(), 0),
+            // No character begins like this.
+            (b"\x80\x80\x80", 0),
+            (b"\xff", 0),
+            (b"\xc3a", 0),
+            (b"\xe0\x80", 0),
+        ] {
+            assert_eq!(unfinished(bytes), count, "{bytes:?}");
+            // Bytes before the last three do not count.
+            let longer = [b"xyz\xff", bytes].concat();
+            assert_eq!(unfinished(&longer), count, "{bytes:?}");
         }
     }
 }

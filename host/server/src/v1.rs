@@ -4,14 +4,13 @@
 //! names the codes of its own problems in an extension `x-problems`. `openapi::complete` makes the responses from them and from
 //! the problems of all operations.
 
+mod bytes;
 mod calls;
 mod chats;
 mod events;
 mod paths;
 mod plugins;
-mod process_status;
 mod processes;
-mod stretch;
 mod tools;
 
 use utoipa_axum::router::OpenApiRouter;

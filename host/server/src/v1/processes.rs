@@ -16,9 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::bytes::Bytes;
 use super::paths::{ChatPath, ProcessPath};
-use super::process_status::{Process, ProcessStatus};
-use super::stretch::{Bytes, unfinished};
 use crate::visibility::Visibility as _;
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
@@ -26,10 +25,10 @@ use toolhost_http::body;
 use toolhost_http::guarded_body::Holding;
 use toolhost_http::limits::{Held, RequestPermit};
 use toolhost_http::problem::Problem;
-use toolhost_http::process_values::{SavedStatus, Survivor};
+use toolhost_http::process_values::{Process, ProcessStatus, SavedStatus, Survivor, unfinished};
 use toolhost_http::time;
-use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{self, Chunk, Signal};
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::process::{self, Chunk, Info, Signal};
 
 /// How many processes a list has unless the client names a number, and at most.
 const LIST: usize = 100;
@@ -203,7 +202,7 @@ async fn list(
         infos.truncate(limit);
     }
     Ok(Json(ProcessList {
-        processes: infos.into_iter().map(Process::from).collect(),
+        processes: infos.into_iter().map(described).collect(),
         total,
     }))
 }
@@ -229,7 +228,7 @@ async fn get(
         .await
         .map_err(problem)?;
     Ok(Json(ProcessDetails {
-        process: info.into(),
+        process: described(info),
         survivors: snapshot.survivors.into_iter().map(Survivor::from).collect(),
         saved: snapshot.saved.into(),
     }))
@@ -270,13 +269,13 @@ async fn output(
     let reply = if wants_raw(&headers) {
         raw(chunk)
     } else {
-        described(id, chunk)
+        json(id, chunk)
     };
     Ok(reply.map(|body| Body::new(Holding::new(body, held))))
 }
 
 /// Returns output as JSON.
-fn described(id: String, mut chunk: Chunk) -> Response {
+fn json(id: String, mut chunk: Chunk) -> Response {
     let unfinished = unfinished(&chunk.data);
     if !chunk.end && unfinished < chunk.data.len() {
         chunk.data.truncate(chunk.data.len() - unfinished);
@@ -325,6 +324,12 @@ async fn signal(
         .await;
     let status = ProcessStatus::from(&state.map_err(problem)?);
     Ok(Json(Signalled { id, status }).into_response())
+}
+
+/// Describes a process with the call that started it.
+fn described(info: Info) -> Process {
+    let call = info.key.as_deref().and_then(CallId::of_start_key);
+    Process::new(info, call)
 }
 
 fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {

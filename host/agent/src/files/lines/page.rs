@@ -1,5 +1,7 @@
 //! A page of numbered lines, out of a file that comes in pieces.
 
+use toolhost_http::process_values::unfinished;
+
 /// The text that replaces the rest of a line that is too long.
 const CUT: &str = "... [truncated]";
 
@@ -123,7 +125,10 @@ impl Page {
             return Err(over(self.window.max_lines, "lines"));
         }
         let (shown, cut) = match self.line.get(..self.window.max_line_bytes) {
-            Some(start) if start.len() < self.line.len() => (whole_characters(start), CUT),
+            Some(start) if start.len() < self.line.len() => {
+                let (whole, _) = start.split_at(start.len() - unfinished(start));
+                (whole, CUT)
+            }
             _ => (self.line.as_slice(), ""),
         };
         let separator = if self.lines_read > 0 { "\n" } else { "" };
@@ -145,19 +150,6 @@ fn over(most: u64, what: &str) -> String {
     format!(
         "output would exceed {most} {what}. Read less at a time using offset and limit parameters."
     )
-}
-
-/// Returns the bytes without a character at their end that is cut in two.
-fn whole_characters(bytes: &[u8]) -> &[u8] {
-    // Only the last three bytes can be the beginning of a character that goes on.
-    let ends = bytes.len().saturating_sub(3)..bytes.len();
-    let parts = ends.filter_map(|end| bytes.split_at_checked(end));
-    let is_cut = |(_, last): &(&[u8], &[u8])| {
-        let error = std::str::from_utf8(last).err();
-        error.is_some_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-    };
-    let mut cut = parts.filter(is_cut);
-    cut.next().map_or(bytes, |(whole, _)| whole)
 }
 
 #[cfg(test)]

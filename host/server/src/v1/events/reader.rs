@@ -7,12 +7,13 @@ use std::time::Duration;
 use axum::response::sse::Event as Sent;
 
 use super::wire::Data;
-use crate::v1::stretch::{Bytes, unfinished};
+use crate::v1::bytes::Bytes;
 use crate::visibility::Visibility as _;
 use toolhost_call::call::CallStatus;
 use toolhost_call::events::{Event, Listener, Numbered, Position, Subject};
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
+use toolhost_http::process_values::unfinished;
 use toolhost_state::id::{CallId, ChatId};
 
 /// The maximum bytes of output in one event.
