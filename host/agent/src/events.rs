@@ -3,15 +3,13 @@
 //! Nothing is queued for a reader: each event is read where the last one ended, when the connection takes it. A slow reader
 //! therefore delays no process and no other reader, and learns exactly which bytes it missed.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use axum::response::Response;
+use axum::response::sse::Event;
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,21 +20,16 @@ use super::process_id::{Found, ProcessId};
 use super::process_status::ProcessStatus;
 use super::query::Parameters;
 use super::reply;
+use toolhost_http::event_stream::{self, Source, last_event};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{State as ProcessState, WaitOptions};
-
-/// The header with which a client resumes: the id of the last event that it got.
-pub(super) const LAST_EVENT: &str = "last-event-id";
 
 /// The most bytes of output in an event.
 const EVENT_BYTES: usize = 32 << 10;
 
 /// The longest single wait for something new.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
-
-/// The interval of keep-alive comments. It is shorter than the idle timeouts of proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) async fn events(
     State(workspace): State<Arc<dyn Workspace>>,
@@ -46,8 +39,10 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Found { owner, info } = id.find(&*workspace, &chat).await?;
-    let since = match last_event(&headers)? {
-        Some(cursor) => cursor,
+    let since = match last_event(&headers) {
+        Some(id) => id.parse().map_err(|_| {
+            ApiError::invalid("Last-Event-ID", "Last-Event-ID is not the id of an event.")
+        })?,
         None => parameters.number("since")?.unwrap_or(0),
     };
     if info.expired {
@@ -62,22 +57,7 @@ pub(super) async fn events(
         exited_at: None,
         told: Completion::Nothing,
     };
-    let events = stream::unfold(follower, async |mut follower| {
-        let event = follower.next().await?;
-        Some((Ok::<_, Infallible>(event), follower))
-    });
-    let alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok(Sse::new(events).keep_alive(alive).into_response())
-}
-
-/// Returns the cursor of the last event that a client got.
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(value) = headers.get(LAST_EVENT) else {
-        return Ok(None);
-    };
-    let cursor = value.to_str().ok().and_then(|text| text.parse().ok());
-    let refused = || ApiError::invalid("Last-Event-ID", "Last-Event-ID is not the id of an event.");
-    cursor.map(Some).ok_or_else(refused)
+    Ok(event_stream::reply(follower, ()))
 }
 
 /// The last event about the end of the process that a reader got.
@@ -88,6 +68,14 @@ enum Completion {
     Exit,
     /// That nothing follows.
     End,
+}
+
+/// How the shell ended.
+#[derive(Debug, Serialize)]
+struct Exit {
+    #[serde(flatten)]
+    status: ProcessStatus,
+    total_bytes: u64,
 }
 
 /// One reader.
@@ -102,8 +90,7 @@ struct Follower {
     told: Completion,
 }
 
-impl Follower {
-    /// Returns the next event, when there is one; `None` after the last.
+impl Source for Follower {
     async fn next(&mut self) -> Option<Event> {
         if self.told == Completion::End {
             return None;
@@ -128,7 +115,11 @@ impl Follower {
                 // The output of survivors must not delay the exit event for ever.
                 if self.cursor >= exited_at || page.cursor == self.cursor {
                     self.told = Completion::Exit;
-                    return Some(self.event("exit", &Exit::of(&state, chunk.total)));
+                    let exit = Exit {
+                        status: ProcessStatus::from(&state),
+                        total_bytes: chunk.total,
+                    };
+                    return Some(self.event("exit", &exit));
                 }
             }
             if page.cursor > self.cursor {
@@ -144,7 +135,9 @@ impl Follower {
             self.changed(&state, chunk.total).await?;
         }
     }
+}
 
+impl Follower {
     /// Waits for output past the `total` that was read, or for the end of a shell that runs; `None` if the process is no longer
     /// known.
     async fn changed(&self, state: &ProcessState, total: u64) -> Option<()> {
@@ -176,22 +169,5 @@ impl Follower {
             .event(name)
             .id(self.cursor.to_string())
             .data(reply::to_text(data))
-    }
-}
-
-/// How the shell ended.
-#[derive(Debug, Serialize)]
-struct Exit {
-    #[serde(flatten)]
-    status: ProcessStatus,
-    total_bytes: u64,
-}
-
-impl Exit {
-    fn of(state: &ProcessState, total_bytes: u64) -> Self {
-        Self {
-            status: ProcessStatus::from(state),
-            total_bytes,
-        }
     }
 }

@@ -8,16 +8,11 @@ mod reader;
 mod tests;
 mod wire;
 
-use std::convert::Infallible;
-use std::time::Duration;
-
 use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
-use axum::response::sse::{KeepAlive, Sse};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -25,21 +20,12 @@ use utoipa_axum::routes;
 
 use super::paths::ChatPath;
 use reader::{Reader, Wanted};
-use toolhost_call::events::{InvalidPosition, Position};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
+use toolhost_http::event_stream::{self, last_event};
 use toolhost_http::limits::RequestPermit;
 use toolhost_http::problem::Problem;
 use toolhost_state::id::{CallId, ChatId};
-
-/// The header with which a client resumes: the id of the last event that it got.
-const LAST_EVENT: &str = "last-event-id";
-
-/// The header that keeps proxies from buffering events.
-const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
-/// How often a comment shows that the connection is alive. The interval is shorter than the idle timeouts of proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// After how many seconds a refused reader may try again.
 const TRY_AGAIN: u64 = 5;
@@ -96,7 +82,9 @@ async fn get(
         call: call.transpose()?,
     };
     let place = place.reader()?;
-    let after = last_event(&headers, parameters.after.as_deref());
+    let after = parameters.after.as_deref().filter(|id| !id.is_empty());
+    // An invalid id counts as the id of an unknown event.
+    let after = last_event(&headers).or(after).map(str::parse);
     let listener = match host.events().read(&chat, after) {
         Ok(listener) => listener,
         Err(refused) => {
@@ -107,24 +95,5 @@ async fn get(
     };
     let resumed = after.and_then(Result::ok);
     let reader = Reader::new(host, chat, listener, wanted, resumed);
-    let events = stream::unfold((reader, place), async |(mut reader, place)| {
-        let event = reader.next().await?;
-        Some((Ok::<_, Infallible>(event), (reader, place)))
-    });
-    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
-    // That nothing is to keep it is said by the stream.
-    Ok(([(BUFFERING, "no")], stream).into_response())
-}
-
-/// Returns the position at which a client wants to resume, if it names one. An invalid id counts as the id of an unknown event.
-fn last_event(
-    headers: &HeaderMap,
-    parameter: Option<&str>,
-) -> Option<Result<Position, InvalidPosition>> {
-    let header = headers.get(LAST_EVENT);
-    let header = header.map(|value| value.to_str().unwrap_or("?"));
-    // A client without any event yet sends an empty id.
-    let mut texts = header.into_iter().chain(parameter);
-    let text = texts.find(|text| !text.is_empty())?;
-    Some(text.parse())
+    Ok(event_stream::reply(reader, place))
 }

@@ -13,6 +13,7 @@ use toolhost_call::call::CallStatus;
 use toolhost_call::events::{Event, Listener, Numbered, Position, Subject};
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
+use toolhost_http::event_stream::Source;
 use toolhost_http::process_values::unfinished;
 use toolhost_state::id::{CallId, ChatId};
 
@@ -83,34 +84,6 @@ impl Reader {
             then: None,
             began: false,
             over: false,
-        }
-    }
-
-    /// Waits for the next event to send. Returns `None` after the last.
-    pub(super) async fn next(&mut self) -> Option<Sent> {
-        if !self.began {
-            // The comment tells the client that it misses nothing from now on.
-            self.began = true;
-            return Some(Sent::default().comment("listening").retry(RETRY));
-        }
-        loop {
-            if let Some(stretch) = self.stretch.take() {
-                if let Some(sent) = self.deliver(stretch).await {
-                    return Some(sent);
-                }
-                continue;
-            }
-            if let Some((number, data)) = self.then.take() {
-                self.over |= matches!(data, Data::ChatEnded { .. });
-                return Some(self.event(number, None, &data));
-            }
-            if self.over {
-                return None;
-            }
-            let Numbered { id, event } = self.listener.next().await?;
-            if self.wants(&event) && self.may_hear(&event) {
-                self.take(id, event).await;
-            }
         }
     }
 
@@ -291,5 +264,34 @@ impl Reader {
         let (name, data) = data.encode();
         let id = position.to_string();
         Sent::default().event(name).id(id).data(data)
+    }
+}
+
+impl Source for Reader {
+    async fn next(&mut self) -> Option<Sent> {
+        if !self.began {
+            // The comment tells the client that it misses nothing from now on.
+            self.began = true;
+            return Some(Sent::default().comment("listening").retry(RETRY));
+        }
+        loop {
+            if let Some(stretch) = self.stretch.take() {
+                if let Some(sent) = self.deliver(stretch).await {
+                    return Some(sent);
+                }
+                continue;
+            }
+            if let Some((number, data)) = self.then.take() {
+                self.over |= matches!(data, Data::ChatEnded { .. });
+                return Some(self.event(number, None, &data));
+            }
+            if self.over {
+                return None;
+            }
+            let Numbered { id, event } = self.listener.next().await?;
+            if self.wants(&event) && self.may_hear(&event) {
+                self.take(id, event).await;
+            }
+        }
     }
 }

@@ -1,0 +1,42 @@
+//! Streams of server-sent events: where a client resumes, and how events are sent.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+
+/// The header with which a client resumes: the id of the last event that it got.
+const LAST_EVENT: &str = "last-event-id";
+
+/// The header that keeps proxies from buffering events.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The interval of keep-alive comments. It is shorter than the idle timeouts of proxies.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A source of events, which makes each event when the connection takes it. Nothing is queued, so a slow client delays no other.
+pub trait Source: Send + 'static {
+    /// Waits for the next event. Returns `None` after the last.
+    fn next(&mut self) -> impl Future<Output = Option<Event>> + Send;
+}
+
+/// Returns the id of the last event that a client got, by the header `Last-Event-ID`. A client without any event sends no id or
+/// an empty one. A header that is no text is returned as `?`, which is the id of no event.
+pub fn last_event(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(LAST_EVENT)?;
+    Some(header.to_str().unwrap_or("?")).filter(|id| !id.is_empty())
+}
+
+/// Sends the events of a source, and holds `held` until the stream ends.
+pub fn reply<T: Send + 'static>(source: impl Source, held: T) -> Response {
+    let events = stream::unfold((source, held), async |(mut source, held)| {
+        let event = source.next().await?;
+        Some((Ok::<_, Infallible>(event), (source, held)))
+    });
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    // `Sse` sets `Cache-Control` itself.
+    ([(BUFFERING, "no")], stream).into_response()
+}
