@@ -1,9 +1,8 @@
 //! Errors in the form of the reference, which is not that of the rest of the server.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::middleware::Next;
@@ -12,9 +11,8 @@ use serde::Serialize;
 
 use super::process_status::ProcessStatus;
 use super::reply;
-use toolhost_http::access::{Access, Principal, Scope};
 use toolhost_http::limits::NoRoom;
-use toolhost_http::problem::{Detail, Problem};
+use toolhost_http::problem::Detail;
 use toolhost_workspace::process::Error;
 
 /// The prefix of the paths of this API, as in the reference.
@@ -182,16 +180,6 @@ pub(super) fn quote(text: &str) -> String {
         Some(start) if start.len() < text.len() => format!("{start:?}…"),
         _ => format!("{text:?}"),
     }
-}
-
-/// Refuses requests without a token for this API, which is about all chats. [`in_its_form`] gives the error its form.
-pub(crate) async fn require_token(
-    State(access): State<Arc<Access>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
-    let check = |principal: &Principal| principal.require_everything(Scope::Agent);
-    access.let_in(request, next, check).await
 }
 
 /// Turns the errors of the layers around this API, and of unknown routes below it, into its form: clients read `message` of

@@ -28,15 +28,14 @@ use std::io;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-
 use tokio_util::sync::CancellationToken;
-use toolhost_http::access::{self, Access};
-use toolhost_http::health::{self, Watched};
-use toolhost_http::limits::{self, Limits};
-use toolhost_http::{Listeners, guarded, problem, trace};
+
+use toolhost_http::access::{Access, Scope};
+use toolhost_http::limits::Limits;
+use toolhost_http::{Edge, Listeners, problem};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Info;
@@ -60,15 +59,15 @@ pub struct Offer {
     pub oversight: Oversight,
 }
 
-/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`, within these limits. A
-/// header names the chat; it is not checked against the token.
-pub fn routes(offer: Offer, access: Arc<Access>, limits: Limits) -> Router {
+/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`. A header names the chat; it
+/// is not checked against the token.
+pub fn routes(offer: Offer, edge: &Edge) -> Router {
     let Offer {
         workspace,
         files,
         oversight,
     } = offer;
-    Router::new()
+    let routes = Router::new()
         .route("/api/v0/processes/start", post(start::start))
         .route("/api/v0/processes/list", get(list::list))
         .route("/api/v0/processes/{id}/output", get(output::output))
@@ -81,37 +80,29 @@ pub fn routes(offer: Offer, access: Arc<Access>, limits: Limits) -> Router {
         .layer(Extension(ToolCalls::default()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(Extension(oversight))
-        .layer(from_fn(log::requests))
-        .layer(from_fn_with_state(limits, limits::admit))
-        // Clients are authenticated before they take a permit.
-        .layer(from_fn_with_state(access, error::require_token))
+        .layer(from_fn(log::requests));
+    // The API is about all chats, so the token must be as well.
+    edge.admit(routes, |principal| {
+        principal.require_everything(Scope::Agent)
+    })
 }
 
 /// Returns the routes of a server that offers nothing but a workspace.
 ///
-/// Each request must carry the address that its connection came in on, as [`toolhost_http::serve`] adds it.
+/// Each request must carry the address that its connection came in on: see [`Edge::around`].
 pub fn router(offer: Offer, access: Access) -> Router {
-    let access = Arc::new(access);
-    let metrics = offer.oversight.metrics.clone();
-    let watched = Watched {
-        access: Arc::clone(&access),
-        workspace: Arc::clone(&offer.workspace),
-        stopping: CancellationToken::new(),
-    };
-    let (open, _) = health::routes().with_state(watched).split_for_parts();
     let limits = Limits::new(0, |request| is_cancellation(request.uri().path()));
-    let token = from_fn_with_state(Arc::clone(&access), access::require_token);
-    let unknown = Router::new()
-        .fallback(problem::no_route)
-        .layer(from_fn_with_state(limits.clone(), limits::admit))
-        .layer(token);
+    let edge = Edge::new(access, limits);
+    let metrics = offer.oversight.metrics.clone();
+    let workspace = Arc::clone(&offer.workspace);
+    let (open, _) = edge.health(workspace, CancellationToken::new());
+    let unknown = Router::new().fallback(problem::no_route);
     let routes = open
         .method_not_allowed_fallback(problem::no_method)
-        .merge(unknown)
-        .merge(routes(offer, Arc::clone(&access), limits));
-    guarded(routes, access, &[])
+        .merge(edge.admit(unknown, |_| Ok(())))
+        .merge(routes(offer, &edge));
+    edge.around(routes, metrics, &[])
         .layer(from_fn(in_its_form))
-        .layer(from_fn_with_state(metrics, trace::request))
 }
 
 /// Serves a workspace until `shutdown` is ready, then ends its processes and returns those that were live.

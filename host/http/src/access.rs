@@ -53,15 +53,6 @@ pub(super) enum Channel {
     Unix(Option<Principal>),
 }
 
-/// Refuses requests without a valid token, and adds the [`Principal`] to the others as an extension.
-pub async fn require_token(
-    State(access): State<Arc<Access>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
-    access.let_in(request, next, |_| Ok(())).await
-}
-
 /// Refuses requests with a foreign name: from a page whose host name was made to point here (DNS rebinding), or from a page of
 /// another origin.
 pub(super) async fn require_known_host(
@@ -77,7 +68,7 @@ pub(super) async fn require_known_host(
 impl Access {
     /// Runs a request if its client is authenticated and `check` accepts its principal. The principal becomes an extension of
     /// the request, and its name is recorded in the span. A stream of events ends when the principal is no longer known.
-    pub async fn let_in(
+    pub(super) async fn let_in(
         &self,
         mut request: Request,
         next: Next,

@@ -1,4 +1,4 @@
-//! `GET /healthz` and `/readyz`: whether the server is up, and whether it takes calls; and for those with the token how it runs
+//! `GET /healthz` and `/readyz`: whether the server is up, and whether it takes calls; and for clients with a token how it runs
 //! commands.
 
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use toolhost_workspace::process::Containment;
 
 /// The state that the health checks report.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub(super) struct Watched {
     /// The access rules. Any valid token may see how the server runs commands.
-    pub access: Arc<Access>,
+    pub(super) access: Arc<Access>,
     /// The workspace whose containment and processes are shown.
-    pub workspace: Arc<dyn Workspace>,
+    pub(super) workspace: Arc<dyn Workspace>,
     /// Whether the server shuts down.
-    pub stopping: CancellationToken,
+    pub(super) stopping: CancellationToken,
 }
 
 /// Returns the routes `/healthz` and `/readyz`, which need no token.
-pub fn routes() -> OpenApiRouter<Watched> {
+pub(super) fn routes() -> OpenApiRouter<Watched> {
     OpenApiRouter::default()
         .routes(routes!(healthz))
         .routes(routes!(readyz))

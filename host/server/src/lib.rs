@@ -17,12 +17,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn;
 use toolhost_call::call::MAX_ARGUMENTS;
-use toolhost_http::access::{self, Access, Tokens};
-use toolhost_http::health::{self, Watched};
-use toolhost_http::limits::{self, Limits};
-use toolhost_http::{Listeners, guarded, problem, trace};
+use toolhost_http::access::{Access, Tokens};
+use toolhost_http::limits::Limits;
+use toolhost_http::{Edge, Listeners, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
@@ -34,37 +33,23 @@ const ENVELOPE: usize = 64 << 10;
 
 /// Returns the routes of the parts that are offered.
 ///
-/// Each request must carry the address that its connection came in on, as [`serve`] adds it: see
-/// [`toolhost_http::guarded`].
+/// Each request must carry the address that its connection came in on: see [`Edge::around`].
 pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let parts = parts.into();
-    let access = Arc::new(access);
     let host = &parts.host;
-    let limits = Limits::new(host.events().limits().readers, ends);
     let metrics = host.metrics().clone();
-    // The health routes are open, and therefore report nothing that is worth knowing, unless the token says otherwise.
-    let watched = Watched {
-        access: Arc::clone(&access),
-        workspace: Arc::clone(host.workspace()),
-        stopping: host.stopping(),
-    };
-    let (open, described) = health::routes().with_state(watched).split_for_parts();
-    let token = from_fn_with_state(Arc::clone(&access), access::require_token);
-    // The token is checked before the request takes a place.
-    let api = api(&parts, &access.tokens, described)
-        .layer(from_fn_with_state(limits.clone(), limits::admit))
-        .layer(token);
+    let tokens = access.tokens.clone();
+    let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
+    let (open, described) = edge.health(Arc::clone(host.workspace()), host.stopping());
     let mut routes = open
         .merge(openapi::page())
         .method_not_allowed_fallback(problem::no_method)
-        .merge(api);
+        .merge(edge.admit(api(&parts, &tokens, described), |_| Ok(())));
     if parts.agent {
-        let agent = toolhost_agent::routes(parts.offer(), Arc::clone(&access), limits);
-        routes = routes.merge(agent);
+        routes = routes.merge(toolhost_agent::routes(parts.offer(), &edge));
     }
-    guarded(routes, access, &v1::OUTPUT_HEADERS)
+    edge.around(routes, metrics, &v1::OUTPUT_HEADERS)
         .layer(from_fn(toolhost_agent::in_its_form))
-        .layer(from_fn_with_state(metrics, trace::request))
 }
 
 /// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.
