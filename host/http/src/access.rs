@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
-use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::http::{Extensions, HeaderMap};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 use super::slots::Client;
 use super::trace;
 use names::Way;
@@ -106,14 +106,13 @@ impl Access {
 
     /// Returns the principal of a request, by its token.
     pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
-        let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let token = given.next().and_then(|value| bearer(value.as_bytes()));
         let Some(token) = token.filter(|_| given.next().is_none()) else {
             let detail = "send one `Authorization: Bearer <token>`";
-            return Err(unauthorized("no_token", detail));
+            return Err(Problem::new(Kind::NO_TOKEN, detail));
         };
-        let wrong = || unauthorized("wrong_token", "The bearer token is not valid.");
+        let wrong = || Problem::new(Kind::WRONG_TOKEN, "The bearer token is not valid.");
         self.tokens.find(token).ok_or_else(wrong)
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use http_body_util::BodyExt;
 
 use super::limits::{Held, NoRoom, RequestPermit};
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 use super::stream::Stopping;
 use toolhost_call::call::Refused;
 
@@ -44,8 +44,8 @@ impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         let detail = error.to_string();
         match error {
-            BodyError::Slow => Self::new(StatusCode::REQUEST_TIMEOUT, "slow_body", detail),
-            BodyError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail),
+            BodyError::Slow => Self::new(Kind::SLOW_BODY, detail),
+            BodyError::TooLarge(_) => Self::new(Kind::TOO_LARGE, detail),
             BodyError::Broken(_) => Self::broken_request(detail),
             BodyError::Stopping(_) => Refused::Closed.into(),
             BodyError::Busy(_) => Self::busy(detail),

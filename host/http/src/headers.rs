@@ -1,16 +1,15 @@
 //! A bound on the headers of a request, which hyper's own buffer limit holds only roughly.
 
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 
 /// The most bytes of the target and the headers of a request.
 pub(super) const HEADER_BYTES: usize = 64 << 10;
 
-/// What separates name and value, and what ends the line.
+/// The bytes between name and value, and at the end of the line.
 const PUNCTUATION: usize = 4;
 
 /// Refuses requests whose headers are larger together.
@@ -22,11 +21,8 @@ pub(super) async fn bound(request: Request, next: Next) -> Result<Response, Prob
     };
     let size = target + request.headers().iter().map(each).sum::<usize>();
     if size > HEADER_BYTES {
-        return Err(Problem::new(
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "large_headers",
-            format!("the headers have {size} bytes, and may have {HEADER_BYTES}"),
-        ));
+        let detail = format!("the headers have {size} bytes, and may have {HEADER_BYTES}");
+        return Err(Problem::new(Kind::LARGE_HEADERS, detail));
     }
     Ok(next.run(request).await)
 }

@@ -32,7 +32,7 @@ pub struct Document<'a> {
     /// The kind of problem, which stays the same: `urn:toolhost:problem:` and the code.
     #[schema(value_type = String, format = "uri")]
     r#type: String,
-    /// What problems of this kind mean.
+    /// The meaning of all problems of this kind.
     title: &'a str,
     /// The status code of the response.
     #[schema(minimum = 400, maximum = 599)]
@@ -40,7 +40,7 @@ pub struct Document<'a> {
     /// A word for programs; the list is closed.
     #[schema(schema_with = codes)]
     code: &'a str,
-    /// What is wrong with this request, and what to do about it.
+    /// The error in this request, and its remedy.
     detail: &'a str,
 }
 
@@ -58,27 +58,38 @@ pub struct Detail(pub String);
 /// An error response.
 #[derive(Debug)]
 pub struct Problem {
+    kind: Kind,
+    /// The status of the response, which is not that of the kind if another layer chose it.
     status: StatusCode,
-    /// A word for programs, which stays the same while the detail may change.
-    code: &'static str,
     detail: String,
     /// The seconds after which a retry is worthwhile.
     retry_after: Option<u64>,
 }
 
 impl Problem {
-    /// Makes a problem of this status and code. A detail of more than 2 KiB is cut.
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    /// Makes a problem of this kind. A detail of more than 2 KiB is cut.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         if detail.len() > MAX_DETAIL {
             detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
             detail.push('…');
         }
+        let status = StatusCode::from_u16(kind.status);
         Self {
-            status,
-            code,
+            kind,
+            status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             detail,
             retry_after: None,
+        }
+    }
+
+    /// Tells the client to retry after this many seconds.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        let retry_after = Some(seconds);
+        Self {
+            retry_after,
+            ..self
         }
     }
 
@@ -89,23 +100,23 @@ impl Problem {
 
     /// Makes the problem of a malformed request; status 400.
     pub fn broken_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "broken_request", detail)
+        Self::new(Kind::BROKEN_REQUEST, detail)
     }
 
     /// Makes the problem of a server without free capacity, which has run nothing; status 429.
     pub(super) fn busy(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+        Self::new(Kind::BUSY, detail)
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let title = Kind::of(self.code).map(|kind| kind.title);
+        let Kind { code, title, .. } = self.kind;
         let document = Document {
-            r#type: format!("{URN}{}", self.code),
-            title: title.or(self.status.canonical_reason()).unwrap_or("Error"),
+            r#type: format!("{URN}{code}"),
+            title,
             status: self.status.as_u16(),
-            code: self.code,
+            code,
             detail: &self.detail,
         };
         let mut response = (self.status, axum::Json(document)).into_response();
@@ -142,11 +153,7 @@ impl From<InvalidId> for Problem {
 impl From<InvalidArguments> for Problem {
     fn from(error: InvalidArguments) -> Self {
         match error {
-            InvalidArguments::TooLarge(_) => Self::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                error.to_string(),
-            ),
+            InvalidArguments::TooLarge(_) => Self::new(Kind::TOO_LARGE, error.to_string()),
             _ => Self::broken_request(error.to_string()),
         }
     }
@@ -154,61 +161,44 @@ impl From<InvalidArguments> for Problem {
 
 impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
-        let (status, code) = match &error {
-            CallError::UnknownTool { .. } => (StatusCode::NOT_FOUND, "unknown_tool"),
-            CallError::Refused(Refused::InputMismatch) => (StatusCode::CONFLICT, "input_mismatch"),
-            CallError::Refused(Refused::Cancelled) => (StatusCode::CONFLICT, "cancelled"),
-            CallError::Refused(Refused::Gone) => (StatusCode::GONE, "gone"),
-            CallError::Refused(Refused::Busy(_)) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
-            CallError::Refused(Refused::Quarantined { .. }) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "quarantined")
-            }
-            CallError::Refused(Refused::Unrecorded(_)) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "unrecorded")
-            }
-            CallError::Refused(Refused::Closed) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "shutting_down")
-            }
-        };
-        let retry_after = match &error {
-            CallError::Refused(refused) => refused.retry_after(),
-            CallError::UnknownTool { .. } => None,
-        };
-        let detail = match &error {
+        match error {
             // The error also knows the names of other tools. They are left out, because not every client may see them.
-            CallError::UnknownTool { name, .. } => format!("there is no tool {name:?}"),
-            CallError::Refused(refused) => refused.to_string(),
-        };
-        Self {
-            retry_after,
-            ..Self::new(status, code, detail)
+            CallError::UnknownTool { name, .. } => {
+                Self::new(Kind::UNKNOWN_TOOL, format!("there is no tool {name:?}"))
+            }
+            CallError::Refused(refused) => refused.into(),
         }
     }
 }
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        CallError::Refused(refused).into()
+        let kind = match &refused {
+            Refused::InputMismatch => Kind::INPUT_MISMATCH,
+            Refused::Cancelled => Kind::CANCELLED,
+            Refused::Gone => Kind::GONE,
+            Refused::Busy(_) => Kind::BUSY,
+            Refused::Quarantined { .. } => Kind::QUARANTINED,
+            Refused::Unrecorded(_) => Kind::UNRECORDED,
+            Refused::Closed => Kind::SHUTTING_DOWN,
+        };
+        Self {
+            retry_after: refused.retry_after(),
+            ..Self::new(kind, refused.to_string())
+        }
     }
 }
 
 impl From<process::Error> for Problem {
     fn from(error: process::Error) -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "workspace_unavailable",
-            error.to_string(),
-        )
+        Self::new(Kind::WORKSPACE_UNAVAILABLE, error.to_string())
     }
 }
 
 /// Answers requests for unknown paths.
 pub async fn no_route(request: Request) -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("there is nothing at {}", request.uri().path()),
-    )
+    let detail = format!("there is nothing at {}", request.uri().path());
+    Problem::new(Kind::NOT_FOUND, detail)
 }
 
 /// Answers requests with a method that their path does not support.
@@ -218,7 +208,7 @@ pub async fn no_method(request: Request) -> Problem {
         request.method(),
         request.uri().path()
     );
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    Problem::new(Kind::METHOD_NOT_ALLOWED, detail)
 }
 
 /// Turns error responses of the web framework and of the MCP library into problem documents. Those are plain text or have no
@@ -239,16 +229,20 @@ pub(super) async fn in_a_body(request: Request, next: Next) -> Response {
         text if text.is_empty() => status.canonical_reason().unwrap_or("it failed").into(),
         text => text,
     };
-    let code = match status {
-        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
-        StatusCode::NOT_FOUND => "not_found",
-        StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
-        StatusCode::NOT_ACCEPTABLE => "not_acceptable",
-        _ if status.is_client_error() => "broken_request",
-        _ => "internal",
+    let kind = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => Kind::TOO_LARGE,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Kind::UNSUPPORTED_MEDIA_TYPE,
+        StatusCode::NOT_FOUND => Kind::NOT_FOUND,
+        StatusCode::METHOD_NOT_ALLOWED => Kind::METHOD_NOT_ALLOWED,
+        StatusCode::NOT_ACCEPTABLE => Kind::NOT_ACCEPTABLE,
+        _ if status.is_client_error() => Kind::BROKEN_REQUEST,
+        _ => Kind::INTERNAL,
     };
-    let mut problem = Problem::new(status, code, detail).into_response();
+    let problem = Problem {
+        status,
+        ..Problem::new(kind, detail)
+    };
+    let mut problem = problem.into_response();
     // Keep the other headers of the response, such as `Allow`.
     parts.headers.remove(CONTENT_LENGTH);
     for (name, value) in problem.headers() {

@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{Extensions, HeaderMap, StatusCode, Uri};
+use axum::http::{Extensions, HeaderMap, Uri};
 
 use super::{Access, Channel, LocalAddress};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// The route by which a request came in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,8 +53,7 @@ impl Access {
 
     /// Checks the `Host` and `Origin` of a request that came in this way.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, way: Way) -> Result<(), Problem> {
-        let forbidden =
-            |code, detail: String| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
+        let forbidden = |kind, detail: String| Err(Problem::new(kind, detail));
         let mut names = headers.get_all(HOST).iter();
         let (Some(name), None) = (names.next(), names.next()) else {
             return Err(Problem::broken_request(
@@ -70,7 +69,7 @@ impl Access {
             if !self.is_known(name, way) {
                 let detail =
                     format!("the host {name:?} is not known here; `--allow-host` makes it known");
-                return forbidden("foreign_host", detail);
+                return forbidden(Kind::FOREIGN_HOST, detail);
             }
         }
         let mut origins = headers.get_all(ORIGIN).iter();
@@ -79,7 +78,7 @@ impl Access {
         };
         if origins.next().is_some() {
             return forbidden(
-                "foreign_origin",
+                Kind::FOREIGN_ORIGIN,
                 "a request has at most one Origin header".into(),
             );
         }
@@ -92,7 +91,7 @@ impl Access {
             return Ok(());
         }
         forbidden(
-            "foreign_origin",
+            Kind::FOREIGN_ORIGIN,
             format!("pages of {origin:?} may not use this server; `--allow-origin` lets them"),
         )
     }

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-
 use super::Scope;
 use super::Token;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use toolhost_call::call::Actor;
 use toolhost_state::id::ChatId;
 
@@ -121,7 +119,7 @@ impl Principal {
             return Ok(());
         }
         let detail = format!("this token lacks the scope {:?}", scope.name());
-        Err(Problem::new(StatusCode::FORBIDDEN, "missing_scope", detail))
+        Err(Problem::new(Kind::MISSING_SCOPE, detail))
     }
 
     /// Refuses the request if the principal lacks the scope or may not name the chat.
@@ -131,7 +129,7 @@ impl Principal {
             return Ok(());
         }
         let detail = "this token is for chats with another prefix";
-        Err(Problem::new(StatusCode::FORBIDDEN, "foreign_chat", detail))
+        Err(Problem::new(Kind::FOREIGN_CHAT, detail))
     }
 
     /// Refuses the request if the principal lacks the scope, or is bounded to some chats or tools.
@@ -141,6 +139,6 @@ impl Principal {
             return Ok(());
         }
         let detail = "this token is for some chats or tools only, and this is about all of them";
-        Err(Problem::new(StatusCode::FORBIDDEN, "bounded_token", detail))
+        Err(Problem::new(Kind::BOUNDED_TOKEN, detail))
     }
 }

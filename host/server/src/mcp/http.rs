@@ -28,7 +28,7 @@ use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Tokens};
 use toolhost_http::body;
 use toolhost_http::guarded_body::Holding;
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -152,7 +152,7 @@ impl Mcp {
             // has ended.
             let Some(chat) = self.sessions.chat_of(&id, &principal) else {
                 let detail = "there is no such session; begin a new one";
-                return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", detail));
+                return Err(Problem::new(Kind::NOT_FOUND, detail));
             };
             if let Some(named) = named.as_ref().filter(|named| **named != chat) {
                 let detail = format!(
@@ -197,8 +197,7 @@ impl Mcp {
                     Ok(prepared) => _ = parts.extensions.insert(prepared),
                     Err(NoSession::Full) => return Ok(full()),
                     Err(error @ NoSession::NoChat(_)) => {
-                        let (status, detail) = (StatusCode::FORBIDDEN, error.to_string());
-                        return Err(Problem::new(status, "foreign_chat", detail));
+                        return Err(Problem::new(Kind::FOREIGN_CHAT, error.to_string()));
                     }
                 }
             }
@@ -234,14 +233,14 @@ impl Mcp {
 
 fn nobody() -> Problem {
     let detail = "the request came in without a principal";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    Problem::new(Kind::INTERNAL, detail)
 }
 
 /// Returns the reply for a client when there is no room for another session.
 fn full() -> Response {
     const AGAIN_IN: u64 = 30;
     let detail = NoSession::Full.to_string();
-    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail);
+    let problem = Problem::new(Kind::TOO_MANY_SESSIONS, detail);
     let mut response = problem.into_response();
     response.headers_mut().insert(RETRY_AFTER, AGAIN_IN.into());
     response

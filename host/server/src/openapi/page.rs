@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Path;
+use axum::http::HeaderName;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 
 /// The policy allows nothing from elsewhere, no inline script, and no page that frames this one. Swagger UI sets styles in its
 /// elements, which needs `unsafe-inline`.
@@ -56,11 +56,10 @@ async fn other(Path(name): Path<String>) -> Result<Response, Problem> {
     });
     match found.flatten() {
         Some(found) => Ok(file(&found.content_type, found.bytes)),
-        None => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            format!("there is nothing at /docs/{name}"),
-        )),
+        None => {
+            let detail = format!("there is nothing at /docs/{name}");
+            Err(Problem::new(Kind::NOT_FOUND, detail))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::limits::RequestPermit;
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::time::milliseconds;
 use toolhost_state::id::{CallId, ChatId};
 
@@ -223,7 +223,7 @@ fn ended(outcome: &Outcome) -> Response {
 
 fn unknown(id: &CallId) -> Problem {
     let detail = format!("there is no call {:?} in this chat", id.as_str());
-    Problem::new(StatusCode::NOT_FOUND, "unknown_call", detail)
+    Problem::new(Kind::UNKNOWN_CALL, detail)
 }
 
 /// A call whose id only its waiting request knows. The call is cancelled when that request is dropped.

@@ -1,7 +1,7 @@
 //! `GET /v1/chats/{chat}/events`: the events of a chat, as server-sent events.
 //!
 //! Nothing is queued for a reader: the server takes each event, and reads the bytes of output, when the connection takes it. A
-//! slow reader therefore delays no other, and learns exactly what it missed.
+//! slow reader therefore delays no other, and learns exactly which output it missed.
 
 mod reader;
 #[cfg(test)]
@@ -10,9 +10,8 @@ mod wire;
 
 use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,7 +23,7 @@ use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::event_stream::{self, last_event};
 use toolhost_http::limits::RequestPermit;
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 use toolhost_state::id::{CallId, ChatId};
 
 /// After how many seconds a refused reader may try again.
@@ -85,14 +84,10 @@ async fn get(
     let after = parameters.after.as_deref().filter(|id| !id.is_empty());
     // An invalid id counts as the id of an unknown event.
     let after = last_event(&headers).or(after).map(str::parse);
-    let listener = match host.events().read(&chat, after) {
-        Ok(listener) => listener,
-        Err(refused) => {
-            let status = StatusCode::TOO_MANY_REQUESTS;
-            let problem = Problem::new(status, "busy", refused.to_string());
-            return Ok(([(RETRY_AFTER, TRY_AGAIN.to_string())], problem).into_response());
-        }
-    };
+    let listener = host
+        .events()
+        .read(&chat, after)
+        .map_err(|refused| Problem::new(Kind::BUSY, refused.to_string()).retry_after(TRY_AGAIN))?;
     let resumed = after.and_then(Result::ok);
     let reader = Reader::new(host, chat, listener, wanted, resumed);
     Ok(event_stream::reply(reader, place))

@@ -1,7 +1,6 @@
 //! `/v1/plugins`: listing plugins and their states, and turning plugins on and off. For operators.
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +9,7 @@ use utoipa_axum::routes;
 
 use toolhost_core::{Host, PluginError, PluginInfo};
 use toolhost_http::access::{Principal, Scope};
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
@@ -104,10 +103,10 @@ async fn reload(
 
 /// Returns the problem for a failed change of a plugin.
 fn problem(error: &PluginError) -> Problem {
-    let (status, code) = match error {
-        PluginError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown_plugin"),
-        PluginError::Host(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-        PluginError::Load { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "plugin_does_not_load"),
+    let kind = match error {
+        PluginError::Unknown { .. } => Kind::UNKNOWN_PLUGIN,
+        PluginError::Host(_) => Kind::INTERNAL,
+        PluginError::Load { .. } => Kind::PLUGIN_DOES_NOT_LOAD,
     };
-    Problem::new(status, code, error.to_string())
+    Problem::new(kind, error.to_string())
 }

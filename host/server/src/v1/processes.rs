@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use toolhost_http::access::{Principal, Scope};
 use toolhost_http::body;
 use toolhost_http::guarded_body::Holding;
 use toolhost_http::limits::{Held, RequestPermit};
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::process_values::{Process, ProcessStatus, SavedStatus, Survivor, unfinished};
 use toolhost_http::time;
 use toolhost_state::id::{CallId, ChatId};
@@ -373,13 +373,13 @@ fn raw(chunk: Chunk) -> Response {
 
 /// Returns the problem for a failed operation on a process.
 fn problem(error: process::Error) -> Problem {
-    let (status, code) = match &error {
+    let kind = match &error {
         // A process of another chat does not exist in this one.
-        process::Error::NotFound(_) => (StatusCode::NOT_FOUND, "unknown_process"),
-        process::Error::Invalid(_) => (StatusCode::BAD_REQUEST, "broken_request"),
-        process::Error::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-        process::Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+        process::Error::NotFound(_) => Kind::UNKNOWN_PROCESS,
+        process::Error::Invalid(_) => Kind::BROKEN_REQUEST,
+        process::Error::Failed(_) => Kind::INTERNAL,
+        process::Error::Closed => Kind::SHUTTING_DOWN,
         _ => return error.into(),
     };
-    Problem::new(status, code, error.to_string())
+    Problem::new(kind, error.to_string())
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::Request as HttpRequest;
-use axum::http::StatusCode;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -20,7 +19,7 @@ use toolhost_core::{CallError, Host};
 use toolhost_http::access::Principal;
 use toolhost_http::body;
 use toolhost_http::limits::Held;
-use toolhost_http::problem::Problem;
+use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::trace;
 use toolhost_state::id::{CallId, ChatId};
 
@@ -131,11 +130,7 @@ pub(super) async fn read(
     id: &CallId,
 ) -> Result<Read, Problem> {
     if let Some(wrong) = body::not_json(request.headers()) {
-        return Err(Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported_media_type",
-            wrong,
-        ));
+        return Err(Problem::new(Kind::UNSUPPORTED_MEDIA_TYPE, wrong));
     }
     let traced = trace::onward(request.headers());
     let body = body::read(request, MAX_ARGUMENTS + ENVELOPE).await?;
@@ -195,7 +190,7 @@ impl Read {
 /// Returns the problem for a tool that does not exist or that the principal may not use. The client cannot tell the two apart.
 fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
     let detail = unknown::tool(host, principal, name);
-    Problem::new(StatusCode::NOT_FOUND, "unknown_tool", detail)
+    Problem::new(Kind::UNKNOWN_TOOL, detail)
 }
 
 #[cfg(test)]
