@@ -13,22 +13,32 @@ use toolhost_http::body::{self, BodyError};
 pub(super) async fn read<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
     let read = body::read(request, BODY_BYTES).await;
     let read = read.map_err(|error| match error {
-        BodyError::TooLarge(most) => {
-            let message = format!("Request body must have at most {most} bytes.");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-        }
         BodyError::Broken(detail) => not_json(detail),
-        BodyError::Slow => {
-            let message = "Request body took too long.";
-            ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
-        }
-        BodyError::Stopping(stopping) => {
-            let message = "Request body broke off.";
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(stopping.to_string())
-        }
-        BodyError::Busy(busy) => busy.into(),
+        error => error.into(),
     })?;
     decode(&read.bytes).map_err(not_json)
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        let broke_off =
+            |status, detail| Self::new(status, "Request body broke off.").detail(detail);
+        match error {
+            BodyError::TooLarge(most) => {
+                let message = format!("Request body must have at most {most} bytes.");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+            }
+            BodyError::Slow => {
+                let message = "Request body took too long.";
+                Self::new(StatusCode::REQUEST_TIMEOUT, message)
+            }
+            BodyError::Broken(detail) => broke_off(StatusCode::INTERNAL_SERVER_ERROR, detail),
+            BodyError::Stopping(stopping) => {
+                broke_off(StatusCode::SERVICE_UNAVAILABLE, stopping.to_string())
+            }
+            BodyError::Busy(busy) => busy.into(),
+        }
+    }
 }
 
 fn not_json(detail: String) -> ApiError {

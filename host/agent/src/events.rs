@@ -18,7 +18,7 @@ use super::error::ApiError;
 use super::page::{Gap, Page};
 use super::process_id::{Found, ProcessId};
 use super::process_status::ProcessStatus;
-use super::query::Parameters;
+use super::query::{ANY, Query};
 use super::reply;
 use toolhost_http::event_stream::{self, Source, last_event};
 use toolhost_state::id::ChatId;
@@ -35,7 +35,7 @@ pub(super) async fn events(
     State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     id: ProcessId,
-    parameters: Parameters,
+    mut query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Found { owner, info } = id.find(&*workspace, &chat).await?;
@@ -43,8 +43,9 @@ pub(super) async fn events(
         Some(id) => id.parse().map_err(|_| {
             ApiError::invalid("Last-Event-ID", "Last-Event-ID is not the id of an event.")
         })?,
-        None => parameters.number("since")?.unwrap_or(0),
+        None => query.number("since", ANY).unwrap_or(0),
     };
+    query.finish()?;
     if info.expired {
         let status = ProcessStatus::from(&info.state);
         return Err(ApiError::gone(&info.id, status));
@@ -64,13 +65,13 @@ pub(super) async fn events(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Completion {
     Nothing,
-    /// How the shell ended.
+    /// The event `exit`.
     Exit,
-    /// That nothing follows.
+    /// The event `end`.
     End,
 }
 
-/// How the shell ended.
+/// The data of the event `exit`.
 #[derive(Debug, Serialize)]
 struct Exit {
     #[serde(flatten)]
@@ -85,7 +86,7 @@ struct Follower {
     id: String,
     /// The cursor past the output that the reader got.
     cursor: u64,
-    /// How much output there was when the shell was first seen to have exited.
+    /// The bytes of output when the shell was first seen to have exited.
     exited_at: Option<u64>,
     told: Completion,
 }

@@ -4,14 +4,10 @@
 //! no pipe or device is opened, and the edits of one request are all made or none is.
 
 mod edit;
-mod error;
 mod lines;
 mod list;
 mod path;
-mod query;
 mod read;
-mod resolve;
-mod upload;
 mod write;
 
 use std::sync::Arc;
@@ -24,11 +20,11 @@ use super::error::ApiError;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 
-/// Returns the routes of files, as far as an operator lets anyone use them.
+/// Returns the routes of files that the operator allows.
 pub(super) fn router(workspace: Arc<dyn Workspace>, grant: FilesGrant) -> Router {
     let reading = Router::new()
         .route("/api/v0/list-directory", post(list::list))
-        .route("/api/v0/resolve-path", get(resolve::resolve))
+        .route("/api/v0/resolve-path", get(list::resolve))
         .route("/api/v0/read-file", get(read::read))
         .route("/api/v0/read-file-lines", get(lines::read_lines));
     let routes = match grant {

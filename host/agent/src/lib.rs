@@ -53,7 +53,7 @@ const BODY_BYTES: usize = 4 << 20;
 pub struct Offer {
     /// The workspace.
     pub workspace: Arc<dyn Workspace>,
-    /// What may be done with its files.
+    /// The permitted operations on its files.
     pub files: FilesGrant,
     /// The audit trail, the metrics and the approval hook.
     pub oversight: Oversight,

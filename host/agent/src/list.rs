@@ -10,12 +10,12 @@ use serde_json::json;
 use super::chat::Chat;
 use super::error::ApiError;
 use super::process_status::ProcessStatus;
-use super::query::Parameters;
+use super::query::{ANY, Query};
 use super::reply;
 use toolhost_http::process_values::Process;
 use toolhost_workspace::Workspace;
 
-/// How many processes are listed unless the client says otherwise.
+/// The number of listed processes unless the client names another.
 const DEFAULT_LIMIT: usize = 10;
 
 /// The most processes that are listed.
@@ -25,11 +25,12 @@ const MAX_LIMIT: usize = 1000;
 pub(super) async fn list(
     State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
-    parameters: Parameters,
+    mut query: Query,
 ) -> Result<Response, ApiError> {
-    let limit = parameters.number("limit")?.map(usize::try_from);
+    let limit = query.number("limit", ANY).map(usize::try_from);
     let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit.unwrap_or(MAX_LIMIT));
-    let live_only = parameters.flag("running")?;
+    let live_only = query.flag("running");
+    query.finish()?;
     let limit = limit.min(MAX_LIMIT);
     let listed = match &chat.id {
         Some(chat) => workspace.list(Some(chat), live_only, limit).await,

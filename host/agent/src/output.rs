@@ -15,7 +15,7 @@ use super::error::ApiError;
 use super::page::{Gap, Page};
 use super::process_id::{Found, ProcessId};
 use super::process_status::ProcessStatus;
-use super::query::Parameters;
+use super::query::{ANY, Query};
 use super::reply;
 use toolhost_http::process_values::{SavedStatus, Survivor};
 use toolhost_http::time::milliseconds;
@@ -53,10 +53,10 @@ struct Output<'a> {
     timed_out: bool,
     /// Whether a cancellation of its tool call ended it.
     canceled: bool,
-    /// How long the shell ran, or has run so far.
+    /// The time that the shell ran, or has run so far.
     duration_ms: u64,
     command: &'a str,
-    /// How many bytes the process has written so far.
+    /// The number of bytes that the process has written so far.
     total_bytes: u64,
     /// The cursor at which the next page begins.
     cursor: u64,
@@ -88,12 +88,12 @@ pub(super) async fn output(
     State(workspace): State<Arc<dyn Workspace>>,
     chat: Chat,
     id: ProcessId,
-    parameters: Parameters,
+    mut query: Query,
 ) -> Result<Response, ApiError> {
     let Found { owner, info } = id.find(&*workspace, &chat).await?;
     let (owner, id) = (owner.as_ref(), info.id.as_str());
     let failed = |error| ApiError::of_lookup(error, id);
-    let mut options = Options::of(&parameters)?;
+    let mut options = Options::of(&mut query)?;
     options.bound_by_start(&info);
     let waited = match &options.wait {
         Some(wait) => {
@@ -155,21 +155,22 @@ fn is_canceled(state: &ProcessState) -> bool {
 }
 
 impl Options {
-    fn of(parameters: &Parameters) -> Result<Self, ApiError> {
-        let timeout = parameters.number("timeout_ms")?.map(Duration::from_millis);
-        let since = parameters.number("since")?;
-        let max_bytes = parameters.number("max_bytes")?.unwrap_or(PAGE_BYTES);
+    fn of(query: &mut Query) -> Result<Self, ApiError> {
+        let timeout = query.number("timeout_ms", ANY).map(Duration::from_millis);
+        let since = query.number("since", ANY);
+        let max_bytes = query.number("max_bytes", ANY).unwrap_or(PAGE_BYTES);
+        query.finish()?;
         let max_bytes = max_bytes.clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
         // Only this text means to wait, as in the reference.
-        let wait = (parameters.text("wait") == Some("true")).then(|| WaitOptions {
+        let wait = (query.text("wait").as_deref() == Some("true")).then(|| WaitOptions {
             timeout: timeout.unwrap_or(MAX_WAIT).min(MAX_WAIT),
             since: since.unwrap_or(0),
-            until: parameters.text("until").map(str::to_owned),
+            until: query.text("until"),
             output: false,
         });
         Ok(Self {
             wait,
-            stop_at_start_timeout: parameters.text("stop_at_start_timeout") == Some("true"),
+            stop_at_start_timeout: query.text("stop_at_start_timeout").as_deref() == Some("true"),
             since,
             max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
         })
@@ -209,7 +210,7 @@ impl Output<'_> {
         });
     }
 
-    /// Shows what follows a cursor.
+    /// Shows the output after a cursor.
     fn page(&mut self, since: u64, chunk: &Chunk, snapshot: &Snapshot) {
         let page = Page::of(chunk, snapshot.state.is_live());
         self.output = page.text;

@@ -12,7 +12,7 @@ pub(super) struct Gap {
     pub(super) from: u64,
     /// The cursor past the last of them.
     pub(super) to: u64,
-    /// How many they are.
+    /// The number of these bytes.
     bytes: u64,
 }
 

@@ -1,64 +1,116 @@
-//! Query parameters. As in the reference, the endpoints of processes ignore those that they do not know, and the first of
-//! several counts.
+//! Query parameters. As in the reference, the first of several counts, and an empty one is absent. The endpoints of processes
+//! ignore unknown parameters; those of files refuse them. All problems are reported at once.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::error::ApiError;
+use super::error::{ApiError, quote};
 
-/// The parameters of a request.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Parameters(Vec<(String, String)>);
+/// The largest number of a parameter, and its text in errors.
+type Most = (u64, &'static str);
 
-impl Parameters {
+/// Any number.
+pub(super) const ANY: Most = (u64::MAX, "2^64-1");
+
+/// The largest offset into a file.
+pub(super) const OFFSET: Most = (i64::MAX.unsigned_abs(), "2^63-1");
+
+/// The parameters of a request, and the problems of those that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Query {
+    parameters: Vec<(String, String)>,
+    known: Vec<&'static str>,
+    /// The problems, each with the name of its parameter.
+    wrong: Vec<(Cow<'static, str>, String)>,
+}
+
+impl Query {
     /// Returns the text of a parameter; `None` if it is absent or empty.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let mut all = self.0.iter();
+    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
+        self.known.push(name);
+        let mut all = self.parameters.iter();
         let (_, value) = all.find(|(key, _)| key == name)?;
-        Some(value.as_str()).filter(|value| !value.is_empty())
+        Some(value.clone()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the names of all parameters, each as often as it occurs.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+    /// Returns the text of a required parameter.
+    pub(super) fn required(&mut self, name: &'static str) -> String {
+        let text = self.text(name);
+        text.unwrap_or_else(|| self.is_wrong(name, "is required."))
     }
 
-    /// Returns the number that a parameter is.
-    pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, ApiError> {
-        let parse = |text: &str| {
-            // `parse` would take a sign as well.
-            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = if digits { text.parse().ok() } else { None };
-            number.ok_or_else(|| {
-                let detail =
-                    format!("Query param {name:?} must be a whole number from 0 to 2^64-1.");
-                ApiError::invalid(name, detail)
-            })
-        };
-        self.text(name).map(parse).transpose()
+    /// Returns the number that a parameter is; `None` if it is absent or wrong.
+    pub(super) fn number(&mut self, name: &'static str, (most, shown): Most) -> Option<u64> {
+        let text = self.text(name)?;
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // `parse` would take a sign as well.
+        let number = text.parse().ok();
+        let number = number.filter(|number| digits(&text) && *number <= most);
+        if number.is_none() {
+            let why = match text.strip_prefix('-') {
+                Some(rest) if digits(rest) => ": value is negative",
+                _ => ".",
+            };
+            let problem = format!("must be a whole number from 0 to {shown}{why}");
+            self.is_wrong(name, &problem)
+        }
+        number
     }
 
     /// Returns whether a parameter is `true`; an absent one is not.
-    pub(super) fn flag(&self, name: &'static str) -> Result<bool, ApiError> {
-        match self.text(name) {
-            Some("true") => Ok(true),
-            Some("false") | None => Ok(false),
-            Some(_) => {
-                let detail = format!("Query param {name:?} must be true or false.");
-                Err(ApiError::invalid(name, detail))
-            }
+    pub(super) fn flag(&mut self, name: &'static str) -> bool {
+        let text = self.text(name);
+        if !matches!(text.as_deref(), Some("true" | "false") | None) {
+            self.is_wrong(name, "must be true or false.")
         }
+        text.as_deref() == Some("true")
+    }
+
+    /// Notes a problem with a parameter.
+    fn is_wrong<T: Default>(&mut self, name: &'static str, problem: &str) -> T {
+        let detail = format!("Query param {name:?} {problem}");
+        self.wrong.push((name.into(), detail));
+        T::default()
+    }
+
+    /// Refuses the request if a parameter that was asked for is wrong.
+    pub(super) fn finish(&mut self) -> Result<(), ApiError> {
+        let mut wrong = std::mem::take(&mut self.wrong).into_iter();
+        let Some((field, detail)) = wrong.next() else {
+            return Ok(());
+        };
+        let first = ApiError::invalid(field, detail);
+        Err(wrong.fold(first, |error, (field, detail)| {
+            error.validation(field, detail)
+        }))
+    }
+
+    /// Refuses the request if a parameter is wrong or was not asked for.
+    pub(super) fn finish_strictly(mut self) -> Result<(), ApiError> {
+        let names = self.parameters.iter().map(|(name, _)| name);
+        let unknown = names.filter(|name| !self.known.contains(&name.as_str()));
+        let unknown: std::collections::BTreeSet<_> = unknown.cloned().collect();
+        self.wrong.extend(unknown.into_iter().map(|name| {
+            let detail = format!("Query param {} is not a valid query param.", quote(&name));
+            (name.into(), detail)
+        }));
+        self.finish()
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Parameters {
+impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        let query = Query::from_request_parts(parts, state).await;
-        Ok(query.map_or_else(|_| Self::default(), |Query(pairs)| Self(pairs)))
+        let parameters = axum::extract::Query::from_request_parts(parts, state).await;
+        Ok(Self {
+            parameters: parameters.map_or_else(|_| Vec::new(), |query| query.0),
+            ..Self::default()
+        })
     }
 }
 
@@ -66,26 +118,40 @@ impl<S: Send + Sync> FromRequestParts<S> for Parameters {
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Parameters {
+    fn of(pairs: &[(&str, &str)]) -> Query {
         let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        Parameters(pairs.iter().map(pair).collect())
+        Query {
+            parameters: pairs.iter().map(pair).collect(),
+            ..Query::default()
+        }
     }
 
     #[test]
     fn numbers_are_digits_only() {
-        let number = |text| of(&[("n", text)]).number("n");
-        assert_eq!(number("18446744073709551615").unwrap(), Some(u64::MAX));
-        assert_eq!(number("").unwrap(), None);
+        let number = |text, most| {
+            let mut query = of(&[("n", text)]);
+            let number = query.number("n", most);
+            query.finish_strictly().map(|()| number)
+        };
+        let most = "18446744073709551615";
+        assert_eq!(number(most, ANY).unwrap(), Some(u64::MAX));
+        assert_eq!(number("", ANY).unwrap(), None);
+        assert!(number("9223372036854775807", OFFSET).is_ok());
+        assert!(number("9223372036854775808", OFFSET).is_err());
         for bad in ["-1", "+1", "1.5", "x", "18446744073709551616", " 1"] {
-            assert!(number(bad).is_err(), "{bad}");
+            assert!(number(bad, ANY).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_first_counts() {
-        let parameters = of(&[("a", "true"), ("a", "x")]);
-        assert!(parameters.flag("a").unwrap());
-        assert!(!parameters.flag("b").unwrap());
-        assert!(of(&[("a", "1")]).flag("a").is_err());
+        let mut query = of(&[("a", "true"), ("a", "x")]);
+        assert!(query.flag("a"));
+        assert!(!query.flag("b"));
+        query.finish_strictly().unwrap();
+        let mut query = of(&[("a", "1")]);
+        query.flag("a");
+        assert!(query.finish().is_err());
+        assert!(of(&[("a", "1")]).finish_strictly().is_err());
     }
 }

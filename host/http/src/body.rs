@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 
 use super::limits::{Held, NoRoom, RequestPermit};
@@ -14,7 +14,8 @@ use super::problem::{Kind, Problem};
 use super::stream::Stopping;
 use toolhost_call::call::Refused;
 
-/// The longest time that a client may take to send a body.
+/// The longest time that a client may take to send a body, unless a caller of [`read_within`] allows more; and the longest time
+/// without a byte from it.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The most bytes of an oversized body that are read and discarded, so that the client gets to read the error response.
@@ -75,9 +76,14 @@ impl Read {
 
 /// Reads the body of a request, of at most this many bytes.
 pub async fn read(request: Request, max: usize) -> Result<Read, BodyError> {
+    read_within(request, max, BODY_TIME).await
+}
+
+/// Reads the body of a request, of at most this many bytes, for which a client may take this long.
+pub async fn read_within(request: Request, max: usize, time: Duration) -> Result<Read, BodyError> {
     let place = request.extensions().get::<RequestPermit>().cloned();
     let reading = collect(request.into_body(), place.as_ref(), max);
-    match tokio::time::timeout(BODY_TIME, reading).await {
+    match tokio::time::timeout(time, reading).await {
         Ok(read) => read,
         Err(_) => Err(BodyError::Slow),
     }
@@ -94,7 +100,11 @@ async fn collect(
     };
     // Bytes count when they arrive, not when they are announced. A client that announces a large body and sends nothing takes
     // no memory.
-    while let Some(frame) = body.frame().await {
+    loop {
+        let frame = tokio::time::timeout(BODY_TIME, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| BodyError::Slow)? else {
+            return Ok(read);
+        };
         let frame = frame.map_err(|error| broken(&error))?;
         let Ok(data) = frame.into_data() else {
             continue;
@@ -109,7 +119,6 @@ async fn collect(
         }
         read.bytes.extend_from_slice(&data);
     }
-    Ok(read)
 }
 
 fn broken(error: &axum::Error) -> BodyError {

@@ -14,18 +14,17 @@ use tokio::sync::Semaphore;
 use toolhost_edit::matcher::Edit;
 use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
 
-use super::error::{refused, status, text};
-use super::query::Query;
+use super::path::{refused, status, text};
 use crate::error::ApiError;
 use crate::oversight::Watched;
-use crate::query::Parameters;
+use crate::query::Query;
 use crate::tool_calls::{ToolCall, digest};
 use crate::{body, reply};
 use source::Source;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
 
-/// How many requests edit at once: each holds its files in memory.
+/// The permits of requests that edit at once. Each holds its files in memory.
 static EDITS: Semaphore = Semaphore::const_new(32);
 
 /// The request body.
@@ -66,18 +65,18 @@ struct Edited {
 struct EditedFile {
     /// The path, as the client wrote it.
     path: String,
-    /// What changed, as a unified diff; empty if nothing did.
+    /// The changes as a unified diff; empty if there are none.
     diff: String,
 }
 
 pub(super) async fn edit(
     State(workspace): State<Arc<dyn Workspace>>,
-    parameters: Parameters,
+    query: Query,
     call: ToolCall,
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Query::new(&parameters).finish()?;
+    query.finish_strictly()?;
     let body: Body = body::read(request).await?;
     let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
     call.once(asked, apply(workspace, body, watched)).await

@@ -12,9 +12,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::path;
-use super::query::Query;
 use crate::error::ApiError;
-use crate::query::Parameters;
+use crate::query::{OFFSET, Query};
 use crate::reply;
 use page::{Page, Window};
 use toolhost_workspace::Workspace;
@@ -42,13 +41,12 @@ struct Asked {
 
 pub(super) async fn read_lines(
     State(workspace): State<Arc<dyn Workspace>>,
-    parameters: Parameters,
+    mut query: Query,
 ) -> Result<Response, ApiError> {
-    let mut query = Query::new(&parameters);
     let path = query.required("path");
     // A number that is not given, or 0, stands for the default.
     let mut number = |name, default| {
-        let given = query.number(name).filter(|number| *number > 0);
+        let given = query.number(name, OFFSET).filter(|number| *number > 0);
         given.unwrap_or(default)
     };
     let window = Window {
@@ -59,11 +57,11 @@ pub(super) async fn read_lines(
         max_bytes: bytes(number("max_response_bytes", PAGE_BYTES)),
     };
     let asked = Asked {
-        path: path.to_owned(),
+        path,
         max_file: number("max_file_size", MAX_FILE),
         window,
     };
-    query.finish()?;
+    query.finish_strictly()?;
     let body = asked
         .answer(&*workspace)
         .await

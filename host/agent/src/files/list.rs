@@ -1,4 +1,4 @@
-//! `POST /list-directory`: the entries of a directory, directories first.
+//! `POST /list-directory`: the entries of a directory, directories first; and `GET /resolve-path`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +7,11 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::error::{refused, status};
-use super::path::{self, joined, names};
-use super::query::Query;
+use super::path::{self, joined, names, refused, status};
 use crate::error::{ApiError, quote};
-use crate::query::Parameters;
+use crate::query::Query;
 use crate::{body, reply};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
@@ -49,17 +48,17 @@ struct Listed {
 
 pub(super) async fn list(
     State(workspace): State<Arc<dyn Workspace>>,
-    parameters: Parameters,
+    mut query: Query,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let mut query = Query::new(&parameters);
     let path = query.text("path");
-    query.finish()?;
-    let directory = if path.is_empty() {
-        in_body(&body::read(request).await?, workspace.root())?
-    } else {
-        path::check(path).map_err(ApiError::bad_request)?;
-        names([path])
+    query.finish_strictly()?;
+    let directory = match path {
+        None => in_body(&body::read(request).await?, workspace.root())?,
+        Some(path) => {
+            path::check(&path).map_err(ApiError::bad_request)?;
+            names([path.as_str()])
+        }
     };
     // The directory is opened by the path that the reply shows, as in the reference.
     let absolute = joined(&directory);
@@ -86,6 +85,18 @@ pub(super) async fn list(
         truncated,
     };
     Ok(reply::json(StatusCode::OK, &listing))
+}
+
+/// `GET /resolve-path`: the path that is left when every link has been followed.
+pub(super) async fn resolve(
+    State(workspace): State<Arc<dyn Workspace>>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let path = path::of(query)?;
+    let resolved = workspace.resolve(path.clone(), Arc::default()).await;
+    let resolved = resolved.map_err(|error| refused(&path, &error))?;
+    let body = json!({ "resolved_path": resolved.to_string_lossy() });
+    Ok(reply::json(StatusCode::OK, &body))
 }
 
 /// Returns the components of the path that a body stands for. `home`, as the reference calls it, is the workspace here.

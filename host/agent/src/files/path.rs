@@ -1,4 +1,18 @@
-//! Paths of requests, as far as they can be judged by their text.
+//! Paths of requests, and the errors of operations on them, as clients read both.
+
+use axum::http::StatusCode;
+
+use crate::error::ApiError;
+use crate::query::Query;
+use toolhost_workspace::files::Error;
+
+/// Returns the path in a query that has no further parameters than those asked for.
+pub(super) fn of(mut query: Query) -> Result<String, ApiError> {
+    let path = query.required("path");
+    query.finish_strictly()?;
+    check(&path).map_err(ApiError::bad_request)?;
+    Ok(path)
+}
 
 /// Returns an error if a path cannot be one of this API. Paths are absolute.
 pub(super) fn check(path: &str) -> Result<(), String> {
@@ -27,6 +41,39 @@ pub(super) fn names<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String>
 /// Returns the absolute path of these names.
 pub(super) fn joined(names: &[String]) -> String {
     format!("/{}", names.join("/"))
+}
+
+/// Makes the error for a path that cannot be opened.
+pub(super) fn refused(path: &str, error: &Error) -> ApiError {
+    let text = text(error);
+    let message = match error {
+        // The text of this error already names the path.
+        Error::OutsideWorkspace { .. } => text,
+        _ => format!("open {path}: {text}"),
+    };
+    ApiError::new(status(error), message)
+}
+
+/// Returns the text of an error, in the words of the reference.
+pub(super) fn text(error: &Error) -> String {
+    match error {
+        Error::NotAFile => "not a file".into(),
+        error => error.to_string(),
+    }
+}
+
+/// Returns the status code of a file error. No other code maps these errors.
+pub(super) fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::Denied(_) | Error::OutsideWorkspace { .. } => StatusCode::FORBIDDEN,
+        Error::NotFound => StatusCode::NOT_FOUND,
+        Error::Invalid(_) | Error::NotAFile | Error::NotADirectory => StatusCode::BAD_REQUEST,
+        Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        Error::Changed(_) => StatusCode::CONFLICT,
+        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        // The operation may have been done, so the status must not invite clients to retry.
+        Error::UnknownOutcome(_) | Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
 }
 
 #[cfg(test)]

@@ -10,27 +10,24 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
-use super::error::refused;
-use super::path;
-use super::query::Query;
+use super::path::{self, refused};
 use crate::error::ApiError;
-use crate::query::Parameters;
+use crate::query::{OFFSET, Query};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::MAX_READ;
 
 pub(super) async fn read(
     State(workspace): State<Arc<dyn Workspace>>,
-    parameters: Parameters,
+    mut query: Query,
 ) -> Result<Response, ApiError> {
-    let mut query = Query::new(&parameters);
     let path = query.required("path");
-    let offset = query.number("offset").unwrap_or(0);
+    let offset = query.number("offset", OFFSET).unwrap_or(0);
     // As in the reference, a limit of 0 means no limit.
-    let limit = query.number("limit").filter(|limit| *limit > 0);
-    query.finish()?;
-    path::check(path).map_err(ApiError::bad_request)?;
-    let kind = mime_guess::from_path(path).first_raw();
-    let pieces = Pieces::open(workspace, path, offset, limit.unwrap_or(u64::MAX)).await?;
+    let limit = query.number("limit", OFFSET).filter(|limit| *limit > 0);
+    query.finish_strictly()?;
+    path::check(&path).map_err(ApiError::bad_request)?;
+    let kind = mime_guess::from_path(&path).first_raw();
+    let pieces = Pieces::open(workspace, &path, offset, limit.unwrap_or(u64::MAX)).await?;
     let headers = [
         (CONTENT_LENGTH, HeaderValue::from(pieces.left)),
         (
@@ -55,7 +52,7 @@ struct Pieces {
     /// The piece that was read last, until it is sent.
     read: Option<Vec<u8>>,
     offset: u64,
-    /// How many bytes are to be sent.
+    /// The number of bytes to send.
     left: u64,
 }
 

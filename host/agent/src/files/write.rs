@@ -1,38 +1,42 @@
 //! `POST /write-file`: a file becomes the body of the request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use super::error::{refused, status, text};
-use super::path;
-use super::query::Query;
-use super::upload::{self, Upload};
+use super::path::{self, refused, status, text};
 use crate::error::ApiError;
 use crate::oversight::Watched;
-use crate::query::Parameters;
+use crate::query::Query;
 use crate::reply;
 use crate::tool_calls::{ToolCall, digest};
+use toolhost_http::body::{self, BodyError, Read};
 use toolhost_workspace::Workspace;
-use toolhost_workspace::files::{Error, Kind, Precondition, Write};
+use toolhost_workspace::files::{Error, Kind, MAX_WRITE, Precondition, Write};
+
+/// The longest time that a client may take to send a file.
+const TIME: Duration = Duration::from_secs(5 * 60);
 
 pub(super) async fn write(
     State(workspace): State<Arc<dyn Workspace>>,
-    parameters: Parameters,
+    query: Query,
     call: ToolCall,
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let mut query = Query::new(&parameters);
-    let path = query.required("path");
-    query.finish()?;
-    path::check(path).map_err(ApiError::bad_request)?;
-    let upload = upload::read(request).await?;
-    let asked = call.asks(|| digest("write-file", &[path.as_bytes(), &upload.data]));
-    call.once(asked, store(workspace, path.to_owned(), upload, watched))
+    let path = path::of(query)?;
+    // A body that announces too large a size is refused before it is sent.
+    if request.body().size_hint().lower() > MAX_WRITE as u64 {
+        return Err(BodyError::TooLarge(MAX_WRITE).into());
+    }
+    let body = body::read_within(request, MAX_WRITE, TIME).await?;
+    let asked = call.asks(|| digest("write-file", &[path.as_bytes(), &body.bytes]));
+    call.once(asked, store(workspace, path, body, watched))
         .await
 }
 
@@ -40,20 +44,17 @@ pub(super) async fn write(
 async fn store(
     workspace: Arc<dyn Workspace>,
     path: String,
-    upload: Upload,
+    body: Read,
     watched: Watched,
 ) -> Result<Response, ApiError> {
     let arguments = json!({
-        "path": path, "size": upload.data.len(), "content": shown(&upload.data),
+        "path": path, "size": body.bytes.len(), "content": shown(&body.bytes),
     });
     watched.approve("write-file", &arguments).await?;
     let message = format!("Successfully wrote to {path:?}");
-    let write = Write {
-        path,
-        data: upload.data,
-        when: Precondition::Any,
-    };
-    let _held = upload.held;
+    let (data, _held) = body.into_parts();
+    let when = Precondition::Any;
+    let write = Write { path, data, when };
     one(&watched.workspace(workspace), write).await?;
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }

@@ -7,7 +7,7 @@ use toolhost_edit::{Content, Kind, Problem, Source as Files};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, MAX_READ};
 
-use crate::files::error::text;
+use crate::files::path::text;
 
 /// The files of a workspace.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ const CUT: &str = "... [truncated]";
 pub(super) struct Window {
     /// The number of the first line, from 1 on.
     pub(super) first: u64,
-    /// How many lines are read at most.
+    /// The most lines to read.
     pub(super) lines: u64,
     /// The most bytes of a line; the rest of it is left out.
     pub(super) max_line_bytes: usize,
@@ -36,7 +36,7 @@ pub(super) struct Page {
     /// The size of the content, in bytes of the file. Bytes that are not UTF-8 take more room in `content`.
     bytes: usize,
     lines_read: u64,
-    /// How many lines have ended.
+    /// The number of lines that have ended.
     ended: u64,
     /// Whether a line has begun that has not ended.
     begun: bool,
@@ -233,7 +233,7 @@ mod tests {
             let expected = format!("1\t{shown}\n2\tnext");
             assert_eq!(content(window, &text).unwrap(), expected, "{line}");
         }
-        // What is no text at all is cut where it is.
+        // Bytes that are no text are cut anywhere.
         let bytes = page(window, b"\xff\xff\xff\xff\xff", 2).unwrap();
         assert_eq!(
             bytes.content,
