@@ -69,11 +69,10 @@ enum TombstoneState {
 }
 
 /// Where a call stands.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "it is there for its schema only")]
-enum Call {
-    Ended(Outcome),
+enum Call<'a> {
+    Ended(&'a Outcome),
     Running(RunningCall),
     Tombstone(TombstoneCall),
 }
@@ -163,27 +162,24 @@ async fn get(
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Read, &chat)?;
     let status = host.status(&chat, &id);
-    match status.filter(|status| principal.may_see(status)) {
-        None => Err(unknown(&id)),
-        Some(CallStatus::Gone) => Err(Refused::Gone.into()),
-        Some(CallStatus::Ended(outcome)) => Ok(ended(&outcome)),
-        Some(CallStatus::Live { tool, since }) => {
-            let running = Instant::now().saturating_duration_since(since);
-            Ok(Json(RunningCall {
-                id: id.to_string(),
-                tool,
-                state: LiveState::Running,
-                running_ms: milliseconds(running),
-            })
-            .into_response())
-        }
-        Some(CallStatus::Tombstone { .. }) => Ok(Json(TombstoneCall {
+    let status = status.filter(|status| principal.may_see(status));
+    let call = match &status {
+        None => return Err(unknown(&id)),
+        Some(CallStatus::Gone) => return Err(Refused::Gone.into()),
+        Some(CallStatus::Ended(outcome)) => Call::Ended(outcome),
+        Some(CallStatus::Live { tool, since }) => Call::Running(RunningCall {
+            id: id.to_string(),
+            tool: tool.clone(),
+            state: LiveState::Running,
+            running_ms: milliseconds(Instant::now().saturating_duration_since(*since)),
+        }),
+        Some(CallStatus::Tombstone { .. }) => Call::Tombstone(TombstoneCall {
             id: id.to_string(),
             state: TombstoneState::Cancelled,
             tombstone: true,
-        })
-        .into_response()),
-    }
+        }),
+    };
+    Ok(Json(call).into_response())
 }
 
 /// Cancels a call, and waits until it has ended
