@@ -20,11 +20,7 @@ impl Host {
     }
 
     /// Returns a workspace with the processes that the actor may see.
-    pub(super) fn seen_by(
-        &self,
-        actor: &Actor,
-        workspace: &Arc<dyn Workspace>,
-    ) -> Arc<dyn Workspace> {
+    pub fn seen_by(&self, actor: &Actor, workspace: &Arc<dyn Workspace>) -> Arc<dyn Workspace> {
         if actor.may_use_all() {
             return Arc::clone(workspace);
         }

@@ -18,7 +18,6 @@ use utoipa_axum::routes;
 
 use super::bytes::Bytes;
 use super::paths::{ChatPath, ProcessPath};
-use crate::visibility::Visibility as _;
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::body;
@@ -30,11 +29,11 @@ use toolhost_http::time;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::{self, Chunk, Info, Signal};
 
-/// How many processes a list has unless the client names a number, and at most.
+/// The default and the largest number of processes in a list.
 const LIST: usize = 100;
 const MAX_LIST: usize = 1000;
 
-/// How many bytes of output are returned unless the client names a number, and at most. The minimum has room for any character.
+/// The default, the largest and the smallest number of bytes of output in a reply. The smallest has room for any character.
 const PAGE: usize = 64 << 10;
 const MAX_PAGE: usize = 4 << 20;
 const MIN_PAGE: usize = 4;
@@ -189,18 +188,9 @@ async fn list(
     let chat = may_read(&principal, &chat)?;
     let running = parameters.running.unwrap_or(false);
     let limit = within("limit", parameters.limit.unwrap_or(LIST), 0..=MAX_LIST)?;
-    let most = if principal.may_use_all() {
-        limit
-    } else {
-        usize::MAX
-    };
-    let listed = host.workspace().list(Some(&chat), running, most).await;
-    let (mut infos, mut total) = listed.map_err(problem)?;
-    if !principal.may_use_all() {
-        infos.retain(|info| principal.may_see_process(&host, &chat, info.key.as_deref()));
-        total = infos.len();
-        infos.truncate(limit);
-    }
+    let workspace = host.seen_by(principal.actor(), host.workspace());
+    let listed = workspace.list(Some(&chat), running, limit).await;
+    let (infos, total) = listed.map_err(problem)?;
     Ok(Json(ProcessList {
         processes: infos.into_iter().map(described).collect(),
         total,
@@ -220,8 +210,7 @@ async fn get(
     Path((chat, id)): Path<(String, String)>,
 ) -> Result<Json<ProcessDetails>, Problem> {
     let chat = may_read(&principal, &chat)?;
-    check(&host, &principal, &chat, &id).await?;
-    let workspace = host.workspace();
+    let workspace = host.seen_by(principal.actor(), host.workspace());
     let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
     let snapshot = workspace
         .snapshot(Some(&chat), &id)
@@ -261,10 +250,10 @@ async fn output(
     let chat = may_read(&principal, &chat)?;
     let since = within("since", parameters.since.unwrap_or(0), 0..=MAX_CURSOR)?;
     let max = within("max", parameters.max.unwrap_or(PAGE), MIN_PAGE..=MAX_PAGE)?;
-    check(&host, &principal, &chat, &id).await?;
+    let workspace = host.seen_by(principal.actor(), host.workspace());
     let mut held = Held::default();
     held.add(&place, max)?;
-    let read = host.workspace().read(Some(&chat), &id, since, max).await;
+    let read = workspace.read(Some(&chat), &id, since, max).await;
     let chunk = read.map_err(problem)?;
     let reply = if wants_raw(&headers) {
         raw(chunk)
@@ -336,19 +325,6 @@ fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
     let chat = chat.parse()?;
     principal.require_chat(Scope::Read, &chat)?;
     Ok(chat)
-}
-
-/// Refuses processes that the principal may not see.
-async fn check(host: &Host, principal: &Principal, chat: &ChatId, id: &str) -> Result<(), Problem> {
-    if principal.may_use_all() {
-        return Ok(());
-    }
-    let info = host.workspace().info(Some(chat), id).await;
-    let info = info.map_err(problem)?;
-    if principal.may_see_process(host, chat, info.key.as_deref()) {
-        return Ok(());
-    }
-    Err(problem(process::Error::NotFound(id.to_owned())))
 }
 
 /// Returns whether a client asks for raw bytes by their media type.
