@@ -60,8 +60,9 @@ impl Edge {
             .layer(from_fn(authenticate))
     }
 
-    /// Puts around all routes of a server what each request passes: tracing, bounded headers, known names only, the rules for pages
-    /// of allowed origins (which may read these headers besides the usual ones), and problem documents for errors of others.
+    /// Puts the layers that every request passes around all routes of a server: tracing, bounded headers, known names only, the
+    /// rules for pages of allowed origins (which may read these headers besides the usual ones), and problem documents for errors
+    /// of other layers.
     ///
     /// Each request must carry the address that its connection came in on as an [`access::LocalAddress`] extension, as
     /// [`serve`](super::serve) adds it: without one, only names in [`Access::hosts`] are accepted.

@@ -36,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Watched> {
         .routes(routes!(readyz))
 }
 
-/// That the server is up; with a token also how it runs commands.
+/// The server is up. With a token, the reply also says how the server runs commands.
 #[derive(Debug, Serialize, ToSchema)]
 struct Health {
     #[schema(inline)]
@@ -45,7 +45,7 @@ struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     version: Option<&'static str>,
-    /// How commands are held together, and why not better.
+    /// The containment of commands, and why it is not stronger.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     containment: Option<Containment>,
@@ -68,14 +68,14 @@ enum Status {
 /// Processes of all chats.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProcessCounts {
-    /// How many are live.
+    /// The number of live processes.
     live: u64,
 }
 
 /// Tells whether the server is up
 ///
-/// Open to everybody; what is worth knowing is there only with a token, or for who needs none. A wrong one is no error: whoever
-/// watches the server needs none.
+/// Open to every client. Only a client with a token, or one that needs none, gets more than the status. A wrong token is no error,
+/// because monitors need none.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "health", tag = "server", security(()),
     responses((status = 200, description = "The server is up.", body = Health)),
@@ -111,7 +111,7 @@ async fn healthz(
     })
 }
 
-/// That the server takes calls.
+/// The server takes calls.
 #[derive(Debug, Serialize, ToSchema)]
 struct Ready {
     #[schema(inline)]
@@ -127,7 +127,7 @@ enum ReadyStatus {
 
 /// Tells whether the server takes calls
 ///
-/// Open to everybody. While the server shuts down it lets calls end and takes no new ones.
+/// Open to every client. While the server shuts down it lets calls end and takes no new ones.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
     responses((status = 200, description = "The server takes calls.", body = Ready)),

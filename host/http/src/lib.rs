@@ -1,5 +1,5 @@
-//! The edge of the servers: listeners, TLS, connections, tokens and what they are good for, limits, and problem documents. It knows
-//! neither the surfaces that a server offers nor what runs behind them.
+//! The edge of the servers: listeners, TLS, connections, tokens and their scopes, limits, problem documents, and the values that
+//! several surfaces serialize. It knows neither the surfaces that a server offers nor the programs behind them.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");

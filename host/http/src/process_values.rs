@@ -83,7 +83,7 @@ pub struct Process {
     /// When it last wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_output_at_unix: Option<u64>,
-    /// How many bytes it has written so far.
+    /// The number of bytes that it has written so far.
     total_bytes: u64,
 }
 
@@ -115,7 +115,7 @@ pub enum SavedStatus {
     Complete,
     /// Only the first bytes are saved.
     Partial {
-        /// How many bytes.
+        /// The number of saved bytes.
         bytes: u64,
     },
     /// Saving failed; only the bytes before the failure are saved.
@@ -136,7 +136,7 @@ impl From<Saved> for SavedStatus {
     }
 }
 
-/// Something that outlives a shell.
+/// A process that outlives a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Survivor {
     /// Its process id.
