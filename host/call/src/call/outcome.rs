@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::metrics::Used;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
-use toolhost_state::id::{CallId, InvalidId};
+use toolhost_state::id::CallId;
 
 /// The one result of a call. It never changes, so every repeat of the call gets the same bytes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Written")]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// The caller's name of the call.
     pub id: CallId,
@@ -35,36 +35,6 @@ pub struct Outcome {
     pub queued: Duration,
     /// The CPU time and memory that its guest used; zero for a call that ran in an earlier host. No client sees it.
     pub used: Used,
-}
-
-/// An outcome as it is written and read.
-#[derive(Deserialize, Serialize, ToSchema)]
-struct Written<'a> {
-    /// The id of the call.
-    #[schema(examples("call_7Qx"))]
-    id: Cow<'a, str>,
-    /// The tool that was called.
-    #[schema(examples("execute"))]
-    tool: Cow<'a, str>,
-    state: State,
-    /// Whether the content reports a failure: of the tool, of its arguments, or of the host.
-    is_error: bool,
-    /// The content that the tool replied, in the order in which a model should read it; after an error, its message.
-    content: Cow<'a, [Content]>,
-    /// The structured result: the first part that is JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Value, required = false)]
-    structured: Option<Cow<'a, RawValue>>,
-    /// Why there is no reply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = ToolError, required = false)]
-    error: Option<Cow<'a, ToolError>>,
-    /// The ids of the processes that the call started, in order.
-    processes: Cow<'a, [String]>,
-    /// How long the call ran.
-    duration_ms: u64,
-    /// How long the call waited before it ran.
-    queued_ms: u64,
 }
 
 /// The state of a call. An outcome has one of these: `finished`, the tool replied, or refused its arguments; `failed`, the host
@@ -111,6 +81,21 @@ impl State {
 }
 
 impl Outcome {
+    /// Makes the outcome of a call that took no time and started no process.
+    pub fn new(id: CallId, tool: impl Into<String>, result: Result<Reply, ToolError>) -> Self {
+        Self {
+            id,
+            tool: tool.into(),
+            result,
+            cancelled: false,
+            uncertain: false,
+            processes: Vec::new(),
+            duration: Duration::ZERO,
+            queued: Duration::ZERO,
+            used: Used::default(),
+        }
+    }
+
     /// Returns where the call stands.
     pub fn state(&self) -> State {
         match &self.result {
@@ -145,71 +130,93 @@ impl Outcome {
     }
 }
 
+/// An outcome as its clients and the journal read it.
+#[derive(Serialize, Deserialize, ToSchema)]
+struct Fields<'a> {
+    /// The id of the call.
+    #[schema(examples("call_7Qx"))]
+    id: Cow<'a, str>,
+    /// The tool that was called.
+    #[schema(examples("execute"))]
+    tool: Cow<'a, str>,
+    state: State,
+    /// Whether the content reports a failure: of the tool, of its arguments, or of the host.
+    is_error: bool,
+    /// The content that the tool replied, in the order in which a model should read it; after an error, its message.
+    content: Cow<'a, [Content]>,
+    /// The structured result: the first part that is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Value, required = false)]
+    structured: Option<Cow<'a, RawValue>>,
+    /// Why there is no reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ToolError, required = false)]
+    error: Option<Cow<'a, ToolError>>,
+    /// The ids of the processes that the call started, in order.
+    processes: Cow<'a, [String]>,
+    /// How long the call ran.
+    duration_ms: u64,
+    /// How long the call waited before it ran.
+    queued_ms: u64,
+}
+
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (content, structured, error) = match &self.result {
-            Ok(reply) => {
-                let structured = reply.structured().map(Cow::Borrowed);
-                (Cow::Borrowed(reply.content.as_slice()), structured, None)
-            }
-            Err(error) => {
-                let text = error.message.clone();
-                let content = vec![Content::Text { text }];
-                (Cow::Owned(content), None, Some(Cow::Borrowed(error)))
-            }
+        let (reply, error) = match &self.result {
+            Ok(reply) => (Some(reply), None),
+            Err(error) => (None, Some(error)),
         };
-        let written = Written {
+        let text = error.map(|error| Content::Text {
+            text: error.message.clone(),
+        });
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let fields = Fields {
             id: self.id.as_str().into(),
             tool: self.tool.as_str().into(),
             state: self.state(),
             is_error: self.is_error(),
-            content,
-            structured,
-            error,
+            content: reply.map_or(text.as_slice(), |reply| &reply.content).into(),
+            structured: reply.and_then(Reply::structured).map(Cow::Borrowed),
+            error: error.map(Cow::Borrowed),
             processes: self.processes.as_slice().into(),
             duration_ms: milliseconds(self.duration),
             queued_ms: milliseconds(self.queued),
         };
-        written.serialize(serializer)
+        fields.serialize(serializer)
     }
 }
 
 /// Reads a serialized outcome, which serializes to the same bytes again.
-impl TryFrom<Written<'_>> for Outcome {
-    type Error = InvalidId;
-
-    fn try_from(written: Written<'_>) -> Result<Self, InvalidId> {
-        let error = written.error.map(Cow::into_owned);
-        let is_known = written.state != State::Unknown;
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Fields::deserialize(deserializer)?;
+        let (content, is_error) = (fields.content.into_owned(), fields.is_error);
+        let error = fields.error.map(Cow::into_owned);
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
-        let reply = Reply {
-            content: written.content.into_owned(),
-            is_error: written.is_error,
-        };
+        let is_known = fields.state != State::Unknown;
+        let id = fields.id.parse().map_err(D::Error::custom)?;
+        let uncertain = !is_known && !error.as_ref().is_some_and(says_so);
+        let result = error.map_or(Ok(Reply { content, is_error }), Err);
         Ok(Self {
-            uncertain: !is_known && !error.as_ref().is_some_and(says_so),
-            id: written.id.parse()?,
-            tool: written.tool.into_owned(),
-            result: error.map_or(Ok(reply), Err),
-            cancelled: written.state == State::Cancelled,
-            processes: written.processes.into_owned(),
-            duration: Duration::from_millis(written.duration_ms),
-            queued: Duration::from_millis(written.queued_ms),
-            used: Default::default(),
+            uncertain,
+            cancelled: fields.state == State::Cancelled,
+            processes: fields.processes.into_owned(),
+            duration: Duration::from_millis(fields.duration_ms),
+            queued: Duration::from_millis(fields.queued_ms),
+            ..Self::new(id, fields.tool, result)
         })
     }
 }
 
 impl PartialSchema for Outcome {
     fn schema() -> RefOr<Schema> {
-        Written::schema()
+        Fields::schema()
     }
 }
 
 impl ToSchema for Outcome {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        Written::schemas(schemas);
+        Fields::schemas(schemas);
     }
 }
 
@@ -221,15 +228,9 @@ mod tests {
 
     fn outcome(result: Result<Reply, ToolError>) -> Outcome {
         Outcome {
-            id: "call_1".parse().unwrap(),
-            tool: "execute".into(),
-            result,
-            cancelled: false,
-            uncertain: false,
             processes: vec!["p".into()],
             duration: Duration::from_micros(812_900),
-            queued: Duration::ZERO,
-            used: Default::default(),
+            ..Outcome::new("call_1".parse().unwrap(), "execute", result)
         }
     }
 
