@@ -68,12 +68,15 @@ impl Caller {
         meta: &MetaObject,
         options: &McpOptions,
     ) -> Result<Self, ErrorData> {
-        let session = session.or_else(|| extensions.get::<Session>());
-        let principal = principal(session, extensions)
-            .ok_or_else(|| errors::internal("the request came in without a principal"))?
-            .clone();
-        let sent = extensions.get::<Parts>();
-        let sent = sent.and_then(|parts| parts.extensions.get::<Connection>());
+        let sent = extensions.get::<Parts>().map(|parts| &parts.extensions);
+        let session = session.or_else(|| sent?.get::<Session>());
+        // Each request is checked anew, because a token's rights can change during a session.
+        let principal = sent.and_then(|sent| sent.get::<Principal>());
+        let principal = principal.or(session.map(|session| &session.principal));
+        let principal = principal.cloned();
+        let principal =
+            principal.ok_or_else(|| errors::internal("the request came in without a principal"))?;
+        let sent = sent.and_then(|sent| sent.get::<Connection>());
         let of_session = session.filter(|session| session.is_named);
         let fixed = sent.and_then(|sent| sent.chat.as_ref());
         let fixed = fixed.or(of_session.map(|session| &session.chat));
@@ -109,16 +112,6 @@ impl Caller {
             lost: session.map(|session| session.lost.clone()),
         })
     }
-}
-
-/// Returns the principal of a request. Each request is checked anew, because a token's rights can change during a session.
-fn principal<'a>(
-    session: Option<&'a Session>,
-    extensions: &'a Extensions,
-) -> Option<&'a Principal> {
-    let parts = extensions.get::<Parts>();
-    let sent = parts.and_then(|parts| parts.extensions.get::<Principal>());
-    sent.or(session.map(|session| &session.principal))
 }
 
 /// Returns the id that the client gave to a call, if it gave one. A call without an id cannot be told from another one, because

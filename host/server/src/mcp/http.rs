@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::handler::Handler;
 use super::message::{Carried, Message};
-use super::sessions::{NoSession, Sessions, Shared};
+use super::sessions::{Manager, NoSession, Sessions};
 use super::{McpOptions, errors, keepalive};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Tokens};
@@ -82,10 +82,9 @@ impl Mcp {
     {
         self.sessions.end_without(tokens);
         let mcp = self.clone();
-        let sessions = Arc::new(Shared(Arc::clone(&self.sessions)));
         let answer = move |path: Option<Path<String>>, request: Request| {
-            let (mcp, sessions) = (mcp.clone(), Arc::clone(&sessions));
-            async move { mcp.answer(sessions, path, request).await }
+            let mcp = mcp.clone();
+            async move { mcp.answer(path, request).await }
         };
         Router::new()
             .route("/mcp", any(answer.clone()))
@@ -105,8 +104,8 @@ impl Mcp {
     fn service(
         &self,
         principal: Principal,
-        sessions: Arc<Shared>,
-    ) -> StreamableHttpService<Handler, Shared> {
+        manager: Manager,
+    ) -> StreamableHttpService<Handler, Manager> {
         let config = StreamableHttpServerConfig::default()
             // The server checked both headers before, against the operator's settings.
             .disable_allowed_hosts()
@@ -125,12 +124,11 @@ impl Mcp {
                 stopping,
             ))
         };
-        StreamableHttpService::new(handler, sessions, config)
+        StreamableHttpService::new(handler, Arc::new(manager), config)
     }
 
     async fn answer(
         &self,
-        sessions: Arc<Shared>,
         path: Option<Path<String>>,
         request: Request,
     ) -> Result<Response, Problem> {
@@ -145,61 +143,57 @@ impl Mcp {
             principal.require_chat(Scope::Call, chat)?;
         }
         parts.extensions.insert(connection);
-        let session = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
-        if let Some(id) = session {
-            let id = String::from_utf8_lossy(id);
+        let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
+        let header = |name| {
+            let value = parts.headers.get(name).map(HeaderValue::as_bytes);
+            value.map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        let (id, last) = (header(SESSION), header(LAST_EVENT));
+        if let Some(id) = &id {
             // A session of another token is answered as if it did not exist. The same reply tells a client that its own session
             // has ended.
-            let Some(chat) = self.sessions.chat_of(&id, &principal) else {
+            let Some(session) = self.sessions.find(id, &principal) else {
                 let detail = "there is no such session; begin a new one";
                 return Err(Problem::new(Kind::NOT_FOUND, detail));
             };
-            if let Some(named) = named.as_ref().filter(|named| **named != chat) {
+            if let Some(named) = named.as_ref().filter(|named| **named != session.chat) {
                 let detail = format!(
-                    "this session is of the chat {chat}: begin another one for the chat {named}"
+                    "this session is of the chat {}: begin another one for the chat {named}",
+                    session.chat
                 );
                 return Err(Problem::broken_request(detail));
             }
-            let last = parts.headers.get(LAST_EVENT).map(HeaderValue::as_bytes);
             let last = last.filter(|_| parts.method == Method::GET);
-            let last = last.map(String::from_utf8_lossy);
-            if last.is_some_and(|last| !self.sessions.goes_on(&id, &last)) {
+            if last.is_some_and(|last| !self.sessions.goes_on(id, &last)) {
                 // An empty stream would bring the client back for ever, because it has not seen the end of its request.
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
+            parts.extensions.insert(session);
         }
-        let is_new = session.is_none();
-        let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
-        let mut may_take_long = false;
-        let (mut parts, body) = match is_post {
-            true => {
-                let read = body::read(
-                    Request::from_parts(parts.clone(), body),
-                    super::lines::MAX_LINE,
-                );
-                let (bytes, held) = read.await?.into_parts();
-                (parts, Some((Bytes::from(bytes), held)))
-            }
-            false => (parts, None),
-        };
-        let mut bytes = Bytes::new();
-        if let Some((body, held)) = body {
-            bytes = body;
+        let (mut bytes, mut may_take_long) = (Bytes::new(), false);
+        let mut manager = Manager::of(&self.sessions);
+        if is_post {
+            let request = Request::from_parts(parts.clone(), body);
+            let read = body::read(request, super::lines::MAX_LINE).await?;
+            let (body, held) = read.into_parts();
+            bytes = body.into();
             // A batch is an array, which is refused here because a message is an object.
             let message = match Message::read(&bytes) {
                 Ok(message) => message,
                 Err(error) => return Ok(broken(error.is_data(), &error)),
             };
-            let begins = is_new && message.method.as_deref() == Some("initialize");
-            may_take_long = is_new && !begins;
+            let begins = id.is_none() && message.method.as_deref() == Some("initialize");
+            may_take_long = id.is_none() && !begins;
             if begins {
-                match self.sessions.prepare(&principal, named).await {
-                    Ok(prepared) => _ = parts.extensions.insert(prepared),
+                let session;
+                (session, manager) = match self.sessions.prepare(&principal, named) {
+                    Ok(prepared) => prepared,
                     Err(NoSession::Full) => return Ok(full()),
                     Err(error @ NoSession::NoChat(_)) => {
                         return Err(Problem::new(Kind::FOREIGN_CHAT, error.to_string()));
                     }
-                }
+                };
+                parts.extensions.insert(session);
             }
             let arguments = message.arguments().map(|text| bytes.slice_ref(text));
             // The arguments count until the request has its reply, even if the client no longer waits.
@@ -213,7 +207,7 @@ impl Mcp {
         // Only replies to requests are waited for: the stream of a session has no end of its own.
         let reply = is_post.then(|| self.replies.token());
         let request = Request::from_parts(parts, Full::new(bytes));
-        let service = self.service(principal, sessions);
+        let service = self.service(principal, manager);
         let handling = async move { service.handle(request).await };
         let mut response = match may_take_long {
             true => keepalive::in_time(handling).await,

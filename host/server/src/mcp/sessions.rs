@@ -1,31 +1,28 @@
 //! The sessions of streamable HTTP, which revisions before 2026-07-28 have. Their number is bounded. Each session is in the
 //! chat that its client named, or in a chat of its own that ends with it.
 
-mod open;
 mod replay;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use axum::http::request::Parts;
 use futures_util::future::Either;
 use futures_util::{Stream, StreamExt, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{
-    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-};
-use rmcp::transport::common::server_side_http::ServerSseMessage;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::WorkerTransport;
+use rmcp::transport::common::server_side_http::{ServerSseMessage, session_id};
 use rmcp::transport::streamable_http_server::session::local::{
-    LocalSessionManager, LocalSessionManagerError,
+    LocalSessionHandle, LocalSessionWorker, SessionConfig, SessionError as LocalError,
+    StreamableHttpMessageReceiver, create_local_session,
 };
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 use tokio::time::Instant;
 
 use super::caller::Session;
 use super::lines::Requests;
-use open::{Entry, Open, Prepared, SessionReservation};
 use replay::Replays;
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Tokens};
@@ -40,7 +37,7 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 /// A session that was idle for [`IDLE`] divided by this may be ended to make room for another.
 const REPLACED: u32 = 30;
 
-/// How often the server looks for idle sessions.
+/// How often the server looks whether a session is idle.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// How soon a client that lost a stream should come back. `rmcp` sends the same value at the beginning of each stream.
@@ -49,17 +46,15 @@ const RETRY: Duration = Duration::from_secs(3);
 /// How many messages may wait for a client that does not read.
 const WAITING: usize = 16;
 
-/// Why there is no session.
+/// Why a request of a session fails.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionError {
     #[error("the session has ended")]
     Ended,
-    #[error("the session was not prepared")]
-    Unprepared,
     #[error("this stream is no longer kept")]
     Forgotten,
     #[error(transparent)]
-    Local(#[from] LocalSessionManagerError),
+    Local(#[from] LocalError),
 }
 
 /// Why a session cannot begin.
@@ -76,14 +71,33 @@ pub(super) enum NoSession {
 /// All sessions of a server.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    inner: LocalSessionManager,
     host: Host,
-    open: Mutex<Open>,
+    open: Mutex<HashMap<SessionId, Open>>,
     replays: Replays,
     /// The tokens that may have sessions. If unset, every token may.
     tokens: OnceLock<Tokens>,
     max: usize,
     idle: Duration,
+}
+
+/// An open session, or one that its first request is about to begin.
+#[derive(Debug)]
+struct Open {
+    session: Session,
+    handle: LocalSessionHandle,
+    requests: Requests,
+    /// When the session was last used. Shared with its [`Held`]s.
+    used: Arc<Mutex<Instant>>,
+}
+
+impl Open {
+    fn is_of(&self, token: &str) -> bool {
+        self.session.principal.name() == token
+    }
+
+    fn is_idle(&self, time: Duration) -> bool {
+        Arc::strong_count(&self.used) == 1 && self.used.lock().elapsed() >= time
+    }
 }
 
 impl Sessions {
@@ -92,12 +106,7 @@ impl Sessions {
     }
 
     fn with(host: Host, max: usize, idle: Duration) -> Self {
-        let mut inner = LocalSessionManager::default();
-        inner.session_config.channel_capacity = WAITING;
-        // An open stream counts as use, which `rmcp`'s keep-alive does not see. So the server looks for idle sessions itself.
-        inner.session_config.keep_alive = None;
         Self {
-            inner,
             host,
             open: Mutex::default(),
             replays: Replays::default(),
@@ -107,33 +116,48 @@ impl Sessions {
         }
     }
 
-    /// Prepares a session of this token, in this chat or in one of its own, and reserves a slot for it. If no slot is free, the
+    /// Prepares a session of this token, in this chat or in one of its own, and takes a slot for it. If no slot is free, the
     /// host ends an idle session: one of the same token, if that token has used up its share.
-    pub(super) async fn prepare(
+    pub(super) fn prepare(
         self: &Arc<Self>,
         principal: &Principal,
         chat: Option<ChatId>,
-    ) -> Result<Prepared, NoSession> {
+    ) -> Result<(Session, Manager), NoSession> {
         let session = Session::new(principal.clone(), chat)?;
-        let (name, time) = (principal.name(), self.idle / REPLACED);
-        let (place, replaced) = {
-            let mut open = self.open();
-            let replaced = if open.count_of(name) >= self.max.div_ceil(2) {
-                Some(open.make_room(Some(name), time).ok_or(NoSession::Full)?)
-            } else if open.count() >= self.max {
-                Some(open.make_room(None, time).ok_or(NoSession::Full)?)
-            } else {
-                None
-            };
-            (SessionReservation::take(self, &mut open, name), replaced)
-        };
-        if let Some((id, session)) = replaced {
-            self.end(session);
-            if let Err(error) = Shared(Arc::clone(self)).close_session(&id).await {
-                tracing::debug!(%error, "an idle session ended badly");
-            }
+        let token = principal.name();
+        let mut open = self.open.lock();
+        let of_token = open.values().filter(|open| open.is_of(token)).count();
+        let has_share = of_token < self.max.div_ceil(2);
+        if !has_share || open.len() >= self.max {
+            let idle = open.iter().filter(|(_, open)| {
+                (has_share || open.is_of(token)) && open.is_idle(self.idle / REPLACED)
+            });
+            let oldest = idle.min_by_key(|(_, open)| *open.used.lock());
+            let oldest = oldest.map(|(id, _)| Arc::clone(id));
+            let replaced = oldest.and_then(|id| open.remove_entry(&id));
+            let (id, replaced) = replaced.ok_or(NoSession::Full)?;
+            self.end(&id, replaced.session);
         }
-        Ok(Prepared::new(session, place))
+        let id = session_id();
+        let mut config = SessionConfig::default();
+        config.channel_capacity = WAITING;
+        // An open stream counts as use, which `rmcp`'s keep-alive does not see. So the server looks for idle sessions itself.
+        config.keep_alive = None;
+        let (handle, worker) = create_local_session(Arc::clone(&id), config);
+        let prepared = Open {
+            session: session.clone(),
+            handle,
+            requests: Requests::default(),
+            used: Arc::new(Mutex::new(Instant::now())),
+        };
+        let held = Held(Arc::clone(&prepared.used));
+        open.insert(Arc::clone(&id), prepared);
+        drop(open);
+        let manager = Manager {
+            sessions: Arc::clone(self),
+            prepared: Mutex::new(Some((id, worker, held))),
+        };
+        Ok((session, manager))
     }
 
     /// Limits sessions to these tokens. The server ends the sessions of other tokens.
@@ -142,51 +166,11 @@ impl Sessions {
         _ = self.tokens.set(tokens.clone());
     }
 
-    /// Returns the sessions whose tokens are no longer known.
-    fn gone(&self, is_known: impl Fn(&Principal) -> bool) -> Vec<SessionId> {
-        let open = self.open();
-        let of = |entry: &Entry| {
-            let session = entry.session.as_ref();
-            session.is_some_and(|session| !is_known(&session.principal))
-        };
-        let gone = open.sessions.iter().filter(|(_, entry)| of(entry));
-        gone.map(|(id, _)| Arc::clone(id)).collect()
-    }
-
-    async fn close(self: &Arc<Self>, ids: Vec<SessionId>) {
-        for id in ids {
-            if let Err(error) = Shared(Arc::clone(self)).close_session(&id).await {
-                tracing::debug!(%error, "a session ended badly");
-            }
-        }
-    }
-
-    /// Cancels the requests that wait for calls in a session. Also ends the session's chat, unless the client named it: a
-    /// client can come back to a named chat.
-    fn end(&self, session: Session) {
-        // This comes first, so that calls that fail with the session do not count as cancelled by the client.
-        session.lost.cancel();
-        if session.is_named {
-            return;
-        }
-        let host = self.host.clone();
-        // Processes take their time to end, and the caller should not wait for that.
-        tokio::spawn(async move {
-            if let Err(error) = host
-                .end_chat(&session.chat, session.principal.actor())
-                .await
-            {
-                tracing::warn!(%error, "the processes of a session cannot be ended");
-            }
-        });
-    }
-
-    /// Returns the chat of a session, if the session exists and belongs to this principal.
-    pub(super) fn chat_of(&self, id: &str, principal: &Principal) -> Option<ChatId> {
-        let open = self.open();
-        let session = open.sessions.get(id)?.session.as_ref()?;
-        let is_of = session.principal.name() == principal.name();
-        is_of.then(|| session.chat.clone())
+    /// Returns an open session, if it belongs to this principal.
+    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Session> {
+        let open = self.open.lock();
+        let open = open.get(id).filter(|open| open.is_of(principal.name()))?;
+        Some(open.session.clone())
     }
 
     /// Returns whether the stream of this event has more events, or will have.
@@ -194,223 +178,198 @@ impl Sessions {
         self.replays.goes_on(&SessionId::from(id), event)
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock()
+    /// Keeps a session from becoming idle, and returns its parts.
+    fn enter(&self, id: &SessionId) -> Result<(LocalSessionHandle, Requests, Held), SessionError> {
+        let open = self.open.lock();
+        let open = open.get(id).ok_or(SessionError::Ended)?;
+        let held = Held(Arc::clone(&open.used));
+        Ok((open.handle.clone(), open.requests.clone(), held))
     }
 
-    /// Marks a session as used, and puts it into a message. Returns the requests of the session that have no reply yet.
-    fn enter(
-        &self,
-        id: &SessionId,
-        message: &mut ClientJsonRpcMessage,
-    ) -> Result<Requests, SessionError> {
-        let mut open = self.open();
-        let entry = open.sessions.get_mut(id).ok_or(SessionError::Ended)?;
-        entry.used = Instant::now();
-        message.insert_extension(entry.session.clone().ok_or(SessionError::Ended)?);
-        Ok(entry.requests.clone())
-    }
-
-    /// Keeps a session from becoming idle while one of its streams is read.
-    fn hold<S: Stream<Item = ServerSseMessage>>(
-        self: &Arc<Self>,
-        id: &SessionId,
-        stream: S,
-    ) -> impl Stream<Item = ServerSseMessage> + use<S> {
-        let held = Held::new(self, id);
-        stream.map(move |message| {
-            let _held = &held;
-            message
-        })
-    }
-
-    fn forget(&self, id: &SessionId) -> Option<Session> {
+    /// Ends a session that was removed: its worker, its streams, and the requests in it that wait for calls. Also ends its
+    /// chat, unless the client named it: a client can come back to a named chat.
+    fn end(&self, id: &SessionId, session: Session) {
+        session.lost.cancel();
         self.replays.forget(id);
-        self.open().sessions.remove(id)?.session
-    }
-
-    /// Returns the idle sessions, and whether there are others.
-    fn look(&self) -> (Vec<SessionId>, bool) {
-        let mut open = self.open();
-        let sessions = open.sessions.iter();
-        let idle = sessions.filter(|(_, entry)| entry.is_idle(self.idle));
-        let idle: Vec<_> = idle.map(|(id, _)| Arc::clone(id)).collect();
-        open.watched = open.sessions.len() > idle.len();
-        (idle, open.watched)
-    }
-}
-
-/// A stream that is being read, or a request without a reply.
-struct Held {
-    sessions: Arc<Sessions>,
-    id: SessionId,
-    streams: Option<Arc<AtomicUsize>>,
-}
-
-impl Held {
-    fn new(sessions: &Arc<Sessions>, id: &SessionId) -> Self {
-        let open = sessions.open();
-        let entry = open.sessions.get(id);
-        let streams = entry.map(|entry| Arc::clone(&entry.streams));
-        if let Some(streams) = &streams {
-            streams.fetch_add(1, Ordering::Relaxed);
+        if session.is_named {
+            return;
         }
-        drop(open);
-        Self {
-            sessions: Arc::clone(sessions),
-            id: Arc::clone(id),
-            streams,
+        let host = self.host.clone();
+        // Processes take their time to end, and the caller should not wait for that.
+        tokio::spawn(async move {
+            let ended = host.end_chat(&session.chat, session.principal.actor());
+            if let Err(error) = ended.await {
+                tracing::warn!(%error, "the processes of a session cannot be ended");
+            }
+        });
+    }
+
+    /// Ends a session if it is idle or its token is unknown. Returns whether the session goes on.
+    fn look(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
+        let mut sessions = self.open.lock();
+        let is_over =
+            |open: &mut Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
+        if sessions.get_mut(id).is_some_and(is_over)
+            && let Some(open) = sessions.remove(id)
+        {
+            self.end(id, open.session);
         }
+        sessions.contains_key(id)
     }
 }
+
+/// A use of a session: a stream that is being read, or a request without a reply.
+struct Held(Arc<Mutex<Instant>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(streams) = &self.streams {
-            streams.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(entry) = self.sessions.open().sessions.get_mut(&self.id) {
-            entry.used = Instant::now();
-        }
+        *self.0.lock() = Instant::now();
     }
 }
 
-/// Ends idle sessions and those of unknown tokens, until no session is left.
-async fn watch(sessions: std::sync::Weak<Sessions>) {
+impl Held {
+    /// Keeps the session in use while this stream is read.
+    fn during<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> + use<S> {
+        stream.map(move |item| {
+            let _held = &self;
+            item
+        })
+    }
+}
+
+/// Ends a session once it is idle, or its token is no longer known.
+async fn watch(sessions: Weak<Sessions>, id: SessionId) {
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(sessions) = sessions.upgrade() else {
             return;
         };
-        if let Some(tokens) = sessions.tokens.get() {
-            let gone = sessions.gone(|principal| tokens.know(principal));
-            sessions.close(gone).await;
-        }
-        let (idle, more) = sessions.look();
-        sessions.close(idle).await;
-        if !more {
+        let tokens = sessions.tokens.get();
+        if !sessions.look(&id, |principal| {
+            tokens.is_none_or(|tokens| tokens.know(principal))
+        }) {
             return;
         }
     }
 }
 
-/// The sessions as `rmcp` wants them.
-#[derive(Clone, Debug)]
-pub(super) struct Shared(pub(super) Arc<Sessions>);
+/// The sessions as `rmcp` wants them, for one request. Dropping it gives up the session that it prepared and that did not begin.
+pub(super) struct Manager {
+    sessions: Arc<Sessions>,
+    /// The session that this request may begin.
+    prepared: Mutex<Option<(SessionId, LocalSessionWorker, Held)>>,
+}
 
-impl SessionManager for Shared {
-    type Error = SessionError;
-    type Transport = <LocalSessionManager as SessionManager>::Transport;
-
-    /// Makes a session that counts once it is initialized. Until then, the reservation of its request counts.
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
-        let (id, transport) = self.0.inner.create_session().await?;
-        let mut open = self.0.open();
-        open.sessions.insert(Arc::clone(&id), Entry::new());
-        if !std::mem::replace(&mut open.watched, true) {
-            tokio::spawn(watch(Arc::downgrade(&self.0)));
+impl Manager {
+    /// The manager of a request that begins no session.
+    pub(super) fn of(sessions: &Arc<Sessions>) -> Self {
+        Self {
+            sessions: Arc::clone(sessions),
+            prepared: Mutex::default(),
         }
-        drop(open);
-        Ok((id, transport))
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        if let Some((id, ..)) = self.prepared.get_mut() {
+            self.sessions.open.lock().remove(id);
+        }
+    }
+}
+
+impl SessionManager for Manager {
+    type Error = SessionError;
+    type Transport = WorkerTransport<LocalSessionWorker>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
+        let prepared = self.prepared.lock().take();
+        let (id, worker, _held) = prepared.ok_or(SessionError::Ended)?;
+        let lost = {
+            let open = self.sessions.open.lock();
+            let open = open.get(&id).ok_or(SessionError::Ended)?;
+            open.session.lost.clone()
+        };
+        tokio::spawn(watch(Arc::downgrade(&self.sessions), Arc::clone(&id)));
+        Ok((id, WorkerTransport::spawn_with_ct(worker, lost)))
     }
 
     async fn initialize_session(
         &self,
         id: &SessionId,
-        mut message: ClientJsonRpcMessage,
+        message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
-        let prepared = match &message {
-            JsonRpcMessage::Request(request) => {
-                let parts = request.request.extensions().get::<Parts>();
-                parts.and_then(|parts| parts.extensions.get::<Prepared>().cloned())
-            }
-            _ => None,
-        };
-        let initialize = async {
-            let begun = prepared.is_some_and(|prepared| prepared.begin(&self.0, id));
-            if !begun {
-                return Err(SessionError::Unprepared);
-            }
-            self.0.enter(id, &mut message)?;
-            Ok(self.0.inner.initialize_session(id, message).await?)
-        };
-        let initialized = initialize.await;
-        if initialized.is_err() {
-            _ = self.close_session(id).await;
-        }
-        initialized
+        let (handle, _, _held) = self.sessions.enter(id)?;
+        Ok(handle.initialize(message).await?)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
-        Ok(self.0.inner.has_session(id).await?)
+        Ok(self.sessions.open.lock().contains_key(id))
     }
 
-    /// Ends a session, and its chat unless the client named it.
+    /// Ends a session. The client and the server may both do so.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        if let Some(session) = self.0.forget(id) {
-            self.0.end(session);
+        let open = self.sessions.open.lock().remove(id);
+        if let Some(open) = open {
+            self.sessions.end(id, open.session);
         }
-        Ok(self.0.inner.close_session(id).await?)
+        Ok(())
     }
 
     async fn create_stream(
         &self,
         id: &SessionId,
-        mut message: ClientJsonRpcMessage,
+        message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let requests = self.0.enter(id, &mut message)?;
-        let mut request = None;
-        if let JsonRpcMessage::Request(begun) = &message {
-            if let Err(text) = requests.admit(&begun.id) {
+        let (handle, requests, held) = self.sessions.enter(id)?;
+        let mut admitted = None;
+        if let JsonRpcMessage::Request(request) = &message {
+            if let Err(text) = requests.admit(&request.id) {
                 let error = ErrorData::invalid_request(text, None);
-                let refused = ServerJsonRpcMessage::error(error, Some(begun.id.clone()));
+                let refused = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
                 let refused = ServerSseMessage::from_message(refused);
                 return Ok(Either::Left(stream::iter([refused])));
             }
-            request = Some(Admitted(requests, begun.id.clone()));
+            admitted = Some(Admitted(requests, request.id.clone()));
         }
-        let held = Held::new(&self.0, id);
-        let mut sent = Box::pin(self.0.inner.create_stream(id, message).await?);
-        // The first event is a priming event: it carries only its id.
-        let first = sent.next().await.ok_or(SessionError::Ended)?;
-        let place = first.event_id.as_deref().and_then(replay::position);
-        let (_, number) = place.ok_or(SessionError::Ended)?;
-        let recorded = self.0.replays.begin(id, number);
-        recorded.push(first);
-        let read = Arc::clone(&recorded).read(None);
-        let (sessions, session) = (Arc::clone(&self.0), Arc::clone(id));
+        let mut receiver = handle.establish_request_wise_channel().await?;
+        let number = receiver.http_request_id.ok_or(SessionError::Ended)?;
+        handle.push_message(message, Some(number)).await?;
+        let recorded = self.sessions.replays.begin(id, number);
+        let read = Held(Arc::clone(&held.0)).during(recorded.read(0));
+        let (sessions, session) = (Arc::clone(&self.sessions), Arc::clone(id));
         tokio::spawn(async move {
-            while let Some(message) = sent.next().await {
+            while let Some(event) = receiver.inner.recv().await {
                 if let Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) =
-                    message.message.as_deref()
+                    event.message.as_deref()
                 {
                     // Once the client has the reply, it may use the request id again.
-                    request = None;
+                    admitted = None;
                 }
-                recorded.push(message);
+                recorded.push(event);
             }
-            drop(request);
+            drop(admitted);
             sessions.replays.end(&session, number);
             drop(held);
         });
-        Ok(Either::Right(self.0.hold(id, read)))
+        Ok(Either::Right(read))
     }
 
     async fn accept_message(
         &self,
         id: &SessionId,
-        mut message: ClientJsonRpcMessage,
+        message: ClientJsonRpcMessage,
     ) -> Result<(), SessionError> {
-        self.0.enter(id, &mut message)?;
-        Ok(self.0.inner.accept_message(id, message).await?)
+        let (handle, _, _held) = self.sessions.enter(id)?;
+        Ok(handle.push_message(message, None).await?)
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let stream = self.0.inner.create_standalone_stream(id).await?;
-        Ok(self.0.hold(id, stream))
+        let (handle, _, held) = self.sessions.enter(id)?;
+        Ok(held.during(events(handle.establish_common_channel().await?)))
     }
 
     async fn resume(
@@ -418,17 +377,24 @@ impl SessionManager for Shared {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let (handle, _, held) = self.sessions.enter(id)?;
         let Some((index, number)) = replay::position(&last_event_id) else {
-            let stream = self.0.inner.resume(id, last_event_id).await?;
-            return Ok(self.0.hold(id, Either::Left(stream)));
+            let last = last_event_id.parse().map_err(LocalError::from)?;
+            let stream = events(handle.resume(last).await?);
+            return Ok(held.during(Either::Left(stream)));
         };
-        let recorded = self.0.replays.find(id, number);
-        let read = recorded.ok_or(SessionError::Forgotten)?.read(Some(index));
+        let recorded = self.sessions.replays.find(id, number);
+        let recorded = recorded.ok_or(SessionError::Forgotten)?;
         // If the client loses this stream too, before its first event, this event tells where to resume.
         let place = ServerSseMessage::priming(last_event_id, RETRY);
-        let read = stream::iter([place]).chain(read);
-        Ok(self.0.hold(id, Either::Right(read)))
+        let read = stream::iter([place]).chain(recorded.read(index.saturating_add(1)));
+        Ok(held.during(Either::Right(read)))
     }
+}
+
+/// Returns the events of a channel of `rmcp`.
+fn events(mut channel: StreamableHttpMessageReceiver) -> impl Stream<Item = ServerSseMessage> {
+    stream::poll_fn(move |context| channel.inner.poll_recv(context))
 }
 
 /// A request that has no reply yet.

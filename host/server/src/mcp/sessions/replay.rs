@@ -1,15 +1,15 @@
 //! Replay: the events sent on the streams of sessions, kept for clients that lose a stream and resume it.
 //!
-//! `rmcp` forgets a stream with its reply, whether or not the client got it. So this module reads each stream as it comes and
-//! keeps its events, and clients read the kept events.
+//! `rmcp` forgets a stream with its reply, whether or not the client got it. Its `EventStore` learns neither the session of a
+//! stream nor the end of a cancelled one. It also lets a client that does not read hold up its whole session. So this module
+//! keeps the events of each stream as they come, and clients read the kept events.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::SessionId;
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ const BYTES: usize = 64 << 20;
 /// The maximum number of messages kept of a stream. Of progress notifications, only the last matters.
 const MESSAGES: usize = 64;
 
-/// The bytes that a stream takes besides its messages: its own state, and its entries in [`Replays`].
+/// The bytes that a stream takes besides its messages: its own state, and its entries in [`Kept`].
 const STREAM: usize = 1 << 10;
 
 /// The bytes that a message takes besides its text: a message is large, and made of many parts.
@@ -33,52 +33,36 @@ const MESSAGE: usize = 1 << 10;
 
 /// The streams of all sessions.
 #[derive(Debug, Default)]
-pub(super) struct Replays {
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    sessions: HashMap<SessionId, Kept>,
-    /// The streams that have ended, in the order of their ends.
-    ended: BTreeMap<u64, Ended>,
-    /// The total bytes of the ended streams.
-    bytes: usize,
-    /// The number of streams that have ever ended.
-    count: u64,
-}
+pub(super) struct Replays(Mutex<HashMap<SessionId, Kept>>);
 
 /// The kept streams of one session.
 #[derive(Debug, Default)]
 struct Kept {
     /// The streams, by the number that `rmcp` gave to the request.
     streams: HashMap<u64, Arc<Recorded>>,
-    /// The keys of the session's ended streams in [`Inner::ended`], in the order of their ends.
-    ended: VecDeque<u64>,
-    /// The total bytes of the session's ended streams.
+    /// The streams that have ended, in the order of their ends.
+    ended: VecDeque<Ended>,
+    /// The total bytes of the ended streams.
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct Ended {
-    session: SessionId,
     number: u64,
     bytes: usize,
     at: Instant,
 }
 
 /// A recorded stream.
-#[derive(Debug)]
-pub(super) struct Recorded {
-    state: Mutex<State>,
-    changed: watch::Sender<()>,
-}
+#[derive(Debug, Default)]
+pub(super) struct Recorded(watch::Sender<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The messages, each with its number. Clients resume a stream after such a number.
-    messages: VecDeque<(u64, ServerSseMessage)>,
-    next: u64,
+    /// The last messages of the stream.
+    messages: VecDeque<ServerSseMessage>,
+    /// The number of earlier messages, which are dropped.
+    dropped: u64,
     ended: bool,
 }
 
@@ -91,22 +75,22 @@ pub(super) fn position(event: &str) -> Option<(u64, u64)> {
 impl Replays {
     /// Begins to record a stream.
     pub(super) fn begin(&self, session: &SessionId, number: u64) -> Arc<Recorded> {
-        let recorded = Arc::new(Recorded {
-            state: Mutex::default(),
-            changed: watch::Sender::new(()),
-        });
-        let mut inner = self.inner();
-        let kept = inner.sessions.entry(Arc::clone(session)).or_default();
+        let recorded = Arc::<Recorded>::default();
+        let mut all = self.0.lock();
+        let kept = all.entry(Arc::clone(session)).or_default();
         kept.streams.insert(number, Arc::clone(&recorded));
-        drop(inner);
         recorded
     }
 
     /// Returns a kept stream.
     pub(super) fn find(&self, session: &SessionId, number: u64) -> Option<Arc<Recorded>> {
-        let mut inner = self.inner();
-        inner.forget_old();
-        inner.sessions.get(session)?.streams.get(&number).cloned()
+        let mut all = self.0.lock();
+        for kept in all.values_mut() {
+            while kept.ended.front().is_some_and(Ended::is_old) {
+                kept.forget_oldest();
+            }
+        }
+        all.get(session)?.streams.get(&number).cloned()
     }
 
     /// Returns whether the stream has or may yet get events after this one.
@@ -115,9 +99,10 @@ impl Replays {
             // The standalone stream of a session has plain numbers, and no end of its own.
             return event.parse::<u64>().is_ok();
         };
-        let recorded = self.find(session, number);
-        recorded
-            .is_some_and(|recorded| !matches!(recorded.from(index.saturating_add(1)), Err(true)))
+        self.find(session, number).is_some_and(|recorded| {
+            let state = recorded.0.borrow();
+            !state.ended || state.from(index.saturating_add(1)).is_some()
+        })
     }
 
     /// Marks a stream as ended, and forgets the oldest ended streams while they exceed the byte limits.
@@ -128,178 +113,98 @@ impl Replays {
         };
         // `end` measures all messages of the stream. Other streams need not wait for that, so the lock is not held here.
         let bytes = recorded.end();
-        let mut inner = self.inner();
-        inner.end(session, number, bytes);
-        while inner.bytes_of(session) > BYTES_EACH && inner.forget_oldest_of(session) {}
-        while inner.bytes > BYTES && inner.forget_oldest() {}
+        let mut all = self.0.lock();
+        if let Some(kept) = all.get_mut(session) {
+            let at = Instant::now();
+            kept.ended.push_back(Ended { number, bytes, at });
+            kept.bytes += bytes;
+            while kept.bytes > BYTES_EACH {
+                kept.forget_oldest();
+            }
+        }
+        while all.values().map(|kept| kept.bytes).sum::<usize>() > BYTES {
+            let with_ended = all.values_mut().filter(|kept| !kept.ended.is_empty());
+            let oldest = with_ended.min_by_key(|kept| kept.ended.front().map(|ended| ended.at));
+            oldest.map(Kept::forget_oldest);
+        }
+        all.retain(|_, kept| !kept.streams.is_empty());
     }
 
     /// Forgets the streams of a session.
     pub(super) fn forget(&self, session: &SessionId) {
-        let mut inner = self.inner();
-        while inner.forget_oldest_of(session) {}
-        let kept = inner.sessions.remove(session);
-        drop(inner);
+        let kept = self.0.lock().remove(session);
         for recorded in kept.iter().flat_map(|kept| kept.streams.values()) {
             // The readers of the stream get no more events.
             recorded.end();
         }
     }
+}
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
+impl Kept {
+    /// Forgets the stream that ended first, if there is one.
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.ended.pop_front() {
+            self.streams.remove(&oldest.number);
+            self.bytes -= oldest.bytes;
+        }
     }
 }
 
-impl Inner {
-    fn end(&mut self, session: &SessionId, number: u64, bytes: usize) {
-        let Some(kept) = self.sessions.get_mut(session) else {
-            return;
-        };
-        kept.ended.push_back(self.count);
-        kept.bytes += bytes;
-        let ended = Ended {
-            session: Arc::clone(session),
-            number,
-            bytes,
-            at: Instant::now(),
-        };
-        self.ended.insert(self.count, ended);
-        self.bytes += bytes;
-        self.count += 1;
-    }
-
-    fn bytes_of(&self, session: &SessionId) -> usize {
-        self.sessions.get(session).map_or(0, |kept| kept.bytes)
-    }
-
-    /// Forgets the stream of a session that ended first. Returns whether there was one.
-    fn forget_oldest_of(&mut self, session: &SessionId) -> bool {
-        let kept = self.sessions.get_mut(session);
-        let Some((kept, ended)) = kept.and_then(|kept| {
-            let oldest = kept.ended.pop_front()?;
-            Some((kept, self.ended.remove(&oldest)?))
-        }) else {
-            return false;
-        };
-        kept.streams.remove(&ended.number);
-        kept.bytes -= ended.bytes;
-        self.bytes -= ended.bytes;
-        if kept.streams.is_empty() {
-            self.sessions.remove(session);
-        }
-        true
-    }
-
-    /// Forgets the stream that ended first of all sessions. Returns whether there was one.
-    fn forget_oldest(&mut self) -> bool {
-        let oldest = self.ended.values().next();
-        // The oldest stream of all is also the oldest of its session.
-        let session = oldest.map(|ended| Arc::clone(&ended.session));
-        session.is_some_and(|session| self.forget_oldest_of(&session))
-    }
-
-    fn forget_old(&mut self) {
-        let is_old = |ended: &Ended| ended.at.elapsed() >= KEPT;
-        while self.ended.values().next().is_some_and(is_old) && self.forget_oldest() {}
+impl Ended {
+    fn is_old(&self) -> bool {
+        self.at.elapsed() >= KEPT
     }
 }
 
 impl Recorded {
     /// Adds an event of the stream.
     pub(super) fn push(&self, message: ServerSseMessage) {
-        let mut state = self.state();
-        let said = message.event_id.as_deref().and_then(position);
-        let index = said.map_or(state.next, |(index, _)| index);
-        state.next = index + 1;
-        state.messages.push_back((index, message));
-        if state.messages.len() > MESSAGES {
-            state.messages.pop_front();
-        }
-        drop(state);
-        self.changed.send_replace(());
-    }
-
-    /// Reads the events after this number, then the events that are still to come; with `None`, from the beginning.
-    pub(super) fn read(
-        self: Arc<Self>,
-        after: Option<u64>,
-    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-        let reader = Reader {
-            changes: self.changed.subscribe(),
-            recorded: self,
-            next: after.map_or(0, |after| after.saturating_add(1)),
-        };
-        stream::unfold(reader, Reader::next)
-    }
-
-    /// Ends the stream, and returns how many bytes it holds.
-    fn end(&self) -> usize {
-        let mut state = self.state();
-        state.ended = true;
-        let bytes = state.messages.iter().map(|(_, message)| size(message));
-        let bytes = bytes.sum::<usize>();
-        drop(state);
-        self.changed.send_replace(());
-        STREAM + bytes
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    /// Returns the first message from this number on. If there is none, the error tells whether the stream has ended.
-    fn from(&self, next: u64) -> Result<(u64, ServerSseMessage), bool> {
-        let state = self.state();
-        let found = state.messages.iter().find(|(index, _)| *index >= next);
-        found.cloned().ok_or(state.ended)
-    }
-}
-
-struct Reader {
-    recorded: Arc<Recorded>,
-    changes: watch::Receiver<()>,
-    next: u64,
-}
-
-impl Reader {
-    async fn next(mut self) -> Option<(ServerSseMessage, Self)> {
-        loop {
-            // The mark is set before the look-up, so that an event in between is not missed.
-            self.changes.mark_unchanged();
-            match self.recorded.from(self.next) {
-                Ok((index, message)) => {
-                    self.next = index + 1;
-                    return Some((message, self));
-                }
-                Err(true) => return None,
-                Err(false) => self.changes.changed().await.ok()?,
+        self.0.send_modify(|state| {
+            state.messages.push_back(message);
+            if state.messages.len() > MESSAGES {
+                state.messages.pop_front();
+                state.dropped += 1;
             }
-        }
+        });
+    }
+
+    /// Reads the events from this number on, then the events that are still to come.
+    pub(super) fn read(
+        &self,
+        next: u64,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
+        stream::unfold((self.0.subscribe(), next), async |(mut states, next)| {
+            let ready = |state: &State| state.ended || state.from(next).is_some();
+            let (number, message) = {
+                let state = states.wait_for(ready).await.ok()?;
+                let (number, message) = state.from(next)?;
+                (number, message.clone())
+            };
+            Some((message, (states, number + 1)))
+        })
+    }
+
+    /// Ends the stream, and returns about how many bytes it holds.
+    fn end(&self) -> usize {
+        self.0.send_modify(|state| state.ended = true);
+        let size = |message: &ServerSseMessage| {
+            let text = serde_json::to_string(message.message.as_deref()?);
+            Some(text.ok()?.len())
+        };
+        let state = self.0.borrow();
+        let messages = state.messages.iter();
+        let sizes = messages.map(|message| MESSAGE + size(message).unwrap_or_default());
+        STREAM + sizes.sum::<usize>()
     }
 }
 
-/// Returns about how many bytes a message holds.
-fn size(message: &ServerSseMessage) -> usize {
-    struct Count(usize);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+impl State {
+    /// Returns the first kept message from this number on, with its number.
+    fn from(&self, next: u64) -> Option<(u64, &ServerSseMessage)> {
+        let number = next.max(self.dropped);
+        let index = usize::try_from(number - self.dropped).ok()?;
+        Some((number, self.messages.get(index)?))
     }
-
-    let mut count = Count(MESSAGE);
-    if let Some(message) = &message.message {
-        // The counting writer cannot fail. If serializing failed, the bytes counted until then would stand.
-        _ = serde_json::to_writer(&mut count, message.as_ref());
-    }
-    count.0
 }
 
 #[cfg(test)]
@@ -318,8 +223,8 @@ mod tests {
         )
     }
 
-    async fn ids(recorded: Arc<Recorded>, after: Option<u64>) -> Vec<String> {
-        let read = recorded.read(after);
+    async fn ids(recorded: Arc<Recorded>, next: u64) -> Vec<String> {
+        let read = recorded.read(next);
         read.map(|message| message.event_id.unwrap())
             .collect()
             .await
@@ -330,7 +235,7 @@ mod tests {
         let (replays, session) = (Replays::default(), SessionId::from("a"));
         let recorded = replays.begin(&session, 7);
         recorded.push(message(0, 1));
-        let early = tokio::spawn(ids(Arc::clone(&recorded), None));
+        let early = tokio::spawn(ids(Arc::clone(&recorded), 0));
         recorded.push(message(1, 1));
         assert!(replays.goes_on(&session, "1/7"), "it has not ended");
         replays.end(&session, 7);
@@ -338,8 +243,8 @@ mod tests {
         assert!(replays.goes_on(&session, "3") && !replays.goes_on(&session, "x"));
         assert_eq!(early.await.unwrap(), ["0/7", "1/7"]);
         let found = || replays.find(&session, 7).unwrap();
-        assert_eq!(ids(found(), Some(0)).await, ["1/7"]);
-        assert_eq!(ids(found(), Some(u64::MAX)).await, [""; 0]);
+        assert_eq!(ids(found(), 1).await, ["1/7"]);
+        assert_eq!(ids(found(), u64::MAX).await, [""; 0]);
         assert!(replays.find(&SessionId::from("b"), 7).is_none());
         replays.forget(&session);
         assert!(replays.find(&session, 7).is_none());
@@ -365,7 +270,7 @@ mod tests {
         for index in 0..1000 {
             recorded.push(message(index, 1));
         }
-        assert_eq!(recorded.state().messages.len(), MESSAGES);
+        assert_eq!(recorded.0.borrow().messages.len(), MESSAGES);
     }
 
     #[tokio::test]
@@ -380,25 +285,19 @@ mod tests {
                 replays.end(&session(name), number);
             }
         }
-        let inner = replays.inner();
-        for kept in inner.sessions.values() {
+        let all = replays.0.lock();
+        assert_eq!(all.len(), 2);
+        for kept in all.values() {
             assert!((most / 2..=most).contains(&kept.streams.len()));
             assert_eq!(kept.streams.len(), kept.ended.len());
+            let bytes = kept.ended.iter().map(|ended| ended.bytes);
+            assert_eq!(bytes.sum::<usize>(), kept.bytes);
         }
-        let counted = |of: Option<&SessionId>| {
-            let ended = inner.ended.values();
-            let ended = ended.filter(|ended| of.is_none_or(|of| ended.session == *of));
-            ended.map(|ended| ended.bytes).sum::<usize>()
-        };
-        assert_eq!(counted(None), inner.bytes);
-        assert_eq!(counted(Some(&session(1))), inner.bytes_of(&session(1)));
-        drop(inner);
-        // What goes on is forgotten with its session as well, and so is all that counted.
+        drop(all);
+        // A stream that goes on is forgotten with its session as well, and so are all counts.
         replays.begin(&session(0), u64::MAX);
         replays.forget(&session(0));
         replays.forget(&session(1));
-        let inner = replays.inner();
-        assert!(inner.sessions.is_empty() && inner.ended.is_empty());
-        assert_eq!(inner.bytes, 0);
+        assert!(replays.0.lock().is_empty());
     }
 }

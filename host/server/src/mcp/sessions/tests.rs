@@ -4,11 +4,11 @@ use super::*;
 use toolhost_http::access::Scope;
 use toolhost_workspace::files::FilesGrant;
 
-async fn shared(max: usize, idle: Duration) -> (tempfile::TempDir, Shared) {
+async fn sessions(max: usize, idle: Duration) -> (tempfile::TempDir, Arc<Sessions>) {
     let workspace = tempfile::tempdir().unwrap();
     let builder = Host::builder(workspace.path()).without_shell();
     let host = builder.files(FilesGrant::None).start().await.unwrap();
-    (workspace, Shared(Arc::new(Sessions::with(host, max, idle))))
+    (workspace, Arc::new(Sessions::with(host, max, idle)))
 }
 
 fn token(name: &str) -> Principal {
@@ -16,55 +16,63 @@ fn token(name: &str) -> Principal {
 }
 
 /// Begins a session of a token, as its first message does.
-async fn begin(shared: &Shared, name: &str) -> Option<SessionId> {
-    let prepared = shared.0.prepare(&token(name), None).await.ok()?;
-    let (id, _transport) = shared.create_session().await.unwrap();
-    assert!(prepared.begin(&shared.0, &id) && !prepared.begin(&shared.0, &id));
+async fn begin(sessions: &Arc<Sessions>, name: &str) -> Option<SessionId> {
+    let (_, manager) = sessions.prepare(&token(name), None).ok()?;
+    let (id, _transport) = manager.create_session().await.unwrap();
+    assert!(manager.create_session().await.is_err());
     Some(id)
+}
+
+fn count(sessions: &Sessions) -> usize {
+    sessions.open.lock().len()
 }
 
 #[tokio::test]
 async fn one_token_leaves_sessions_to_others() {
-    let (_workspace, shared) = shared(4, IDLE).await;
-    let sessions = &shared.0;
-    let one = begin(&shared, "a").await.unwrap();
-    // A reservation that is dropped takes no slot.
-    drop(sessions.prepare(&token("a"), None).await.unwrap());
-    let made = sessions.prepare(&token("a"), None).await.unwrap();
-    assert!(begin(&shared, "a").await.is_none());
+    let (_workspace, sessions) = sessions(4, IDLE).await;
+    let one = begin(&sessions, "a").await.unwrap();
+    // A session that was prepared and did not begin takes no slot.
+    drop(sessions.prepare(&token("a"), None).unwrap());
+    let prepared = sessions.prepare(&token("a"), None).unwrap();
+    assert!(begin(&sessions, "a").await.is_none());
     for name in ["b", "c"] {
-        begin(&shared, name).await.unwrap();
+        begin(&sessions, name).await.unwrap();
     }
-    assert!(begin(&shared, "c").await.is_none());
-    drop(made);
-    assert!(begin(&shared, "c").await.is_some());
-    let gone = sessions.gone(|principal| principal.name() != "a");
-    assert_eq!(gone, [Arc::clone(&one)]);
-    sessions.close(gone).await;
-    assert!(sessions.chat_of(&one, &token("a")).is_none());
-    assert!(begin(&shared, "a").await.is_some());
-    assert_eq!(sessions.open().count(), 4);
+    assert!(begin(&sessions, "c").await.is_none());
+    drop(prepared);
+    assert!(begin(&sessions, "c").await.is_some());
+    assert!(sessions.look(&one, |principal| principal.name() == "a"));
+    assert!(!sessions.look(&one, |principal| principal.name() != "a"));
+    assert!(sessions.find(&one, &token("a")).is_none());
+    assert!(begin(&sessions, "a").await.is_some());
+    assert_eq!(count(&sessions), 4);
 }
 
 #[tokio::test]
 async fn idle_sessions_end_and_make_room() {
-    let (_workspace, shared) = shared(4, Duration::ZERO).await;
-    let sessions = &shared.0;
-    let one = begin(&shared, "a").await.unwrap();
-    let other = begin(&shared, "a").await.unwrap();
-    let held = Held::new(sessions, &one);
-    assert_eq!(sessions.look(), (vec![Arc::clone(&other)], true));
-    let third = begin(&shared, "a").await.unwrap();
-    assert!(sessions.chat_of(&other, &token("a")).is_none());
-    assert!(
-        sessions.chat_of(&one, &token("a")).is_some(),
-        "it is in use"
-    );
+    let (_workspace, sessions) = sessions(4, Duration::ZERO).await;
+    let one = begin(&sessions, "a").await.unwrap();
+    let other = begin(&sessions, "a").await.unwrap();
+    let held = sessions.enter(&one).unwrap();
+    let third = begin(&sessions, "a").await.unwrap();
+    assert!(sessions.find(&other, &token("a")).is_none());
+    assert!(sessions.look(&one, |_| true), "it is in use");
     drop(held);
-    let (idle, more) = sessions.look();
-    assert_eq!((idle.len(), more), (2, false));
-    shared.close_session(&third).await.unwrap();
+    assert!(!sessions.look(&one, |_| true) && !sessions.look(&one, |_| true));
+    assert!(sessions.find(&one, &token("b")).is_none());
+    let manager = Manager::of(&sessions);
+    assert!(manager.has_session(&third).await.unwrap());
+    manager.close_session(&third).await.unwrap();
     // Closing a session twice is no failure: the client and the server may close it at the same time.
-    shared.close_session(&third).await.unwrap();
-    assert_eq!(sessions.look().0, [one]);
+    manager.close_session(&third).await.unwrap();
+    assert_eq!(count(&sessions), 0);
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_cancels_what_waits_in_it() {
+    let (_workspace, sessions) = sessions(4, IDLE).await;
+    let (session, manager) = sessions.prepare(&token("a"), None).unwrap();
+    let (id, _transport) = manager.create_session().await.unwrap();
+    manager.close_session(&id).await.unwrap();
+    assert!(session.lost.is_cancelled() && sessions.enter(&id).is_err());
 }
