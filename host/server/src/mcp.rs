@@ -16,6 +16,7 @@ mod message;
 mod outputs;
 mod progress;
 mod reply;
+mod requests;
 mod resources;
 mod sessions;
 mod stdio;

@@ -10,13 +10,12 @@ use axum::http::request::Parts;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::caller::{self, Caller};
 use super::handler::Handler;
-use super::message::Carried;
+use super::message::Written;
 use super::progress::{Progress, Report};
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
@@ -38,8 +37,8 @@ const MAX_CLIENT: usize = 256;
 
 pub(super) async fn call(
     handler: &Handler,
-    mut params: CallToolRequestParams,
-    context: RequestContext<RoleServer>,
+    params: CallToolRequestParams,
+    mut context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let caller = handler.caller(&context)?;
     let host = &handler.host;
@@ -53,11 +52,14 @@ pub(super) async fn call(
             "a call has its name within a chat: name that as well, in the header Toolhost-Chat";
         return Err(errors::broken(message));
     }
-    // The parsed arguments have lost duplicate keys and the digits of large numbers, so the call takes the original text.
-    let read = params.arguments.take();
-    let written = Carried::take(&context.extensions);
-    let written = written.unwrap_or_else(|| Value::Object(read.unwrap_or_default()).to_string());
-    let arguments = match Arguments::parse(&written) {
+    // `rmcp` drops duplicate keys and the digits of large numbers, so the call takes the original text.
+    drop(params.arguments);
+    let written = Written::take(&mut context.extensions);
+    let text = written
+        .as_ref()
+        .map_or(Ok("{}"), |written| std::str::from_utf8(&written.0));
+    let text = text.map_err(|error| errors::internal(error.to_string()))?;
+    let arguments = match Arguments::parse(text) {
         Ok(arguments) => arguments,
         // A model wrote the arguments, so the error is a result that the model reads.
         Err(error) => return Ok(reply::refusal("invalid_arguments", None, error).into()),

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::handler::Handler;
-use super::message::{Carried, Message};
+use super::message::{Message, Written};
 use super::sessions::{Manager, NoSession, Sessions};
 use super::{McpOptions, errors, keepalive};
 use toolhost_core::Host;
@@ -182,7 +182,7 @@ impl Mcp {
                 Ok(message) => message,
                 Err(error) => return Ok(broken(error.is_data(), &error)),
             };
-            let begins = id.is_none() && message.method.as_deref() == Some("initialize");
+            let begins = id.is_none() && message.is_initialize();
             may_take_long = id.is_none() && !begins;
             if begins {
                 let session;
@@ -195,10 +195,12 @@ impl Mcp {
                 };
                 parts.extensions.insert(session);
             }
-            let arguments = message.arguments().map(|text| bytes.slice_ref(text));
-            // The arguments count until the request has its reply, even if the client no longer waits.
-            let carried = Carried::new(arguments, Some(held));
-            parts.extensions.insert(carried);
+            if let Some(text) = message.arguments() {
+                let written = Written(bytes.slice_ref(text.as_bytes()));
+                parts.extensions.insert(written);
+            }
+            // The body counts until the request has its reply, even if the client no longer waits.
+            parts.extensions.insert(Arc::new(held));
         }
         let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
             let kind = kind.as_bytes().to_ascii_lowercase();

@@ -1,64 +1,87 @@
-//! The parts of a message that are read before `rmcp` reads it: its keys and its arguments. No key may occur twice, because
-//! parsers disagree about which one counts. The arguments of a call are kept as they were written.
+//! Messages as clients write them. No key may occur twice, because parsers disagree about which one counts. The arguments of a
+//! call are kept as they were written.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::request::Parts;
-use parking_lot::Mutex;
-use rmcp::model::Extensions;
+use rmcp::model::{ClientJsonRpcMessage, Extensions};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::unknown::cut;
-use toolhost_http::limits::Held;
 
 /// A message whose keys are unambiguous. Keys within the arguments are not checked here, but when the call is parsed.
 #[derive(Debug)]
 pub(super) struct Message<'a> {
-    pub(super) method: Option<String>,
-    arguments: Option<&'a RawValue>,
+    members: Members<'a>,
+    params: Members<'a>,
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message.
+    /// Splits a message into its members, whose values are not parsed yet.
     pub(super) fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let message: Members<'a> = serde_json::from_slice(text)?;
-        let method = message.0.get("method");
-        let method = method.and_then(|method| serde_json::from_str(method.get()).ok());
-        let params = members(message.0.get("params").copied())?;
-        members(params.0.get("_meta").copied())?;
-        Ok(Self {
-            method,
-            // Some clients send null for no arguments.
-            arguments: params
-                .0
-                .get("arguments")
-                .copied()
-                .filter(|value| value.get() != "null"),
-        })
+        let members: Members<'a> = serde_json::from_slice(text)?;
+        let params = members.object("params")?;
+        params.object("_meta")?;
+        Ok(Self { members, params })
     }
 
-    /// Returns the text of the arguments, as a slice of the message.
-    pub(super) fn arguments(&self) -> Option<&'a [u8]> {
-        Some(self.arguments?.get().as_bytes())
+    pub(super) fn is_initialize(&self) -> bool {
+        let method = self
+            .members
+            .get("method")
+            .map(serde_json::from_str::<String>);
+        method.is_some_and(|method| method.is_ok_and(|method| method == "initialize"))
+    }
+
+    /// Returns the text of the arguments, as a slice of the message. `None` if there is no object of arguments: some clients
+    /// send null.
+    pub(super) fn arguments(&self) -> Option<&'a str> {
+        let arguments = self.params.get("arguments");
+        arguments.filter(|text| text.starts_with('{'))
+    }
+
+    /// Parses the message for `rmcp`. The arguments are not parsed, but carried as [`Written`].
+    pub(super) fn parse(&self) -> Result<ClientJsonRpcMessage, serde_json::Error> {
+        let Some(arguments) = self.arguments() else {
+            return serde_json::from_value(self.members.parse("")?.into());
+        };
+        let mut members = self.members.parse("params")?;
+        let params = self.params.parse("arguments")?;
+        members.insert("params".to_owned(), params.into());
+        let mut message: ClientJsonRpcMessage = serde_json::from_value(members.into())?;
+        message.insert_extension(Written(Bytes::copy_from_slice(arguments.as_bytes())));
+        Ok(message)
     }
 }
 
-/// Splits an object into its members. Any other value has no members here; later parsers refuse it.
-fn members(value: Option<&RawValue>) -> Result<Members<'_>, serde_json::Error> {
-    match value {
-        Some(value) if value.get().starts_with('{') => serde_json::from_str(value.get()),
-        _ => Ok(Members::default()),
-    }
-}
-
-/// The members of an object, none of which occurs twice.
+/// The members of an object as text. No key occurs twice.
 #[derive(Debug, Default)]
 struct Members<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> Members<'a> {
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.0.get(key).map(|value| value.get())
+    }
+
+    /// Splits a member that is an object. Any other value has no members here; later parsers refuse it.
+    fn object(&self, key: &str) -> Result<Self, serde_json::Error> {
+        let object = self.get(key).filter(|text| text.starts_with('{'));
+        object.map_or_else(|| Ok(Self::default()), serde_json::from_str)
+    }
+
+    /// Parses all members but one.
+    fn parse(&self, without: &str) -> Result<Map<String, Value>, serde_json::Error> {
+        let members = self.0.iter().filter(|(key, _)| *key != without);
+        members
+            .map(|(key, value)| Ok((key.clone(), serde_json::from_str(value.get())?)))
+            .collect()
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -88,66 +111,63 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The data that a request carries besides the fields that `rmcp` reads. It is kept until the request has its reply.
+/// The text of the arguments of a call: an extension of its request.
 #[derive(Clone, Debug)]
-pub(super) struct Carried(Arc<Inner>);
+pub(super) struct Written(pub(super) Bytes);
 
-#[derive(Debug)]
-struct Inner {
-    arguments: Mutex<Option<Bytes>>,
-    /// The permit that counts the bytes of the body.
-    _held: Option<Held>,
-}
-
-impl Carried {
-    pub(super) fn new(arguments: Option<Bytes>, held: Option<Held>) -> Self {
-        Self(Arc::new(Inner {
-            arguments: Mutex::new(arguments),
-            _held: held,
-        }))
-    }
-
+impl Written {
     /// Takes the text of the arguments out of a request; `None` if it has none.
-    pub(super) fn take(extensions: &Extensions) -> Option<String> {
-        let parts = || extensions.get::<Parts>()?.extensions.get::<Self>();
-        let carried = extensions.get::<Self>().or_else(parts)?;
-        let arguments = carried.0.arguments.lock().take();
-        Some(String::from_utf8_lossy(&arguments?).into_owned())
+    pub(super) fn take(extensions: &mut Extensions) -> Option<Self> {
+        let taken = extensions.remove::<Self>();
+        taken.or_else(|| extensions.get_mut::<Parts>()?.extensions.remove::<Self>())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use rmcp::model::{ClientRequest, GetExtensions};
 
-    fn read(text: &'static str) -> Result<(Option<String>, Option<&'static [u8]>), String> {
-        let message = Message::read(text.as_bytes()).map_err(|error| error.to_string())?;
-        let arguments = message.arguments();
-        Ok((message.method, arguments))
-    }
+    use super::*;
 
     #[test]
     fn arguments_are_found_as_they_were_written() {
-        let (method, arguments) = read(
-            r#"{"jsonrpc":"2.0","id":1,"m\u0065thod":"tools/call","params":{"arguments":{"a": 1.0, "a":2}}}"#,
-        )
-        .unwrap();
-        assert_eq!(method.as_deref(), Some("tools/call"));
-        assert_eq!(arguments, Some(br#"{"a": 1.0, "a":2}"#.as_slice()));
+        let call = r#"{"jsonrpc":"2.0","id":1,"m\u0065thod":"tools/call","params":{"name":"t","arguments":{"a": 1.0, "a":2}}}"#;
+        let call = Message::read(call.as_bytes()).unwrap();
+        assert_eq!(call.arguments(), Some(r#"{"a": 1.0, "a":2}"#));
+        let ClientJsonRpcMessage::Request(mut request) = call.parse().unwrap() else {
+            panic!("{call:?} is no request");
+        };
+        let written = Written::take(request.request.extensions_mut());
+        assert_eq!(written.unwrap().0, r#"{"a": 1.0, "a":2}"#);
+        assert!(matches!(
+            request.request,
+            ClientRequest::CallToolRequest(call) if call.params.name == "t" && call.params.arguments.is_none()
+        ));
         for none in ["{}", r#"{"params":[]}"#, r#"{"params":{"arguments":null}}"#] {
-            assert_eq!(read(none).unwrap().1, None, "{none}");
+            let read = Message::read(none.as_bytes()).unwrap();
+            assert_eq!(read.arguments(), None, "{none}");
         }
     }
 
     #[test]
+    fn a_handshake_is_recognized() {
+        let is_initialize = |text: &str| Message::read(text.as_bytes()).unwrap().is_initialize();
+        assert!(is_initialize(r#"{"m\u0065thod":"initi\u0061lize"}"#));
+        assert!(!is_initialize(r#"{"method":"ping"}"#) && !is_initialize(r#"{"method":1}"#));
+    }
+
+    #[test]
     fn a_key_occurs_once() {
+        let error = |text: &str| Message::read(text.as_bytes()).unwrap_err().to_string();
         for twice in [
             r#"{"method":"a","m\u0065thod":"b"}"#,
             r#"{"params":{"arguments":{},"arguments":{}}}"#,
             r#"{"params":{"_meta":{"a":1,"a":1}}}"#,
         ] {
-            assert!(read(twice).unwrap_err().contains("occurs twice"), "{twice}");
+            assert!(error(twice).contains("occurs twice"), "{twice}");
         }
-        assert!(read("[]").is_err() && read("7").is_err() && read("{").is_err());
+        for other in ["[]", "7", "{"] {
+            assert!(Message::read(other.as_bytes()).is_err(), "{other}");
+        }
     }
 }

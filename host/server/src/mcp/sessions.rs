@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 use tokio::time::Instant;
 
 use super::caller::Session;
-use super::lines::Requests;
+use super::requests::Requests;
 use replay::Replays;
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Tokens};

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use rmcp::service::serve_server_with_ct;
-use rmcp::transport::TransportAdapterIdentity;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::McpOptions;
 use super::caller::Session;
 use super::handler::Handler;
-use super::lines::{self, Lines};
+use super::lines;
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
 use toolhost_state::id::InvalidId;
@@ -53,15 +52,12 @@ where
         Some(session.clone()),
         stopping.clone(),
     );
-    let (lines, ends) = lines::lines(input, output, CancellationToken::new());
+    let (lines, ends) = lines::lines(input, output);
     let serving = CancellationToken::new();
     let mut served = tokio::spawn({
         let serving = serving.clone();
         async move {
-            let service = serve_server_with_ct::<_, Lines<W>, _, TransportAdapterIdentity>(
-                handler, lines, serving,
-            );
-            match service.await {
+            match serve_server_with_ct(handler, lines, serving).await {
                 Ok(service) => _ = service.waiting().await,
                 Err(error) => tracing::debug!(%error, "the client said nothing to serve"),
             }
