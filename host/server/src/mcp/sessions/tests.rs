@@ -1,5 +1,7 @@
 //! Tests of the limits on sessions, and of their ends.
 
+use rmcp::transport::streamable_http_server::SessionManager as _;
+
 use super::*;
 use toolhost_http::access::Scope;
 use toolhost_workspace::files::FilesGrant;
