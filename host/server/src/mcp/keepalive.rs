@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream, Bytes};
+use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
@@ -41,42 +41,24 @@ pub(super) async fn in_time(
     response
 }
 
-enum State {
-    /// No byte has been sent yet.
-    New(Handling),
-    Waiting(Handling),
-    Streaming(BodyDataStream),
-}
-
 fn events(handling: Handling) -> impl Stream<Item = Result<Bytes, axum::Error>> + Send {
-    stream::unfold(State::New(handling), async |state| match state {
-        State::New(handling) => Some((Ok(COMMENT), State::Waiting(handling))),
-        State::Waiting(mut handling) => {
-            let Ok(reply) = tokio::time::timeout(BEAT, &mut handling).await else {
-                return Some((Ok(COMMENT), State::Waiting(handling)));
-            };
-            let is_json = reply.headers().get(CONTENT_TYPE).is_some_and(|kind| {
-                let kind = kind.as_bytes();
-                kind.starts_with(b"application/json")
-            });
-            if !is_json {
-                let body = Body::new(reply.into_body());
-                return next(body.into_data_stream()).await;
-            }
-            // The reply is an error, but its status can no longer be sent.
-            let message = match reply.into_body().collect().await {
-                Ok(body) => body.to_bytes(),
-                Err(never) => match never {},
-            };
-            let event = [b"data: ".as_slice(), &message, b"\n\n"].concat();
-            let rest = Body::empty().into_data_stream();
-            Some((Ok(event.into()), State::Streaming(rest)))
+    let rest = stream::unfold(Some(handling), async |handling| {
+        let mut handling = handling?;
+        match tokio::time::timeout(BEAT, &mut handling).await {
+            Ok(reply) => Some((body(reply).await.into_data_stream(), None)),
+            Err(_) => Some((Body::from(COMMENT).into_data_stream(), Some(handling))),
         }
-        State::Streaming(body) => next(body).await,
-    })
+    });
+    stream::once(async { Ok(COMMENT) }).chain(rest.flatten())
 }
 
-async fn next(mut body: BodyDataStream) -> Option<(Result<Bytes, axum::Error>, State)> {
-    let data = body.next().await?;
-    Some((data, State::Streaming(body)))
+/// Returns the body of a reply as events.
+async fn body(reply: Reply) -> Body {
+    let kind = reply.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !kind.is_some_and(|kind| kind.starts_with(b"application/json")) {
+        return Body::new(reply.into_body());
+    }
+    // The reply is an error, but its status can no longer be sent.
+    let Ok(message) = reply.into_body().collect().await;
+    Body::from([b"data: ".as_slice(), &message.to_bytes(), b"\n\n"].concat())
 }
