@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::request::Parts;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ProgressNotificationParam,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +18,7 @@ use tracing::Instrument as _;
 use super::caller::{self, Caller};
 use super::handler::Handler;
 use super::message::Written;
-use super::progress::{Progress, Report};
+use super::progress::Progress;
 use super::tasks::TaskId;
 use super::{errors, reply, tasks};
 use toolhost_call::call::{Actor, Arguments, Outcome, Request};
@@ -55,11 +57,7 @@ pub(super) async fn call(
     // `rmcp` drops duplicate keys and the digits of large numbers, so the call takes the original text.
     drop(params.arguments);
     let written = Written::take(&mut context.extensions);
-    let text = written
-        .as_ref()
-        .map_or(Ok("{}"), |written| std::str::from_utf8(&written.0));
-    let text = text.map_err(|error| errors::internal(error.to_string()))?;
-    let arguments = match Arguments::parse(text) {
+    let arguments = match Arguments::parse(written.as_deref().unwrap_or("{}")) {
         Ok(arguments) => arguments,
         // A model wrote the arguments, so the error is a result that the model reads.
         Err(error) => return Ok(reply::refusal("invalid_arguments", None, error).into()),
@@ -69,7 +67,8 @@ pub(super) async fn call(
         Ok(waiting) => waiting,
         Err(error) => return Ok(reply::refusal("busy", Some(1), error).into()),
     };
-    let tasks = handler.offers_tasks(&context);
+    let capabilities = context.client_capabilities();
+    let tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
     let request = Request {
         chat: caller.chat.clone(),
         id: named.clone().unwrap_or_else(CallId::random),
@@ -88,13 +87,8 @@ pub(super) async fn call(
         let host = host.clone();
         async move { host.call(request).await }.instrument(within(&context))
     });
-    let mut lost = pin!(cancelled(caller.lost.clone()));
-    let mut too_long = pin!(async {
-        match tasks {
-            true => tokio::time::sleep(TASK_AFTER).await,
-            false => pending().await,
-        }
-    });
+    let lost = caller.lost.clone().unwrap_or_default();
+    let mut too_long = pin!(tokio::time::sleep(TASK_AFTER));
     loop {
         tokio::select! {
             biased;
@@ -106,7 +100,7 @@ pub(super) async fn call(
                 }
                 return ended(host, &caller, outcome);
             }
-            () = &mut lost => {
+            () = lost.cancelled() => {
                 // Named calls go on: a client that comes back asks for them by their id.
                 if named.is_none() {
                     _ = host.cancel(&chat, &id, actor).await;
@@ -120,7 +114,7 @@ pub(super) async fn call(
                 }
                 return Err(errors::refused("cancelled", "the request was cancelled"));
             }
-            () = &mut too_long => {
+            () = &mut too_long, if tasks => {
                 let task = TaskId::new(begun, chat.clone(), id.clone());
                 if let (Some(lost), None) = (caller.lost.clone(), &named) {
                     end_with(lost, host.clone(), (chat, id, actor.clone()), called);
@@ -175,22 +169,14 @@ fn waits(
     chat: &ChatId,
     named: Option<&CallId>,
 ) -> Result<Option<limits::Caller>, NoRoom> {
-    let parts = context.extensions.get::<Parts>();
-    let place = parts.and_then(|parts| parts.extensions.get::<RequestPermit>());
+    let place = caller::sent::<RequestPermit>(&context.extensions);
     let (Some(place), Some(call)) = (place, named) else {
         return Ok(None);
     };
     place.caller(chat, call).map(Some)
 }
 
-async fn cancelled(token: Option<CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled().await,
-        None => pending().await,
-    }
-}
-
-async fn report(progress: &mut Option<Progress>) -> Report {
+async fn report(progress: &mut Option<Progress>) -> ProgressNotificationParam {
     match progress {
         Some(progress) => progress.report().await,
         None => pending().await,
@@ -225,7 +211,6 @@ fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
 
 /// Returns the span of the HTTP request that carried the message; none, if the message came another way.
 fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
-    let parts = context.extensions.get::<Parts>();
-    let within = parts.and_then(|parts| parts.extensions.get::<trace::Within>());
+    let within = caller::sent::<trace::Within>(&context.extensions);
     within.map_or_else(tracing::Span::none, |within| within.0.clone())
 }

@@ -68,15 +68,14 @@ impl Caller {
         meta: &MetaObject,
         options: &McpOptions,
     ) -> Result<Self, ErrorData> {
-        let sent = extensions.get::<Parts>().map(|parts| &parts.extensions);
-        let session = session.or_else(|| sent?.get::<Session>());
+        let session = session.or_else(|| sent::<Session>(extensions));
         // Each request is checked anew, because a token's rights can change during a session.
-        let principal = sent.and_then(|sent| sent.get::<Principal>());
+        let principal = sent::<Principal>(extensions);
         let principal = principal.or(session.map(|session| &session.principal));
         let principal = principal.cloned();
         let principal =
             principal.ok_or_else(|| errors::internal("the request came in without a principal"))?;
-        let sent = sent.and_then(|sent| sent.get::<Connection>());
+        let sent = sent::<Connection>(extensions);
         let of_session = session.filter(|session| session.is_named);
         let fixed = sent.and_then(|sent| sent.chat.as_ref());
         let fixed = fixed.or(of_session.map(|session| &session.chat));
@@ -112,6 +111,11 @@ impl Caller {
             lost: session.map(|session| session.lost.clone()),
         })
     }
+}
+
+/// Returns an extension of the HTTP request that carried a message.
+pub(super) fn sent<T: Send + Sync + 'static>(extensions: &Extensions) -> Option<&T> {
+    extensions.get::<Parts>()?.extensions.get()
 }
 
 /// Returns the id that the client gave to a call, if it gave one. A call without an id cannot be told from another one, because

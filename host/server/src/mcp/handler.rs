@@ -1,8 +1,7 @@
 //! The handler of a client's requests and notifications.
 
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use futures_util::future::join_all;
 use rmcp::handler::server::ServerHandler;
@@ -56,13 +55,10 @@ pub(super) struct Handler {
     session: Option<Session>,
     /// Cancelled when the server stops: ends streams that would otherwise stay open.
     stopping: CancellationToken,
-    /// Whether the session already gets notifications when the tools change.
-    telling: AtomicBool,
+    /// Ends the notifications that the session gets when the tools change.
+    telling: OnceLock<DropGuard>,
     /// The resources whose changes the client subscribed to.
     subscriptions: Subscriptions,
-    /// Cancelled when the handler is dropped.
-    ended: CancellationToken,
-    _end: Arc<DropGuard>,
 }
 
 impl Handler {
@@ -73,17 +69,14 @@ impl Handler {
         session: Option<Session>,
         stopping: CancellationToken,
     ) -> Self {
-        let ended = stopping.child_token();
         Self {
             host,
             options,
             principal,
             session,
             stopping,
-            telling: AtomicBool::new(false),
+            telling: OnceLock::new(),
             subscriptions: Subscriptions::default(),
-            _end: Arc::new(ended.clone().drop_guard()),
-            ended,
         }
     }
 
@@ -91,16 +84,6 @@ impl Handler {
     pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let session = self.session.as_ref();
         Caller::of(session, &context.extensions, &context.meta, &self.options)
-    }
-
-    /// Returns whether the client supports tasks.
-    #[expect(
-        clippy::unused_self,
-        reason = "beside what the capabilities say, which are those of this"
-    )]
-    pub(super) fn offers_tasks(&self, context: &RequestContext<RoleServer>) -> bool {
-        let capabilities = context.client_capabilities();
-        capabilities.is_some_and(|capabilities| capabilities.supports_tasks())
     }
 
     /// Returns the instructions for the tools that the caller may use.
@@ -244,7 +227,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         let uri = request.uri;
         let watch = Watch::of(&self.host, &self.caller(&context)?, &uri).await?;
-        let Some(removed) = self.subscriptions.add(&uri)? else {
+        let Some(removed) = self.subscriptions.add(&uri, &self.stopping)? else {
             return Ok(());
         };
         let peer = context.peer;
@@ -252,8 +235,7 @@ impl ServerHandler for Handler {
             let (peer, changed) = (peer.clone(), ResourceUpdatedNotificationParam::new(&uri));
             async move { peer.notify_resource_updated(changed).await.is_ok() }
         });
-        let telling = removed.run_until_cancelled_owned(telling);
-        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+        tokio::spawn(removed.run_until_cancelled_owned(telling));
         Ok(())
     }
 
@@ -309,18 +291,16 @@ impl ServerHandler for Handler {
 
     /// Begins to notify a session of changes of the tools, now that it accepts notifications.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.telling.swap(true, Ordering::Relaxed) {
+        let ended = self.stopping.child_token();
+        if self.telling.set(ended.clone().drop_guard()).is_err() {
             return;
         }
-        let (mut changes, peer) = (self.host.tools_changed(), context.peer);
-        let telling = async move {
-            while changes.changed().await.is_ok() {
-                if peer.notify_tool_list_changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::spawn(self.ended.clone().run_until_cancelled_owned(telling));
+        let peer = context.peer;
+        let telling = Watch::Tools(self.host.tools_changed()).tell(move || {
+            let peer = peer.clone();
+            async move { peer.notify_tool_list_changed().await.is_ok() }
+        });
+        tokio::spawn(ended.run_until_cancelled_owned(telling));
     }
 
     fn accepted_subscription_filter(
@@ -339,15 +319,11 @@ impl ServerHandler for Handler {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let (sink, accepted) = (context.sink(), context.accepted());
         let caller = self.caller(context.request_context())?;
-        let mut changes = self.host.tools_changed();
+        let changes = Watch::Tools(self.host.tools_changed());
         let tools = async {
-            if accepted.tools_list_changed != Some(true) {
-                return;
-            }
-            while changes.changed().await.is_ok() {
-                if sink.notify_tool_list_changed().await.is_err() {
-                    return;
-                }
+            if accepted.tools_list_changed == Some(true) {
+                let tell = || async move { sink.notify_tool_list_changed().await.is_ok() };
+                changes.tell(tell).await;
             }
         };
         // A resource that does not exist has no updates to send.

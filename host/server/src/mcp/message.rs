@@ -117,9 +117,11 @@ pub(super) struct Written(pub(super) Bytes);
 
 impl Written {
     /// Takes the text of the arguments out of a request; `None` if it has none.
-    pub(super) fn take(extensions: &mut Extensions) -> Option<Self> {
-        let taken = extensions.remove::<Self>();
-        taken.or_else(|| extensions.get_mut::<Parts>()?.extensions.remove::<Self>())
+    pub(super) fn take(extensions: &mut Extensions) -> Option<String> {
+        let written = extensions.remove::<Self>();
+        let sent = || extensions.get_mut::<Parts>()?.extensions.remove::<Self>();
+        let written = written.or_else(sent)?;
+        Some(String::from_utf8_lossy(&written.0).into_owned())
     }
 }
 
@@ -138,7 +140,7 @@ mod tests {
             panic!("{call:?} is no request");
         };
         let written = Written::take(request.request.extensions_mut());
-        assert_eq!(written.unwrap().0, r#"{"a": 1.0, "a":2}"#);
+        assert_eq!(written.unwrap(), r#"{"a": 1.0, "a":2}"#);
         assert!(matches!(
             request.request,
             ClientRequest::CallToolRequest(call) if call.params.name == "t" && call.params.arguments.is_none()

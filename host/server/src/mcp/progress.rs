@@ -36,13 +36,6 @@ pub(super) struct Progress {
     count: Count,
 }
 
-/// The content of one progress notification.
-#[derive(Debug)]
-pub(super) struct Report {
-    done: f64,
-    message: Option<String>,
-}
-
 /// The progress of a call. It grows with each notification, as the protocol wants it.
 #[derive(Debug, Default)]
 struct Count {
@@ -72,8 +65,8 @@ impl Progress {
         })
     }
 
-    /// Waits for the next report. Cancel safe.
-    pub(super) async fn report(&mut self) -> Report {
+    /// Waits for the next notification. Cancel safe.
+    pub(super) async fn report(&mut self) -> ProgressNotificationParam {
         loop {
             tokio::select! {
                 biased;
@@ -85,13 +78,14 @@ impl Progress {
                 }
                 _ = self.beat.tick() => {
                     let message = format!("running for {} s", self.begun.elapsed().as_secs());
-                    return Report { done: self.count.step(), message: Some(message) };
+                    let done = self.count.step();
+                    return self.params(done, Some(message));
                 }
             }
         }
     }
 
-    /// Sends the reports that are still queued when the call has ended.
+    /// Sends the notifications that are still queued when the call has ended.
     pub(super) async fn finish(&mut self) {
         while let Some(event) = next(&mut self.events).now_or_never() {
             if let Some(report) = self.of_event(event) {
@@ -100,8 +94,8 @@ impl Progress {
         }
     }
 
-    /// Returns the report for an event, if it is progress of this call.
-    fn of_event(&mut self, event: Event) -> Option<Report> {
+    /// Returns the notification of an event, if it is progress of this call.
+    fn of_event(&mut self, event: Event) -> Option<ProgressNotificationParam> {
         match event {
             Event::Progress {
                 call,
@@ -109,17 +103,20 @@ impl Progress {
                 total,
                 message,
             } if call == self.call && self.count.reach(done, total) => {
-                Some(Report { done, message })
+                Some(self.params(done, message))
             }
             _ => None,
         }
     }
 
-    pub(super) async fn tell(&self, report: Report) {
-        let Report { done, message } = report;
+    fn params(&self, done: f64, message: Option<String>) -> ProgressNotificationParam {
         let mut params = ProgressNotificationParam::new(self.token.clone(), done);
         params.total = self.count.total;
         params.message = message.map(|message| message.chars().take(MAX_MESSAGE).collect());
+        params
+    }
+
+    pub(super) async fn tell(&self, params: ProgressNotificationParam) {
         // Other code notices a client that is gone.
         _ = self.peer.notify_progress(params).await;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rmcp::service::serve_server_with_ct;
+use rmcp::service::serve_server;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -53,14 +53,10 @@ where
         stopping.clone(),
     );
     let (lines, ends) = lines::lines(input, output);
-    let serving = CancellationToken::new();
-    let mut served = tokio::spawn({
-        let serving = serving.clone();
-        async move {
-            match serve_server_with_ct(handler, lines, serving).await {
-                Ok(service) => _ = service.waiting().await,
-                Err(error) => tracing::debug!(%error, "the client said nothing to serve"),
-            }
+    let mut served = tokio::spawn(async move {
+        match serve_server(handler, lines).await {
+            Ok(service) => _ = service.waiting().await,
+            Err(error) => tracing::debug!(%error, "the client said nothing to serve"),
         }
     });
     tokio::select! {
@@ -82,7 +78,7 @@ where
             .await
             .is_err()
     {
-        serving.cancel();
+        served.abort();
     }
     Ok(live)
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -35,9 +35,14 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Adds an address. Returns the token that is cancelled when the address is removed, or `None` if it is already there.
-    pub(super) fn add(&self, uri: &str) -> Result<Option<CancellationToken>, ErrorData> {
-        let mut watched = self.watched();
+    /// Adds an address. Returns the token that is cancelled when the address is removed, when the client is gone, or with its
+    /// parent. Returns `None` if the address is already there.
+    pub(super) fn add(
+        &self,
+        uri: &str,
+        parent: &CancellationToken,
+    ) -> Result<Option<CancellationToken>, ErrorData> {
+        let mut watched = self.watched.lock();
         if watched.contains_key(uri) {
             return Ok(None);
         }
@@ -45,18 +50,14 @@ impl Subscriptions {
             let message = format!("there are {MAX_WATCHED} subscriptions, which is the most");
             return Err(errors::refused("busy", message));
         }
-        let removed = CancellationToken::new();
+        let removed = parent.child_token();
         watched.insert(uri.to_owned(), removed.clone().drop_guard());
         Ok(Some(removed))
     }
 
     /// Removes an address, if it is there.
     pub(super) fn remove(&self, uri: &str) {
-        self.watched().remove(uri);
-    }
-
-    fn watched(&self) -> MutexGuard<'_, HashMap<String, DropGuard>> {
-        self.watched.lock()
+        self.watched.lock().remove(uri);
     }
 }
 
@@ -71,10 +72,8 @@ pub(super) enum Watch {
         process: String,
         /// How many bytes of output there were at the last look.
         seen: u64,
-        /// Whether nothing more can change.
+        /// Whether the process has ended, so that nothing more can change.
         over: bool,
-        /// Whether the process was over before the wait began. A client that saw it running does not know that yet.
-        untold: bool,
     },
     /// A wait for changes of the tools, and so of their resources.
     Tools(tokio::sync::watch::Receiver<u64>),
@@ -87,75 +86,57 @@ impl Watch {
             return Ok(Self::Tools(host.tools_changed()));
         }
         let (chat, process) = outputs::process(host, caller, uri).await?;
-        let over = !process.state.is_live();
         Ok(Self::Output {
             workspace: Arc::clone(host.workspace()),
             chat,
-            process: process.id,
             seen: process.total,
-            over,
-            untold: over,
+            over: !process.state.is_live(),
+            process: process.id,
         })
     }
 
-    /// Waits for the next change; for ever, if there can be none.
-    pub(super) async fn changed(&mut self) {
+    /// Sends one notification for each change, with a pause after it, until sending fails or nothing can change any more.
+    pub(super) async fn tell<F: Future<Output = bool>>(self, tell: impl Fn() -> F) {
         match self {
-            Self::Tools(changes) => {
-                if changes.changed().await.is_err() {
-                    std::future::pending().await
+            Self::Tools(mut changes) => {
+                while changes.changed().await.is_ok() && tell().await {
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
             Self::Output {
                 workspace,
                 chat,
                 process,
-                seen,
-                over,
-                untold,
-            } => {
-                if std::mem::take(untold) {
-                    return;
-                }
-                if *over {
-                    std::future::pending().await
-                }
-                loop {
+                mut seen,
+                mut over,
+            } => loop {
+                if !over {
                     let options = WaitOptions {
                         timeout: LOOK,
-                        since: *seen,
+                        since: seen,
                         until: None,
                         output: true,
                     };
-                    match workspace.wait(Some(chat), process, options).await {
-                        Ok(waited) if waited.wake == Wake::TimedOut => {}
+                    match workspace.wait(Some(&chat), &process, options).await {
+                        Ok(waited) if waited.wake == Wake::TimedOut => continue,
                         Ok(waited) => {
-                            *seen = waited.total;
-                            *over = waited.wake == Wake::Ended;
-                            return;
+                            seen = waited.total;
+                            over = waited.wake == Wake::Ended;
                         }
                         Err(Error::Unavailable(_) | Error::UnknownOutcome(_)) => {
                             tokio::time::sleep(AGAIN).await;
+                            continue;
                         }
                         // The output is no longer kept.
-                        Err(_) => {
-                            *over = true;
-                            return;
-                        }
+                        Err(_) => over = true,
                     }
                 }
-            }
-        }
-    }
-
-    /// Sends one notification after the other, with a pause in between, until sending fails.
-    pub(super) async fn tell<F: Future<Output = bool>>(mut self, tell: impl Fn() -> F) {
-        loop {
-            self.changed().await;
-            if !tell().await {
-                return;
-            }
-            tokio::time::sleep(PAUSE).await;
+                // A client that saw the process running does not know yet that it has ended.
+                if !tell().await || over {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+            },
         }
     }
 }
