@@ -40,7 +40,7 @@ const LAST_EVENT: &str = "last-event-id";
 const LAST_REPLIES: Duration = Duration::from_secs(3);
 
 /// The tools of a host as an MCP server. Clones share everything.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mcp {
     host: Host,
     options: McpOptions,
@@ -52,15 +52,6 @@ pub(crate) struct Mcp {
     closed: CancellationToken,
     /// The replies that are being sent.
     replies: TaskTracker,
-}
-
-impl std::fmt::Debug for Mcp {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = formatter.debug_struct("Mcp");
-        shown
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Mcp {
@@ -114,15 +105,10 @@ impl Mcp {
             .with_cancellation_token(self.closed.clone());
         let mcp = self.clone();
         let handler = move || {
-            let (host, options, stopping) =
-                (mcp.host.clone(), mcp.options.clone(), mcp.stopping.clone());
-            Ok(Handler::new(
-                host,
-                options,
-                principal.clone(),
-                None,
-                stopping,
-            ))
+            let (host, options) = (mcp.host.clone(), mcp.options.clone());
+            let stopping = mcp.stopping.clone();
+            let principal = principal.clone();
+            Ok(Handler::new(host, options, principal, None, stopping))
         };
         StreamableHttpService::new(handler, Arc::new(manager), config)
     }
@@ -134,7 +120,10 @@ impl Mcp {
     ) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         let principal = parts.extensions.get::<Principal>().cloned();
-        let principal = principal.ok_or_else(nobody)?;
+        let principal = principal.ok_or_else(|| {
+            let detail = "the request came in without a principal";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+        })?;
         principal.require(Scope::Call)?;
         let path = path.as_ref().map(|path| path.0.as_str());
         let connection = Connection::of(path, &parts.headers)?;
@@ -188,10 +177,7 @@ impl Mcp {
                 let session;
                 (session, manager) = match self.sessions.prepare(&principal, named) {
                     Ok(prepared) => prepared,
-                    Err(NoSession::Full) => return Ok(full()),
-                    Err(error @ NoSession::NoChat(_)) => {
-                        return Err(Problem::new(Kind::FOREIGN_CHAT, error.to_string()));
-                    }
+                    Err(error) => return Ok(no_session(&error)),
                 };
                 parts.extensions.insert(session);
             }
@@ -227,33 +213,26 @@ impl Mcp {
     }
 }
 
-fn nobody() -> Problem {
-    let detail = "the request came in without a principal";
-    Problem::new(Kind::INTERNAL, detail)
-}
-
-/// Returns the reply for a client when there is no room for another session.
-fn full() -> Response {
-    const AGAIN_IN: u64 = 30;
-    let detail = NoSession::Full.to_string();
-    let problem = Problem::new(Kind::TOO_MANY_SESSIONS, detail);
-    let mut response = problem.into_response();
-    response.headers_mut().insert(RETRY_AFTER, AGAIN_IN.into());
+fn no_session(error: &NoSession) -> Response {
+    let kind = match error {
+        NoSession::Full => Kind::TOO_MANY_SESSIONS,
+        NoSession::NoChat(_) => Kind::FOREIGN_CHAT,
+    };
+    let mut response = Problem::new(kind, error.to_string()).into_response();
+    if matches!(error, NoSession::Full) {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("30"));
+    }
     response
 }
 
 /// Returns the reply to a body that is no message, although it may be JSON.
 fn broken(is_json: bool, error: &impl Display) -> Response {
-    let (code, text) = match is_json {
-        true => (
-            ErrorCode::INVALID_REQUEST,
-            format!("the body is not one message of JSON-RPC 2.0: {error}"),
-        ),
-        false => (
-            ErrorCode::PARSE_ERROR,
-            format!("the body is not valid JSON: {error}"),
-        ),
+    let (code, what) = match is_json {
+        true => (ErrorCode::INVALID_REQUEST, "one message of JSON-RPC 2.0"),
+        false => (ErrorCode::PARSE_ERROR, "valid JSON"),
     };
+    let text = format!("the body is not {what}: {error}");
     let body = errors::response(&Value::Null, code, &text);
     (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
 }

@@ -145,11 +145,12 @@ fn opens(message: &ClientJsonRpcMessage) -> bool {
         ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
         request => {
             let meta = request.get_meta();
-            let version = meta.protocol_version();
-            let is_known =
-                version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version));
             let missing = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
-            is_known && missing.is_empty()
+            let known = ProtocolVersion::KNOWN_VERSIONS;
+            missing.is_empty()
+                && meta
+                    .protocol_version()
+                    .is_some_and(|it| known.contains(&it))
         }
     }
 }

@@ -30,16 +30,10 @@ pub(super) fn result(chat: &ChatId, outcome: &Outcome, structured: bool) -> Call
     let mut result = match &outcome.result {
         Ok(reply) => {
             let content = reply.content.iter().map(block).collect();
-            let mut result = if reply.is_error {
-                CallToolResult::error(content)
-            } else {
-                CallToolResult::success(content)
-            };
-            if structured {
-                let json = reply.structured();
-                result.structured_content =
-                    json.and_then(|json| serde_json::from_str(json.get()).ok());
-            }
+            let mut result = CallToolResult::success(content);
+            result.is_error = Some(reply.is_error);
+            let json = reply.structured().filter(|_| structured);
+            result.structured_content = json.and_then(|json| serde_json::from_str(json.get()).ok());
             result
         }
         Err(error) => {
@@ -81,20 +75,16 @@ fn block(part: &Content) -> ContentBlock {
         Content::Document {
             uri,
             media_type,
-            data: Some(data),
-        } => ContentBlock::resource(contents(uri, media_type.as_deref(), data)),
-        Content::Document {
-            uri,
-            media_type,
-            data: None,
-        } => {
-            let name = uri.rsplit('/').find(|part| !part.is_empty());
-            let link = Resource::new(uri.clone(), name.unwrap_or(uri));
-            ContentBlock::resource_link(match media_type {
-                Some(media_type) => link.with_mime_type(media_type.clone()),
-                None => link,
-            })
-        }
+            data,
+        } => match data {
+            Some(data) => ContentBlock::resource(contents(uri, media_type.as_deref(), data)),
+            None => {
+                let name = uri.rsplit('/').find(|part| !part.is_empty());
+                let mut link = Resource::new(uri.clone(), name.unwrap_or(uri));
+                link.mime_type.clone_from(media_type);
+                ContentBlock::resource_link(link)
+            }
+        },
     }
 }
 

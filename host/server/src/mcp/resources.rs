@@ -71,12 +71,10 @@ fn all<'a>(
 /// Returns the tool that serves the resource at an address. A tool with that fixed address comes before a tool with a pattern.
 pub(super) fn owner(host: &Host, caller: &Caller, uri: &str) -> Option<String> {
     let tools = host.tools();
-    let found = |fixed: bool| {
-        let mut fitting = all(&tools, caller).filter(|(_, resource)| resource.uri.matches(uri));
-        let found = fitting.find(|(_, resource)| resource.uri.is_fixed() == fixed);
-        found.map(|(tool, _)| tool.name.clone())
-    };
-    found(true).or_else(|| found(false))
+    let fitting = all(&tools, caller).filter(|(_, resource)| resource.uri.matches(uri));
+    // The first of several is found.
+    let found = fitting.min_by_key(|(_, resource)| !resource.uri.is_fixed());
+    found.map(|(tool, _)| tool.name.clone())
 }
 
 async fn of_tool(

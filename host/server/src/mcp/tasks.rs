@@ -8,10 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResponse, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload,
-    TaskStatus,
+    CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject,
+    Task, TaskPayload, TaskStatus,
 };
-use serde_json::Value;
 
 use super::caller::Caller;
 use super::{errors, reply};
@@ -56,13 +55,15 @@ impl FromStr for TaskId {
     type Err = ErrorData;
 
     fn from_str(text: &str) -> Result<Self, ErrorData> {
-        let mut parts = text.splitn(3, '/');
-        let mut next = || parts.next().ok_or_else(errors::unknown_task);
-        Ok(Self {
-            created: next()?.parse().map_err(|_| errors::unknown_task())?,
-            chat: next()?.parse().map_err(|_| errors::unknown_task())?,
-            call: next()?.parse().map_err(|_| errors::unknown_task())?,
-        })
+        let read = || {
+            let mut parts = text.splitn(3, '/');
+            Some(Self {
+                created: parts.next()?.parse().ok()?,
+                chat: parts.next()?.parse().ok()?,
+                call: parts.next()?.parse().ok()?,
+            })
+        };
+        read().ok_or_else(errors::unknown_task)
     }
 }
 
@@ -122,9 +123,7 @@ fn ended(id: &TaskId, outcome: &Outcome, structured: bool) -> (Task, TaskPayload
         true => TaskPayload::Cancelled,
         // A tool's failure is a result as well. A task fails only by an error of the protocol.
         false => TaskPayload::Completed {
-            result: object(serde_json::to_value(reply::result(
-                &id.chat, outcome, structured,
-            ))),
+            result: object(reply::result(&id.chat, outcome, structured)),
         },
     };
     (task, payload)
@@ -153,11 +152,8 @@ fn date(milliseconds: u64) -> String {
     rfc3339(time.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-fn object(value: serde_json::Result<Value>) -> JsonObject {
-    match value {
-        Ok(Value::Object(fields)) => fields,
-        _ => JsonObject::new(),
-    }
+fn object(result: CallToolResult) -> JsonObject {
+    reply::object(serde_json::to_value(result).unwrap_or_default()).0
 }
 
 #[cfg(test)]
