@@ -1,5 +1,8 @@
 //! The caller of a request: its principal, its chat, and its connection.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use axum::http::request::Parts;
 use rmcp::ErrorData;
 use rmcp::model::{Extensions, MetaObject};
@@ -79,8 +82,7 @@ impl Caller {
         let of_session = session.filter(|session| session.is_named);
         let fixed = sent.and_then(|sent| sent.chat.as_ref());
         let fixed = fixed.or(of_session.map(|session| &session.chat));
-        let chosen = text(meta, CHAT)?.map(str::parse::<ChatId>).transpose();
-        let chosen = chosen.map_err(errors::invalid_id)?;
+        let chosen = named::<ChatId>(meta, CHAT)?;
         if let (Some(fixed), Some(chosen)) = (fixed, &chosen)
             && fixed != chosen
         {
@@ -94,7 +96,7 @@ impl Caller {
         let (chat, reach) = match lasting.or(options.chat.as_ref()) {
             Some(chat) => (chat.clone(), None),
             None => {
-                let chat = own_chat(&principal).map_err(errors::invalid_id)?;
+                let chat = own_chat(&principal).map_err(errors::broken)?;
                 (chat, Some(own_prefix(&principal)))
             }
         };
@@ -121,15 +123,13 @@ pub(super) fn sent<T: Send + Sync + 'static>(extensions: &Extensions) -> Option<
 /// Returns the id that the client gave to a call, if it gave one. A call without an id cannot be told from another one, because
 /// ids of JSON-RPC repeat.
 pub(super) fn call_id(meta: &MetaObject) -> Result<Option<CallId>, ErrorData> {
-    let id = text(meta, CALL)?;
-    id.map(|id| id.parse().map_err(errors::invalid_id))
-        .transpose()
+    named(meta, CALL)
 }
 
-fn text<'a>(meta: &'a MetaObject, key: &str) -> Result<Option<&'a str>, ErrorData> {
+fn named<T: FromStr<Err: Display>>(meta: &MetaObject, key: &str) -> Result<Option<T>, ErrorData> {
     match meta.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::String(id)) => id.parse().map(Some).map_err(errors::broken),
         Some(_) => Err(errors::broken(format!("_meta[{key:?}] must be a string"))),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Clients hide protocol errors from the model, and show it results. So an error that a model could act on is a result instead.
 
+use std::fmt::Display;
+
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
@@ -11,46 +13,31 @@ use crate::unknown;
 use toolhost_call::call::Refused;
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
-use toolhost_state::id::InvalidId;
 use toolhost_workspace::process;
 
 /// An error of a request that makes no sense.
-pub(super) fn broken(message: impl Into<String>) -> ErrorData {
-    error(ErrorCode::INVALID_PARAMS, "broken_request", message)
+pub(super) fn broken(message: impl Display) -> ErrorData {
+    refused("broken_request", message)
 }
 
 /// An error of a request that is not let through.
-pub(super) fn refused(word: &str, message: impl Into<String>) -> ErrorData {
+pub(super) fn refused(word: &str, message: impl Display) -> ErrorData {
     error(ErrorCode::INVALID_PARAMS, word, message)
 }
 
 /// An error that is no fault of the client.
-pub(super) fn internal(message: impl Into<String>) -> ErrorData {
+pub(super) fn internal(message: impl Display) -> ErrorData {
     error(ErrorCode::INTERNAL_ERROR, "internal", message)
-}
-
-/// Returns the error for an invalid id.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is what map_err passes on"
-)]
-pub(super) fn invalid_id(error: InvalidId) -> ErrorData {
-    broken(error.to_string())
 }
 
 /// Returns the error for a tool that does not exist or that the token may not use. The client cannot tell the two apart.
 pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> ErrorData {
-    let message = unknown::tool(host, principal, name);
-    error(ErrorCode::INVALID_PARAMS, "unknown_tool", message)
+    refused("unknown_tool", unknown::tool(host, principal, name))
 }
 
 /// Returns the error for a task that does not exist or that the token may not see.
 pub(super) fn unknown_task() -> ErrorData {
-    error(
-        ErrorCode::INVALID_PARAMS,
-        "unknown_task",
-        "there is no such task",
-    )
+    refused("unknown_task", "there is no such task")
 }
 
 /// Returns the error for a resource that does not exist or that the token may not see.
@@ -67,16 +54,12 @@ pub(super) fn of_workspace(problem: &process::Error) -> ErrorData {
         process::Error::Closed => "shutting_down",
         _ => "workspace_unavailable",
     };
-    error(ErrorCode::INTERNAL_ERROR, word, problem.to_string())
+    error(ErrorCode::INTERNAL_ERROR, word, problem)
 }
 
 /// Returns the error for a refusal of the ledger when the request is no call.
 pub(super) fn not_now(refused: &Refused) -> ErrorData {
-    error(
-        ErrorCode::INTERNAL_ERROR,
-        word(refused),
-        refused.to_string(),
-    )
+    error(ErrorCode::INTERNAL_ERROR, word(refused), refused)
 }
 
 /// Converts a refusal of the ledger: to a result for the model where a retry may work, or else to an error.
@@ -86,8 +69,8 @@ pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult
         Refused::Busy(_) | Refused::Quarantined { .. } | Refused::Unrecorded(_) => {
             Ok(reply::refusal(word, refused.retry_after(), refused))
         }
-        Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused.to_string())),
-        _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused.to_string())),
+        Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused)),
+        _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused)),
     }
 }
 
@@ -104,11 +87,11 @@ fn word(refused: &Refused) -> &'static str {
     }
 }
 
-pub(super) fn error(code: ErrorCode, word: &str, message: impl Into<String>) -> ErrorData {
+pub(super) fn error(code: ErrorCode, word: &str, message: impl Display) -> ErrorData {
     // By default this is the only log line about the error. It leaves out the message, which may contain text of a tool or a
     // client. The log lines of `rmcp`, off by default, have the message at any length.
     tracing::debug!(code = word, "a request over MCP gets an error");
-    ErrorData::new(code, message.into(), Some(json!({ "code": word })))
+    ErrorData::new(code, message.to_string(), Some(json!({ "code": word })))
 }
 
 /// Returns an error response for a message whose id may not be known.

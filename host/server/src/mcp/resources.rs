@@ -85,7 +85,7 @@ async fn of_tool(
     cancelled: &CancellationToken,
 ) -> Result<ReadResourceResult, ErrorData> {
     let arguments = Arguments::parse(&json!({ "uri": uri }).to_string());
-    let arguments = arguments.map_err(|error| errors::broken(error.to_string()))?;
+    let arguments = arguments.map_err(errors::broken)?;
     // Each read is a call of its own, of a tool that changes nothing.
     let id = CallId::random();
     let actor = caller.principal.actor();
@@ -124,7 +124,7 @@ fn contents(uri: &str, outcome: &Outcome) -> Result<ReadResourceResult, ErrorDat
         Err(error) if error.kind == ErrorKind::InvalidArguments => {
             return Err(errors::unknown_resource(uri));
         }
-        Err(error) => return Err(errors::internal(error.message.clone())),
+        Err(error) => return Err(errors::internal(&error.message)),
     };
     let contents: Vec<_> = reply
         .content
