@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::request::Parts;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ProgressNotificationParam,
-};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::CancellationToken;
@@ -121,7 +119,12 @@ pub(super) async fn call(
                 }
                 return Ok(tasks::created(&task, &tool));
             }
-            report = report(&mut progress) => {
+            report = async {
+                match &mut progress {
+                    Some(progress) => progress.report().await,
+                    None => pending().await,
+                }
+            } => {
                 if let Some(progress) = &progress {
                     _ = context.ct.run_until_cancelled(progress.tell(report)).await;
                 }
@@ -174,13 +177,6 @@ fn waits(
         return Ok(None);
     };
     place.caller(chat, call).map(Some)
-}
-
-async fn report(progress: &mut Option<Progress>) -> ProgressNotificationParam {
-    match progress {
-        Some(progress) => progress.report().await,
-        None => pending().await,
-    }
 }
 
 /// Returns the attributes of the client, which plugins may read.

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::{Instant, timeout_at};
 
 use toolhost_call::events::{Event, Listener};
 use toolhost_core::Host;
@@ -32,7 +32,8 @@ pub(super) struct Progress {
     call: CallId,
     events: Option<Listener>,
     begun: Instant,
-    beat: Interval,
+    /// When the next notification is due even if the tool reports nothing.
+    beat: Instant,
     count: Count,
 }
 
@@ -52,15 +53,13 @@ impl Progress {
         call: &CallId,
     ) -> Option<Self> {
         let token = context.meta.get_progress_token()?;
-        let mut beat = tokio::time::interval_at(Instant::now() + BEAT, BEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Some(Self {
             peer: context.peer.clone(),
             token,
             call: call.clone(),
             events: Some(host.events().listen(chat, None)),
             begun: Instant::now(),
-            beat,
+            beat: Instant::now() + BEAT,
             count: Count::default(),
         })
     }
@@ -68,19 +67,17 @@ impl Progress {
     /// Waits for the next notification. Cancel safe.
     pub(super) async fn report(&mut self) -> ProgressNotificationParam {
         loop {
-            tokio::select! {
-                biased;
-                event = next(&mut self.events) => {
-                    if let Some(report) = self.of_event(event) {
-                        self.beat.reset();
-                        return report;
-                    }
-                }
-                _ = self.beat.tick() => {
+            let report = match timeout_at(self.beat, next(&mut self.events)).await {
+                Ok(event) => self.of_event(event),
+                Err(_) => {
                     let message = format!("running for {} s", self.begun.elapsed().as_secs());
                     let done = self.count.step();
-                    return self.params(done, Some(message));
+                    Some(self.params(done, Some(message)))
                 }
+            };
+            if let Some(report) = report {
+                self.beat = Instant::now() + BEAT;
+                return report;
             }
         }
     }
