@@ -1,7 +1,5 @@
 //! The output of a chat's processes as resources: all that was saved, or any part of it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
@@ -167,13 +165,8 @@ fn contents(uri: &str, part: &Part<'_>, mut chunk: Chunk) -> ResourceContents {
         let gap = json!({ "from": part.since, "to": chunk.offset });
         meta.insert("io.toolhost/gap".into(), gap);
     }
-    let contents = match String::from_utf8(chunk.data) {
-        Ok(text) => ResourceContents::text(text, uri),
-        Err(error) => {
-            ResourceContents::blob(BASE64.encode(error.as_bytes()), uri).with_mime_type(BYTES)
-        }
-    };
-    contents.with_meta(meta)
+    let is_text = std::str::from_utf8(&chunk.data).is_ok();
+    reply::contents(uri, (!is_text).then_some(BYTES), &chunk.data).with_meta(meta)
 }
 
 const BYTES: &str = "application/octet-stream";
