@@ -137,7 +137,11 @@ impl Sessions {
         let held = Held(Arc::clone(&prepared.used));
         open.insert(Arc::clone(&id), prepared);
         drop(open);
-        Ok((session, Manager::new(self, Some((id, worker, held)))))
+        let manager = Manager {
+            sessions: Arc::clone(self),
+            prepared: Mutex::new(Some((id, worker, held))),
+        };
+        Ok((session, manager))
     }
 
     /// Limits sessions to these tokens. The server ends the sessions of other tokens.
@@ -187,9 +191,8 @@ impl Sessions {
     /// Ends a session if it is idle or its token is unknown. Returns whether the session goes on.
     fn look(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
         let mut sessions = self.open.lock();
-        let is_over =
-            |open: &mut Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
-        if sessions.get_mut(id).is_some_and(is_over)
+        let is_over = |open: &Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
+        if sessions.get(id).is_some_and(is_over)
             && let Some(open) = sessions.remove(id)
         {
             self.end(id, open.session);

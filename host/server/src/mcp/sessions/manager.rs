@@ -34,25 +34,18 @@ pub(in crate::mcp) enum SessionError {
 
 /// The sessions, as one request may use them. Dropping the manager gives up the session that it prepared and that did not begin.
 pub(in crate::mcp) struct Manager {
-    sessions: Arc<Sessions>,
+    pub(super) sessions: Arc<Sessions>,
     /// The session that this request may begin.
-    prepared: Mutex<Option<(SessionId, LocalSessionWorker, Held)>>,
+    pub(super) prepared: Mutex<Option<(SessionId, LocalSessionWorker, Held)>>,
 }
 
 impl Manager {
-    pub(super) fn new(
-        sessions: &Arc<Sessions>,
-        prepared: Option<(SessionId, LocalSessionWorker, Held)>,
-    ) -> Self {
-        Self {
-            sessions: Arc::clone(sessions),
-            prepared: Mutex::new(prepared),
-        }
-    }
-
     /// Returns the manager of a request that begins no session.
     pub(in crate::mcp) fn of(sessions: &Arc<Sessions>) -> Self {
-        Self::new(sessions, None)
+        Self {
+            sessions: Arc::clone(sessions),
+            prepared: Mutex::default(),
+        }
     }
 }
 

@@ -86,7 +86,8 @@ impl Replays {
     pub(super) fn find(&self, session: &SessionId, number: u64) -> Option<Arc<Recorded>> {
         let mut all = self.0.lock();
         for kept in all.values_mut() {
-            while kept.ended.front().is_some_and(Ended::is_old) {
+            let is_old = |ended: &Ended| ended.at.elapsed() >= KEPT;
+            while kept.ended.front().is_some_and(is_old) {
                 kept.forget_oldest();
             }
         }
@@ -147,12 +148,6 @@ impl Kept {
             self.streams.remove(&oldest.number);
             self.bytes -= oldest.bytes;
         }
-    }
-}
-
-impl Ended {
-    fn is_old(&self) -> bool {
-        self.at.elapsed() >= KEPT
     }
 }
 
