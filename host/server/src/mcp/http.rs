@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request};
+use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -67,19 +67,12 @@ impl Mcp {
     }
 
     /// Returns the route. A session ends when its token is no longer one of these.
-    pub(crate) fn router<S>(&self, tokens: &Tokens) -> Router<S>
-    where
-        S: Clone + Send + Sync + 'static,
-    {
+    pub(crate) fn router<S>(&self, tokens: &Tokens) -> Router<S> {
         self.sessions.end_without(tokens);
-        let mcp = self.clone();
-        let answer = move |path: Option<Path<String>>, request: Request| {
-            let mcp = mcp.clone();
-            async move { mcp.answer(path, request).await }
-        };
         Router::new()
-            .route("/mcp", any(answer.clone()))
-            .route("/mcp/{chat}", any(answer))
+            .route("/mcp", any(Self::answer))
+            .route("/mcp/{chat}", any(Self::answer))
+            .with_state(self.clone())
     }
 
     /// Ends sessions and streams, once the replies that are being sent have arrived. The caller has ended all calls before.
@@ -114,7 +107,7 @@ impl Mcp {
     }
 
     async fn answer(
-        &self,
+        State(mcp): State<Self>,
         path: Option<Path<String>>,
         request: Request,
     ) -> Result<Response, Problem> {
@@ -141,7 +134,7 @@ impl Mcp {
         if let Some(id) = &id {
             // A session of another token is answered as if it did not exist. The same reply tells a client that its own session
             // has ended.
-            let Some(session) = self.sessions.find(id, &principal) else {
+            let Some(session) = mcp.sessions.find(id, &principal) else {
                 let detail = "there is no such session; begin a new one";
                 return Err(Problem::new(Kind::NOT_FOUND, detail));
             };
@@ -153,14 +146,14 @@ impl Mcp {
                 return Err(Problem::broken_request(detail));
             }
             let last = last.filter(|_| parts.method == Method::GET);
-            if last.is_some_and(|last| !self.sessions.goes_on(id, &last)) {
+            if last.is_some_and(|last| !mcp.sessions.goes_on(id, &last)) {
                 // An empty stream would bring the client back for ever, because it has not seen the end of its request.
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
             parts.extensions.insert(session);
         }
         let (mut bytes, mut may_take_long) = (Bytes::new(), false);
-        let mut manager = Manager::of(&self.sessions);
+        let mut manager = Manager::of(&mcp.sessions);
         if is_post {
             let request = Request::from_parts(parts.clone(), body);
             let read = body::read(request, super::lines::MAX_LINE).await?;
@@ -175,7 +168,7 @@ impl Mcp {
             may_take_long = id.is_none() && !begins;
             if begins {
                 let session;
-                (session, manager) = match self.sessions.prepare(&principal, named) {
+                (session, manager) = match mcp.sessions.prepare(&principal, named) {
                     Ok(prepared) => prepared,
                     Err(error) => return Ok(no_session(&error)),
                 };
@@ -193,9 +186,9 @@ impl Mcp {
             kind.starts_with(b"application/json")
         });
         // Only replies to requests are waited for: the stream of a session has no end of its own.
-        let reply = is_post.then(|| self.replies.token());
+        let reply = is_post.then(|| mcp.replies.token());
         let request = Request::from_parts(parts, Full::new(bytes));
-        let service = self.service(principal, manager);
+        let service = mcp.service(principal, manager);
         let handling = async move { service.handle(request).await };
         let mut response = match may_take_long {
             true => keepalive::in_time(handling).await,
@@ -228,11 +221,11 @@ fn no_session(error: &NoSession) -> Response {
 
 /// Returns the reply to a body that is no message, although it may be JSON.
 fn broken(is_json: bool, error: &impl Display) -> Response {
-    let (code, what) = match is_json {
+    let (code, form) = match is_json {
         true => (ErrorCode::INVALID_REQUEST, "one message of JSON-RPC 2.0"),
         false => (ErrorCode::PARSE_ERROR, "valid JSON"),
     };
-    let text = format!("the body is not {what}: {error}");
+    let text = format!("the body is not {form}: {error}");
     let body = errors::response(&Value::Null, code, &text);
     (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
 }
