@@ -159,11 +159,9 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let tools = self.host.tools();
-        let visible = tools
-            .iter()
-            .filter(|tool| caller.principal.may_use(&tool.name));
-        let mut rendered = render(&visible.cloned().collect::<Vec<_>>())?;
+        let mut visible = self.host.tools().to_vec();
+        visible.retain(|tool| caller.principal.may_use(&tool.name));
+        let mut rendered = render(&visible)?;
         if !caller.structured {
             // A tool that promises structured content has to reply with it.
             for tool in &mut rendered {
@@ -175,11 +173,9 @@ impl ServerHandler for Handler {
 
     /// Returns a tool by whose schema `rmcp` checks headers. Tools that the client may not use are not found.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        if !self.principal.may_use(name) {
-            return None;
-        }
+        let may_use = self.principal.may_use(name);
         let tools = self.host.tools();
-        let tool = tools.iter().find(|tool| tool.name == name)?;
+        let tool = tools.iter().find(|tool| may_use && tool.name == name)?;
         render(std::slice::from_ref(tool)).ok()?.pop()
     }
 

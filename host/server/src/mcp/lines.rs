@@ -1,7 +1,7 @@
 //! Reads and writes messages as lines; the length of a line and the number of open requests are bounded.
 //!
 //! `rmcp` has a line transport. It sends no error for a line that is too long or no JSON. It reads on while the client takes no
-//! replies. It stops altogether at a message that comes too early. So the server has a transport of its own.
+//! replies. `rmcp` stops altogether at a message that comes too early. So the server reads the lines itself.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,7 +16,9 @@ use rmcp::model::{
 use rmcp::transport::IntoTransport;
 use rmcp::transport::sink_stream::TransportAdapterSinkStream;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -50,17 +52,13 @@ pub(super) struct Ends {
 }
 
 /// Begins to read lines. Returns the transport for `rmcp`.
-pub(super) fn lines<R, W>(
-    reader: R,
-    writer: W,
+pub(super) fn lines(
+    reader: impl AsyncRead + Unpin + Send + 'static,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
 ) -> (
     impl IntoTransport<RoleServer, Infallible, TransportAdapterSinkStream>,
     Ends,
-)
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+) {
     let (sender, mut messages) = mpsc::channel(AHEAD);
     let ends = Ends::default();
     let output = Arc::new(Output {
@@ -90,15 +88,12 @@ where
     ((Box::pin(replies), Box::pin(messages)), ends)
 }
 
-async fn read<R, W>(
-    reader: R,
+async fn read(
+    reader: impl AsyncRead + Unpin,
     sender: mpsc::Sender<ClientJsonRpcMessage>,
-    output: Arc<Output<W>>,
+    output: Arc<Output<impl AsyncWrite + Unpin>>,
     ends: Ends,
-) where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) {
     let mut reader = BufReader::new(reader);
     let (mut line, mut opened) = (Vec::new(), false);
     loop {
@@ -156,8 +151,8 @@ fn opens(message: &ClientJsonRpcMessage) -> bool {
 }
 
 /// Reads the next line. Returns whether it was short enough to be kept, or `None` if the input has ended.
-async fn next<R: AsyncRead + Unpin>(
-    reader: &mut BufReader<R>,
+async fn next(
+    reader: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
 ) -> io::Result<Option<bool>> {
     let mut is_kept = true;
