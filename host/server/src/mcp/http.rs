@@ -115,7 +115,7 @@ impl Mcp {
         let principal = parts.extensions.get::<Principal>().cloned();
         let principal = principal.ok_or_else(|| {
             let detail = "the request came in without a principal";
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+            Problem::new(Kind::INTERNAL, detail)
         })?;
         principal.require(Scope::Call)?;
         let path = path.as_ref().map(|path| path.0.as_str());
