@@ -5,10 +5,12 @@
 //! a place outside the roots. Each operation then acts on a name in an open directory. Devices, pipes and sockets are never
 //! opened. All functions here block: call them where that is allowed.
 
+mod config;
 mod directory;
 mod hidden;
 mod journal;
 mod metadata;
+mod open;
 mod open_error;
 mod pool;
 mod read;
@@ -21,7 +23,7 @@ mod walk;
 mod work;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -30,54 +32,17 @@ use toolhost_workspace::files::{
     Precondition, Skipped, Write,
 };
 
+pub use config::{Config, Temporaries};
 pub use open_error::OpenError;
-pub use pool::Pool;
-pub use work::Work;
+pub(crate) use pool::Pool;
+pub(crate) use work::Work;
 
 use journal::Journal;
 use roots::Roots;
 
-use toolhost_state::state_dir::StateDir;
-
-/// The directories that may be reached, and where the names of temporary files are kept.
-#[derive(Debug)]
-pub struct Config {
-    /// The directory that relative paths start from. It must exist.
-    pub workspace: PathBuf,
-    /// Further directories that may be reached, by absolute paths. They must exist.
-    pub roots: Vec<PathBuf>,
-    /// Directories that may not be reached, although they may lie beneath a root: those with secrets of the host.
-    pub hidden: Vec<PathBuf>,
-    /// Where the names of existing temporary files are kept.
-    pub temporaries: Temporaries,
-}
-
-/// Where the names of existing temporary files are kept, so that the next start removes those that a crash left.
-#[derive(Debug)]
-pub enum Temporaries {
-    /// Nowhere: a crash may leave a temporary file.
-    Forgotten,
-    /// In a state directory, which any number of hosts may share.
-    Kept(StateDir),
-    /// As `Kept` if possible, otherwise as `Forgotten`, with a warning.
-    KeptIfPossible(StateDir),
-}
-
-impl Config {
-    /// Returns the configuration for one directory and nothing else.
-    pub fn new(workspace: impl Into<PathBuf>) -> Self {
-        Self {
-            workspace: workspace.into(),
-            roots: Vec::new(),
-            hidden: Vec::new(),
-            temporaries: Temporaries::Forgotten,
-        }
-    }
-}
-
 /// The files of a workspace.
 #[derive(Debug)]
-pub struct Files {
+pub(crate) struct Files {
     roots: Roots,
     journal: Option<Arc<Journal>>,
     /// Held while preconditions are checked and files replaced, so that two writers take turns.
@@ -90,7 +55,7 @@ impl Files {
     /// # Errors
     ///
     /// If a root cannot be opened, or the journal cannot be used.
-    pub fn open(config: &Config) -> Result<Self, OpenError> {
+    pub(crate) fn open(config: &Config) -> Result<Self, OpenError> {
         let journal = match &config.temporaries {
             Temporaries::Forgotten => None,
             Temporaries::Kept(state) => Some(Journal::open(state).map_err(OpenError::Journal)?),
@@ -113,7 +78,7 @@ impl Files {
     /// # Errors
     ///
     /// If one of the directories cannot be opened, or holds secrets of the host.
-    pub fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
+    pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             roots: self.roots.restricted(roots)?,
             journal: self.journal.clone(),
@@ -121,17 +86,12 @@ impl Files {
         })
     }
 
-    /// Returns the directory that relative paths start from, absolute and without links.
-    pub fn workspace(&self) -> &Path {
-        self.roots.workspace()
-    }
-
     /// Returns the metadata of the file that a path names, following links.
     ///
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn metadata(&self, path: &str) -> Result<Metadata, Error> {
+    pub(crate) fn metadata(&self, path: &str) -> Result<Metadata, Error> {
         self.walk(path)?.metadata()
     }
 
@@ -140,7 +100,7 @@ impl Files {
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn resolve(&self, path: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn resolve(&self, path: &str) -> Result<PathBuf, Error> {
         Ok(self.walk(path)?.into_path())
     }
 }

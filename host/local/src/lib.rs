@@ -1,4 +1,4 @@
-//! The workspace on this machine: processes, what holds them together, and files.
+//! The workspace on this machine: processes, their containment, and files.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");

@@ -63,11 +63,6 @@ impl Local {
     pub fn processes(&self) -> &Arc<Registry> {
         &self.processes
     }
-
-    /// Returns the files.
-    pub fn files(&self) -> &Pool {
-        &self.files
-    }
 }
 
 impl Workspace for Local {

@@ -2,8 +2,6 @@
 
 use std::collections::BinaryHeap;
 
-use cap_std::fs::DirEntry;
-
 use super::metadata;
 use super::resolved_path::ResolvedPath;
 use super::{Entry, Error, Files, Kind, MAX_ENTRIES, Work};
@@ -15,7 +13,7 @@ impl Files {
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn read_directory(
+    pub(crate) fn read_directory(
         &self,
         path: &str,
         after: Option<&str>,
@@ -34,56 +32,21 @@ impl Files {
             if index % 1024 == 0 {
                 work.check()?;
             }
-            let entry = Named::of(&entry?);
-            if after.is_some_and(|after| entry.name.as_str() <= after) {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if after.is_some_and(|after| name.as_str() <= after) {
                 continue;
             }
-            first.push(entry);
+            let kind = entry.file_type().map_or(Kind::Other, metadata::kind);
+            first.push((name, kind));
             // Only the first are kept, so that a directory with millions of names takes no memory.
             if first.len() > max {
                 first.pop();
                 more = true;
             }
         }
-        let entries = first.into_sorted_vec().into_iter().map(|entry| Entry {
-            name: entry.name,
-            kind: entry.kind,
-        });
+        let entries = first.into_sorted_vec().into_iter();
+        let entries = entries.map(|(name, kind)| Entry { name, kind });
         Ok((entries.collect(), more))
-    }
-}
-
-/// An entry that is ordered by its name.
-#[derive(Debug)]
-struct Named {
-    name: String,
-    kind: Kind,
-}
-
-impl Named {
-    fn of(entry: &DirEntry) -> Self {
-        let kind = entry.file_type().map_or(Kind::Other, metadata::kind);
-        let name = entry.file_name().to_string_lossy().into_owned();
-        Self { name, kind }
-    }
-}
-
-impl PartialEq for Named {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Named {}
-
-impl PartialOrd for Named {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Named {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.name.cmp(&other.name)
     }
 }

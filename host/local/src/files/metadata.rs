@@ -1,4 +1,4 @@
-//! Facts about what a path names, from what the file system says.
+//! Facts about the file that a path names, from its status in the file system.
 
 use std::path::PathBuf;
 use std::time::SystemTime;

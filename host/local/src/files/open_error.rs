@@ -16,7 +16,7 @@ pub enum OpenError {
         /// Why not.
         source: io::Error,
     },
-    /// A directory is where Toolhost keeps what is its own.
+    /// A directory is one in which Toolhost keeps its own files.
     #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
     Hidden(PathBuf),
     /// Temporary files could not be remembered.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::{CpuAccount, Error, Files, OpenError, Work};
 
@@ -12,14 +13,14 @@ const OPERATIONS: usize = 32;
 
 /// Runs operations on files on threads that may block. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub(crate) struct Pool {
     files: Arc<Files>,
     places: Arc<Semaphore>,
 }
 
 impl Pool {
     /// Takes the files.
-    pub fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files) -> Self {
         Self {
             files: Arc::new(files),
             places: Arc::new(Semaphore::new(OPERATIONS)),
@@ -31,25 +32,20 @@ impl Pool {
     /// # Errors
     ///
     /// If one of the directories cannot be opened, or holds secrets of the host.
-    pub fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
+    pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             files: Arc::new(self.files.restricted(roots)?),
             places: Arc::clone(&self.places),
         })
     }
 
-    /// Returns the files, for what does not block.
-    pub fn files(&self) -> &Files {
-        &self.files
-    }
-
-    /// Runs an operation, and adds what it costs to the account. Dropping the future stops the operation: a search ends early, a
+    /// Runs an operation, and charges the account with its CPU time. Dropping the future stops the operation: a search ends early, a
     /// write that has begun does not.
     ///
     /// # Errors
     ///
     /// If the operation panics, or if nothing is left of the account before it begins.
-    pub async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         account: Arc<CpuAccount>,
         run: impl FnOnce(&Files, &Work) -> T + Send + 'static,
@@ -59,33 +55,12 @@ impl Pool {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(|error| failed(&error))?;
         let files = Arc::clone(&self.files);
-        let work = Arc::new(Work::of(&account));
-        let waiting = Waiting(Some(Arc::clone(&work)));
+        let stopped = CancellationToken::new();
+        let _stops = stopped.clone().drop_guard();
         let task = tokio::task::spawn_blocking(move || {
             let _place = place;
-            let (result, used) = work.run(|| run(&files, &work));
-            account.add(used);
-            result
+            Work::run(&account, stopped, |work| run(&files, work))
         });
-        let ran = task.await;
-        waiting.ended();
-        ran.map_err(|error| failed(&error))?
-    }
-}
-
-/// Stops the work when it is dropped before the work has ended.
-struct Waiting(Option<Arc<Work>>);
-
-impl Waiting {
-    fn ended(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(work) = &self.0 {
-            work.stop();
-        }
+        task.await.map_err(|error| failed(&error))?
     }
 }

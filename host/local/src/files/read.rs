@@ -1,16 +1,15 @@
 //! Reading a stretch of a file, and going over lines of it.
 
-use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
-use rustix::fs::{OFlags, SeekFrom, seek};
+use cap_std::fs::{Metadata, MetadataExt};
 use rustix::io::Errno;
 
-use super::metadata::{identity, kind};
+use super::metadata::identity;
 use super::resolved_path::ResolvedPath;
-use super::{Chunk, Error, Files, Kind, MAX_READ, Skipped, Work, version};
+use super::{Chunk, Error, Files, MAX_READ, Skipped, Work, open, version};
 
 /// How much is looked through at once.
 const STEP: usize = 256 << 10;
@@ -21,13 +20,13 @@ impl Files {
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn read(&self, path: &str, offset: u64, max: usize) -> Result<Chunk, Error> {
+    pub(crate) fn read(&self, path: &str, offset: u64, max: usize) -> Result<Chunk, Error> {
         let file = self.open_file(path)?;
         let max = max.min(MAX_READ);
         let (content, found) = version::whole(&file)?;
         let Some(content) = content else {
             return Ok(Chunk {
-                data: read_at(&file, offset, max)?,
+                data: read_at(file, offset, max)?,
                 size: found.len(),
                 version: version::of_stat(&found),
                 identity: identity(&found),
@@ -53,7 +52,7 @@ impl Files {
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn skip_lines(
+    pub(crate) fn skip_lines(
         &self,
         path: &str,
         offset: u64,
@@ -65,7 +64,7 @@ impl Files {
         let size = found.len();
         // Blocks of 512 bytes, whatever the file system's are.
         let sparse = found.blocks().saturating_mul(512) < size;
-        // What says that it is empty need not be.
+        // A file that reports a size of 0 need not be empty.
         let begin = if size == 0 { offset } else { offset.min(size) };
         let mut at = Skipped {
             offset: begin,
@@ -78,7 +77,7 @@ impl Files {
             if sparse {
                 at.offset = next_data(&file, at.offset, size);
             }
-            // What is appended meanwhile is not gone over, or there would be no end.
+            // Bytes that are appended meanwhile are left out: otherwise a growing file would have no end.
             let left = size.saturating_sub(at.offset);
             let step = match usize::try_from(left) {
                 _ if size == 0 => STEP,
@@ -117,8 +116,8 @@ impl Files {
     fn open_file(&self, path: &str) -> Result<File, Error> {
         match self.walk(path)? {
             ResolvedPath::Entry { parent, name, .. } => {
-                let file = open(&parent, &name)?;
-                // Again, for what took its place after the walk.
+                let file = open::regular(&parent, &name)?;
+                // Another file may have taken the name after the walk.
                 self.roots.check_links(&Metadata::from_file(&file)?)?;
                 Ok(file)
             }
@@ -128,49 +127,20 @@ impl Files {
     }
 }
 
-/// Opens a regular file by its name alone, and nothing else: opening a device may do something, and a pipe waits.
-pub(super) fn open(parent: &Dir, name: &OsStr) -> Result<File, Error> {
-    let regular = |found: &Metadata| match kind(found.file_type()) {
-        Kind::File => Ok(()),
-        _ => Err(Error::NotAFile),
-    };
-    regular(&parent.symlink_metadata(name)?)?;
-    let mut options = OpenOptions::new();
-    // For what took its place in between.
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = match parent.open_with(name, &options) {
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
-            return Err(Error::NotAFile);
-        }
-        opened => opened?.into_std(),
-    };
-    regular(&Metadata::from_file(&file)?)?;
-    Ok(file)
-}
-
-fn read_at(file: &File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
-    // The kernel refuses what ends where it cannot count to.
+fn read_at(mut file: File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
+    // The kernel refuses offsets that end beyond the largest that it can count.
     if offset > i64::MAX.unsigned_abs() - MAX_READ as u64 {
         return Ok(Vec::new());
     }
-    let mut data = vec![0; max];
-    let mut filled = 0;
-    while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, offset.saturating_add(filled as u64)) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    data.truncate(filled);
+    file.seek(SeekFrom::Start(offset))?;
+    let mut data = Vec::with_capacity(max);
+    file.take(max as u64).read_to_end(&mut data)?;
     Ok(data)
 }
 
 /// Returns where the next byte is that is not in a hole.
 fn next_data(file: &File, offset: u64, size: u64) -> u64 {
-    match seek(file, SeekFrom::Data(offset)) {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
         Ok(data) => data,
         Err(Errno::NXIO) => size.max(offset),
         // The file system does not know.

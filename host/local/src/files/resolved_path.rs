@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use cap_std::fs::{Dir, Metadata as Found};
 
 use super::metadata;
-use super::{Error, read, version};
-use super::{Kind, Metadata};
+use super::{Error, Kind, Metadata, open, version};
 
-/// What a path led to. Nothing in it is a link.
+/// The end of a path. Nothing in it is a link.
 #[derive(Debug)]
 pub(super) enum ResolvedPath {
     /// A directory that is open.
     Directory { directory: Dir, path: PathBuf },
-    /// Something else, and the directory that it is in.
+    /// A file of another kind, and the directory that it is in.
     Entry {
         parent: Dir,
         name: OsString,
@@ -54,7 +53,7 @@ impl ResolvedPath {
             Self::Entry {
                 parent, name, path, ..
             } => {
-                let file = read::open(&parent, &name)?;
+                let file = open::regular(&parent, &name)?;
                 let (version, found) = version::of(&file)?;
                 Ok(metadata::metadata(&found, version, path))
             }

@@ -14,14 +14,14 @@ use rustix::io::Errno;
 use super::hidden::Hidden;
 use super::{Config, Error, OpenError};
 
-/// One directory, and what it is called.
+/// One directory, and its paths.
 #[derive(Debug)]
 pub(super) struct Root {
-    /// Opened again when something else has its path: a directory that was removed and made anew is the workspace, too.
+    /// Opened again when another directory has its path: a workspace that was removed and made anew is still the workspace.
     directory: Mutex<Dir>,
     /// Absolute and without links.
     pub(super) path: PathBuf,
-    /// As the operator wrote it, made absolute: a model may have read that somewhere.
+    /// As the operator wrote it, made absolute: a model may have read this path somewhere.
     alias: PathBuf,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Root {
 #[derive(Debug)]
 pub(super) struct Roots {
     workspace: Root,
-    /// Whether all of the workspace may be reached, or only what is below the further roots.
+    /// Whether all of the workspace may be reached, or only its parts below the further roots.
     whole: bool,
     further: Vec<Root>,
     hidden: Vec<Hidden>,
@@ -71,10 +71,6 @@ impl Roots {
             }
         }
         Ok(self)
-    }
-
-    pub(super) fn workspace(&self) -> &Path {
-        &self.workspace.path
     }
 
     /// Returns the root that a relative path leads into, and the names that are left from there; `None` if none does.

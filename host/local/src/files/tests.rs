@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// A workspace with what is outside of it beside it.
+/// A workspace, and a directory outside of it.
 pub(super) struct Tree {
     base: tempfile::TempDir,
+    workspace: PathBuf,
     pub(super) files: Files,
 }
 
@@ -31,11 +32,20 @@ impl Tree {
         let mut config = Config::new(base.path().join("workspace"));
         configure(&mut config);
         let files = Files::open(&config).unwrap();
-        Self { base, files }
+        let workspace = base.path().canonicalize().unwrap().join("workspace");
+        Self {
+            base,
+            workspace,
+            files,
+        }
+    }
+
+    fn workspace(&self) -> &Path {
+        &self.workspace
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.files.workspace().join(name)
+        self.workspace().join(name)
     }
 
     fn outside(&self, name: &str) -> PathBuf {
@@ -78,7 +88,7 @@ impl Tree {
 
     /// Returns all names below the workspace, in order.
     pub(super) fn names(&self) -> Vec<String> {
-        names(self.files.workspace())
+        names(self.workspace())
     }
 }
 

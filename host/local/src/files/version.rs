@@ -21,15 +21,7 @@ pub(super) fn of_content(content: &[u8]) -> String {
 /// Returns the version of a file that is too large to be hashed.
 pub(super) fn of_stat(found: &Metadata) -> String {
     let mut hasher = blake3::Hasher::new();
-    for number in [found.dev(), found.ino(), found.size()] {
-        hasher.update(&number.to_le_bytes());
-    }
-    for number in [
-        found.mtime(),
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec(),
-    ] {
+    for number in [found.dev(), found.ino()].into_iter().chain(stamp(found)) {
         hasher.update(&number.to_le_bytes());
     }
     shorten('s', hasher.finalize())
@@ -61,7 +53,7 @@ pub(super) fn whole(file: &File) -> Result<(Option<Vec<u8>>, Metadata), Error> {
         let content = from_start(file, before.len())?;
         let after = Metadata::from_file(file)?;
         let large = content.len() > MAX_READ;
-        let same = times(&before) == times(&after) || tries == TRIES;
+        let same = stamp(&before) == stamp(&after) || tries == TRIES;
         match (large, same) {
             (true, true) => return Ok((None, after)),
             (false, true) => return Ok((Some(content), after)),
@@ -70,14 +62,16 @@ pub(super) fn whole(file: &File) -> Result<(Option<Vec<u8>>, Metadata), Error> {
     }
 }
 
-fn times(found: &Metadata) -> (i64, i64, i64, i64, u64) {
-    (
+/// Returns the numbers that change when a file is written to.
+fn stamp(found: &Metadata) -> [u64; 5] {
+    let times = [
         found.mtime(),
         found.mtime_nsec(),
         found.ctime(),
         found.ctime_nsec(),
-        found.size(),
-    )
+    ];
+    let [mtime, mtime_nsec, ctime, ctime_nsec] = times.map(i64::cast_unsigned);
+    [found.size(), mtime, mtime_nsec, ctime, ctime_nsec]
 }
 
 /// Reads a file from its start, up to one byte past the largest size. Some files report a size of 0 but are not empty.

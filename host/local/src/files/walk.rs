@@ -1,4 +1,4 @@
-//! From a path to a place: one name at a time, through links that lead to where one may go.
+//! From a path to a file: one name at a time, through links that lead to places within the roots.
 //!
 //! cap-std would resolve whole paths as safely, but refuses absolute links even where they lead back inside, and does not
 //! say where a path has led.
@@ -6,19 +6,18 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
+use cap_std::fs::Dir;
 use rustix::io::Errno;
 
 use super::metadata;
 use super::resolved_path::ResolvedPath;
 use super::roots::{Root, names};
-use super::{Error, Files, Kind};
+use super::{Error, Files, Kind, open};
 
 /// The most links on the way, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// How often a name may turn out to be something else than a moment before.
+/// The most times that a name may have changed its kind since a moment before.
 const MAX_SURPRISES: usize = 40;
 
 /// How many directories a walk may open: `..` and links can make it long.
@@ -38,7 +37,7 @@ struct Walk<'a> {
     here: Dir,
     /// The names that are left, in reverse.
     left: Vec<OsString>,
-    /// Whether what it ends at has to be a directory.
+    /// Whether the walk must end at a directory.
     directory: bool,
     links: usize,
     surprises: usize,
@@ -46,7 +45,7 @@ struct Walk<'a> {
 }
 
 impl Files {
-    /// Walks to what a path names. Relative paths begin at the workspace.
+    /// Walks to the file that a path names. Relative paths begin at the workspace.
     pub(super) fn walk(&self, path: &str) -> Result<ResolvedPath, Error> {
         let outside = || Error::OutsideWorkspace {
             path: path.to_owned(),
@@ -179,13 +178,13 @@ impl Walk<'_> {
             return Err(Error::Invalid("too many symbolic links".into()));
         }
         let (names, directory) = names(target);
-        // What stands behind the link has to be a directory anyway.
+        // If names follow the link, its target must be a directory anyway.
         self.directory |= directory && self.left.is_empty();
         self.left.extend(names);
         Ok(!target.is_absolute() || self.enter()?)
     }
 
-    /// Begins anew with what is left as an absolute path.
+    /// Begins anew, with the names that are left as an absolute path.
     fn enter(&mut self) -> Result<bool, Error> {
         let Some(root) = self.files.roots.enter(&mut self.left) else {
             return Ok(false);
@@ -199,11 +198,11 @@ impl Walk<'_> {
     /// Goes into a directory.
     fn open(&mut self, name: &OsStr) -> std::io::Result<()> {
         self.steps += 1;
-        self.here = open_directory(&self.here, name)?;
+        self.here = open::directory(&self.here, name)?;
         Ok(())
     }
 
-    /// Looks at a name again if it is no longer what it was: somebody changes the tree.
+    /// Looks at a name again if it changed its kind: another process changes the tree.
     fn surprise(&mut self, name: OsString, error: std::io::Error) -> Result<(), Error> {
         let changed = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::INVAL];
         if !Errno::from_io_error(&error).is_some_and(|errno| changed.contains(&errno)) {
@@ -237,13 +236,4 @@ impl Walk<'_> {
 
 fn hidden() -> Error {
     Error::Denied("this directory belongs to Toolhost itself".into())
-}
-
-/// Opens a directory by its name alone, and only if it is one.
-pub(super) fn open_directory(parent: &Dir, name: &OsStr) -> std::io::Result<Dir> {
-    let mut options = OpenOptions::new();
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::PATH;
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let opened = parent.open_with(name, &options)?;
-    Ok(Dir::from_std_file(opened.into_std()))
 }

@@ -1,60 +1,45 @@
 //! The CPU time of an operation on files, and whether its caller still waits for it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use toolhost_state::thread_time::thread_time;
 
 use super::{CpuAccount, Error};
 
 /// One operation, which runs on one thread.
 #[derive(Debug, Default)]
-pub struct Work {
-    /// The CPU time of its thread when the operation began, in nanoseconds.
-    began: AtomicU64,
-    /// How much CPU time it may use; `None`: any amount.
-    limit: Option<Duration>,
-    stopped: AtomicBool,
+pub(crate) struct Work {
+    /// Cancelled when the caller no longer waits for the operation.
+    pub(super) stopped: CancellationToken,
+    /// The CPU time of the thread at which the operation has used up its limit, in nanoseconds; `None`: there is no limit.
+    end: Option<u64>,
 }
 
 impl Work {
-    /// Makes an operation that may use what is left of an account.
-    pub(super) fn of(account: &CpuAccount) -> Self {
-        Self {
-            limit: account.left(),
-            ..Self::default()
-        }
+    /// Runs an operation on this thread, within the rest of an account, which is charged. The operation does not begin if
+    /// nothing is left or its caller no longer waits.
+    pub(super) fn run<T>(
+        account: &CpuAccount,
+        stopped: CancellationToken,
+        run: impl FnOnce(&Self) -> T,
+    ) -> Result<T, Error> {
+        let began = thread_time();
+        let limit = account.left().map(nanoseconds);
+        let end = limit.map(|limit| began.saturating_add(limit));
+        let work = Self { stopped, end };
+        let result = work.check().map(|()| run(&work));
+        account.add(Duration::from_nanos(thread_time().saturating_sub(began)));
+        result
     }
 
-    /// Asks the operation to end early: its caller waits for it no longer.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the operation should end: its caller waits for it no longer, or it used up what it may use. Called
-    /// on its thread.
-    pub fn is_stopped(&self) -> bool {
-        let used = || thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
-        self.stopped.load(Ordering::Relaxed)
-            || self.limit.is_some_and(|limit| nanoseconds(limit) < used())
-    }
-
-    /// Fails if the operation should end.
+    /// Fails if the operation should end: its caller no longer waits, or its CPU time is used up. Called on its thread.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.is_stopped() {
+        if self.stopped.is_cancelled() || self.end.is_some_and(|end| end < thread_time()) {
             let text = "it took too long, or nobody waits for it any more";
             return Err(Error::Failed(text.into()));
         }
         Ok(())
-    }
-
-    /// Runs the operation on this thread, unless it should end before it begins. Returns the CPU time that it used as well.
-    pub(super) fn run<T>(&self, run: impl FnOnce() -> T) -> (Result<T, Error>, Duration) {
-        let began = thread_time();
-        self.began.store(began, Ordering::Relaxed);
-        let result = self.check().map(|()| run());
-        let used = thread_time().saturating_sub(began);
-        (result, Duration::from_nanos(used))
     }
 }
 
@@ -68,25 +53,24 @@ mod tests {
 
     #[test]
     fn an_operation_is_measured_and_ends_at_its_limit() {
-        let work = Work::default();
-        let spin = || {
+        let stopped = CancellationToken::new();
+        let account = CpuAccount::default();
+        let spin = |_: &Work| {
             let began = thread_time();
             while thread_time() - began < 2_000_000 {
                 std::hint::spin_loop();
             }
             7
         };
-        let (result, used) = work.run(spin);
-        assert_eq!(result, Ok(7));
-        assert!(used >= Duration::from_millis(2));
-        assert!(!work.is_stopped());
-        work.stop();
-        assert!(work.run(spin).0.is_err());
+        assert_eq!(Work::run(&account, stopped.clone(), spin), Ok(7));
+        assert!(account.used() >= Duration::from_millis(2));
+        stopped.cancel();
+        assert!(Work::run(&account, stopped, spin).is_err());
         let account = CpuAccount::limited(Duration::from_millis(1));
-        let work = Work::of(&account);
-        let (result, used) = work.run(|| while !work.is_stopped() {});
-        assert_eq!(result, Ok(()));
-        assert!(used >= Duration::from_millis(1));
-        assert!(work.check().is_err());
+        let until_stopped = |work: &Work| while work.check().is_ok() {};
+        let ran = Work::run(&account, CancellationToken::new(), until_stopped);
+        assert_eq!(ran, Ok(()));
+        assert!(account.used() >= Duration::from_millis(1));
+        assert!(Work::run(&account, CancellationToken::new(), spin).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Replacing files: all of them or none, each whole, and only if what should hold still does.
+//! Replacing files: all of them or none, each whole, and only if their preconditions hold.
 //!
-//! What is new is complete, synced and has its mode before anything is replaced. Then, while no other writer of this host,
+//! The new files are complete, synced and have their modes before any file is replaced. Then, while no other writer of this host,
 //! and no other host, is at the same point, every precondition is checked and every file renamed into place. An editor that
 //! knows nothing of this could still come in between the check and the renaming, for microseconds.
 
@@ -20,13 +20,13 @@ impl Files {
     /// Writes all of the files or none, and returns facts about each of them in the order that was asked for. At most
     /// [`MAX_WRITES`] files and [`MAX_WRITE`] bytes.
     ///
-    /// A file that is replaced keeps its mode but for setuid and setgid, and its owner where the system allows that. A link stays, and what it leads to
-    /// is replaced. Other names of the same file keep the old content. What was written is on disk when this returns.
+    /// A file that is replaced keeps its mode but for setuid and setgid, and its owner where the system allows that. A link stays, and its target
+    /// is replaced. Other names of the same file keep the old content. The new content is on disk when this returns.
     ///
     /// # Errors
     ///
     /// The index of the file that failed, and why. Unless that is [`Error::UnknownOutcome`], every file is as it was.
-    pub fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Metadata>, (usize, Error)> {
+    pub(crate) fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Metadata>, (usize, Error)> {
         bounded(&writes)?;
         // Dropped after the files, because a directory can only be removed when it is empty.
         let mut directories = Directories::default();
@@ -40,7 +40,7 @@ impl Files {
             }
             prepared.push(next);
         }
-        // First what others may hold for long, so that nobody waits for that twice.
+        // First the locks that other hosts may hold for long: the wait for them must not hold up the other writers of this host.
         let locks = Locks::take(directories.iter());
         let one_at_a_time = self.replacing.lock();
         for (index, file) in prepared.iter().enumerate() {

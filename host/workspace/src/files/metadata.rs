@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// The kind of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Kind {
     /// A regular file.
     File,

@@ -13,7 +13,7 @@ fn is_outside<T>(result: &Result<T, Error>) -> bool {
 fn paths_that_lead_out_are_refused() {
     let tree = Tree::new();
     tree.make("file", "inside");
-    let root = tree.files.workspace().display().to_string();
+    let root = tree.workspace().display().to_string();
     let outside = tree.outside("secret").display().to_string();
     tree.link("absolute", &outside);
     tree.link("relative", "../outside/secret");
@@ -73,8 +73,8 @@ fn paths_that_lead_out_are_refused() {
 fn paths_that_stay_inside_are_followed() {
     let tree = Tree::new();
     tree.make("file", "inside");
-    let root = tree.files.workspace().display().to_string();
-    let name = tree.files.workspace().file_name().unwrap();
+    let root = tree.workspace().display().to_string();
+    let name = tree.workspace().file_name().unwrap();
     tree.link("absolute", tree.path("file"));
     tree.link("sub/relative", "../file");
     tree.link("out-and-in", Path::new("..").join(name).join("file"));
@@ -98,7 +98,7 @@ fn paths_that_stay_inside_are_followed() {
     }
     // The root may be named as the operator named it.
     let alias = tree.base.path().join("alias");
-    symlink(tree.files.workspace(), &alias).unwrap();
+    symlink(tree.workspace(), &alias).unwrap();
     let files = Files::open(&Config::new(&alias)).unwrap();
     let path = alias.join("file").display().to_string();
     assert_eq!(files.read(&path, 0, 10).unwrap().data, b"inside");
@@ -130,7 +130,7 @@ fn further_roots_are_reached_by_absolute_paths_and_links() {
 }
 
 #[test]
-fn what_belongs_to_the_host_is_closed() {
+fn directories_of_the_host_cannot_be_entered() {
     let base = tempfile::tempdir().unwrap();
     let state = base.path().join("state");
     fs::create_dir(&state).unwrap();
@@ -151,7 +151,7 @@ fn what_belongs_to_the_host_is_closed() {
         }
     };
     closed(&files);
-    // As it is by its path, and by what it is.
+    // By its path, and by its identity.
     fs::rename(base.path().join("state"), base.path().join("old")).unwrap();
     fs::create_dir(base.path().join("state")).unwrap();
     closed(&files);
@@ -253,9 +253,9 @@ fn names_that_cannot_be() {
     assert_eq!(tree.content("file"), b"x");
 }
 
-/// Pipes would wait for somebody at their other end, and devices do what they do when they are opened.
+/// Opening a pipe would wait for its other end, and opening a device may have an effect.
 #[test]
-fn what_is_no_file_is_never_opened() {
+fn only_regular_files_are_opened() {
     let tree = Tree::with(|config| config.roots.push("/dev".into()));
     let mode = nix::sys::stat::Mode::S_IRWXU;
     nix::unistd::mkfifo(&tree.path("fifo"), mode).unwrap();
@@ -281,7 +281,7 @@ fn what_is_no_file_is_never_opened() {
     assert_eq!(tree.files.metadata("fifo").unwrap().kind, Kind::Other);
 }
 
-/// Hard links cannot be told apart: reading follows them, and the other name keeps what it had.
+/// Hard links cannot be told apart: reading follows them, and the other name keeps its content.
 #[test]
 fn another_name_of_a_file_outside_keeps_its_content() {
     let tree = Tree::new();
@@ -292,7 +292,7 @@ fn another_name_of_a_file_outside_keeps_its_content() {
     assert_eq!(tree.content("name"), b"new");
 }
 
-/// Somebody swaps a directory, and a file, for links that lead out, as fast as that goes.
+/// Another thread swaps a directory, and a file, for links that lead out, as fast as possible.
 #[test]
 fn a_race_leads_nowhere() {
     /// As many at least; more until both ends were seen, however the threads take turns.

@@ -70,7 +70,7 @@ fn names_that_are_no_text_are_shown_and_end_no_paging() {
     use std::os::unix::ffi::OsStrExt;
     let tree = Tree::new();
     let name = std::ffi::OsStr::from_bytes(b"sub/\xff");
-    fs::write(tree.files.workspace().join(name), "").unwrap();
+    fs::write(tree.workspace().join(name), "").unwrap();
     let (page, _) = tree
         .files
         .read_directory("sub", None, 1, &Work::default())

@@ -32,7 +32,7 @@ fn versions_change_with_the_content_and_only_with_it() {
     assert_ne!(one, two, "same size, and perhaps the same time");
     tree.make("file", "one");
     assert_eq!(tree.version("file"), one);
-    // A large file is told by what the system says of it.
+    // The version of a large file comes from its metadata.
     let large = fs::File::create(tree.path("large")).unwrap();
     large.set_len(MAX_READ as u64 + 1).unwrap();
     let before = tree.version("large");
@@ -86,7 +86,7 @@ fn lines_are_gone_over() {
     assert_eq!(skip(3, u64::MAX), (9, 2));
     assert_eq!(skip(100, 1), (9, 0));
     let work = Work::default();
-    work.stop();
+    work.stopped.cancel();
     let stopped = tree.files.skip_lines("file", 0, 1, &work);
     assert!(matches!(stopped, Err(Error::Failed(_))));
 }
@@ -113,7 +113,7 @@ fn lines_are_counted_as_they_are_in_large_files() {
     }
 }
 
-/// A log that grows while it is searched has the end that it had: what is appended is not waited for.
+/// A log that grows while it is searched has the end that it had: appended lines are not waited for.
 #[test]
 fn a_sparse_file_that_grows_has_an_end() {
     let tree = Tree::new();

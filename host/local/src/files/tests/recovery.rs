@@ -1,16 +1,17 @@
-//! What a host that was killed leaves behind, and what the next one does about it.
+//! The temporary files that a killed host leaves behind, and their removal by the next host.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 use crate::files::journal::Journal;
+use toolhost_state::state_dir::StateDir;
 
 fn state(base: &Path) -> StateDir {
     StateDir::open(&base.join("state")).unwrap()
 }
 
 #[test]
-fn what_a_dead_host_left_is_removed() {
+fn temporary_files_of_a_dead_host_are_removed() {
     let tree = Tree::new();
     let base = tempfile::tempdir().unwrap();
     let (left, kept) = (tree.path(".a.tmp.0123"), tree.path("precious"));
@@ -65,7 +66,7 @@ fn a_journal_is_empty_when_there_is_nothing_to_remember() {
     assert!(!torn.exists());
 }
 
-/// Names that stay, because what has them cannot be removed, neither fill the disk nor are lost.
+/// Names whose files cannot be removed neither fill the disk nor are lost.
 #[test]
 fn a_journal_with_names_that_stay() {
     let tree = Tree::new();
@@ -90,7 +91,7 @@ fn a_journal_with_names_that_stay() {
     assert!(size() > 0);
     Journal::open(&state).unwrap();
     assert!(!tree.path(".kept.tmp.1").exists());
-    // One that nobody wrote is no reason not to start.
+    // A journal that no host wrote does not keep a host from starting.
     let large = fs::File::create(directory.join("large.journal")).unwrap();
     large.set_len(1 << 30).unwrap();
     Journal::open(&state).unwrap();

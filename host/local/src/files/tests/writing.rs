@@ -10,7 +10,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn files_are_made_with_what_is_above_them_and_replaced() {
+fn files_are_made_with_their_directories_and_replaced() {
     let tree = Tree::new();
     let written = tree.write("new/deep/file", "one").unwrap();
     assert_eq!(written, tree.files.metadata("new/deep/file").unwrap());
@@ -35,7 +35,7 @@ fn the_mode_is_kept() {
         fs::set_permissions(tree.path("file"), PermissionsExt::from_mode(bits)).unwrap();
         match tree.write("file", "y") {
             Ok(_) => assert_eq!(mode(&tree.path("file")), bits & 0o1777),
-            // Who is not root may not.
+            // Only root may.
             Err(error) => assert_eq!(
                 (bits, error),
                 (0o444, Error::Denied("permission denied".into()))
@@ -46,7 +46,7 @@ fn the_mode_is_kept() {
 }
 
 #[test]
-fn links_stay_and_what_they_lead_to_is_replaced() {
+fn links_stay_and_their_targets_are_replaced() {
     let tree = Tree::new();
     tree.make("file", "old");
     tree.link("link", "file");
@@ -140,7 +140,7 @@ fn no_update_is_lost() {
     let tree = Tree::new();
     tree.make("counter", "0");
     // Every second one is another host.
-    let other = Files::open(&Config::new(tree.files.workspace())).unwrap();
+    let other = Files::open(&Config::new(tree.workspace())).unwrap();
     let start = Barrier::new(WRITERS);
     let refused = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
@@ -175,9 +175,9 @@ fn no_update_is_lost() {
     assert_eq!(tree.names(), ["counter", "sub"]);
 }
 
-/// Somebody holds a directory locked, which only those are for who write as we do.
+/// A directory stays locked by another program, which may not be a host at all.
 #[test]
-fn nobody_is_kept_from_writing() {
+fn a_lock_that_stays_keeps_no_host_from_writing() {
     let tree = Tree::new();
     let directory = fs::File::open(tree.path("")).unwrap();
     let lock = nix::fcntl::Flock::lock(directory, nix::fcntl::FlockArg::LockExclusive).unwrap();
@@ -188,7 +188,7 @@ fn nobody_is_kept_from_writing() {
 
 /// Readers see the one content or the other, however often a file is replaced.
 #[test]
-fn nobody_sees_half_a_file() {
+fn no_reader_sees_half_a_file() {
     let tree = Tree::new();
     let contents = ["a".repeat(300_000), "b".repeat(200_000)];
     tree.make("file", &contents[0]);

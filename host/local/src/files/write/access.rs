@@ -1,7 +1,7 @@
-//! Access control lists: who else may use a file than its mode says.
+//! Access control lists, which let more users use a file than its mode says.
 //!
-//! Where a file has one, the bits of the group in its mode are no rights of the group, but the most that anyone on the list has.
-//! With the mode alone, a new file would give that to the group.
+//! If a file has a list, the bits of the group in its mode are the most rights of any entry of the list, not the rights of the
+//! group. A new file with the mode alone would give these rights to the group.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt, Permissions, PermissionsExt};
 use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
-use crate::files::read;
+use crate::files::open;
 
 /// Where the kernel shows the list.
 const NAME: &str = "system.posix_acl_access";
@@ -21,9 +21,9 @@ const MAX: usize = 4096;
 
 /// Gives a new file the list of the one that it will replace, or none if that has none.
 pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) -> io::Result<()> {
-    // What may be written and not read has a list that cannot be read either.
+    // The list of a file that may be written and not read cannot be read either.
     let mut list = vec![0; MAX];
-    let length = match read::open(directory, name) {
+    let length = match open::regular(directory, name) {
         Ok(file) => fgetxattr(&file, NAME, &mut list),
         Err(_) => Err(Errno::ACCESS),
     };
@@ -46,7 +46,7 @@ pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) ->
     };
     match kept {
         Ok(()) => Ok(()),
-        // Rather too few may use it than too many.
+        // Without the list, too few users may use the file rather than too many.
         Err(_) => set_mode(new, old.mode() & 0o1707),
     }
 }

@@ -7,11 +7,11 @@ use cap_std::fs::{Dir, OpenOptions};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// How long another holder is waited for. A host holds a lock while it checks and renames; who holds it longer is most likely
-/// none, and does not keep anyone from writing.
+/// The longest wait for a lock. A host holds a lock while it checks and renames. A longer holder is most likely no host, and
+/// does not keep hosts from writing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long is waited between two looks.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Locks on directories, until they are dropped.

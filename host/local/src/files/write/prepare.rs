@@ -1,4 +1,4 @@
-//! Everything about a write that can be done before anything changes.
+//! The steps of a write that can be done before any file changes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,8 +12,7 @@ use rustix::io::Errno;
 use super::temporary::Temporary;
 use crate::files::metadata;
 use crate::files::resolved_path::ResolvedPath;
-use crate::files::walk::open_directory;
-use crate::files::{Error, Files, Kind, MAX_READ, Metadata, read, version};
+use crate::files::{Error, Files, Kind, MAX_READ, Metadata, open, version};
 use crate::files::{Precondition, Write};
 
 /// The mode of a directory that was missing, of which the umask takes its part.
@@ -31,13 +30,13 @@ pub(super) struct Prepared<'a> {
     pub(super) name: OsString,
     path: PathBuf,
     when: Precondition,
-    /// The version of what will be there; `None` if it is too large to have been hashed.
+    /// The version of the new file; `None` if it is too large to have been hashed.
     version: Option<String>,
     new: Found,
 }
 
 /// The directories of several writes: each is open once, and those that were made are removed when this is dropped, unless
-/// they are kept, or somebody else has put something into them.
+/// they are kept, or contain other files by now.
 #[derive(Debug, Default)]
 pub(super) struct Directories {
     /// By device and inode.
@@ -69,11 +68,11 @@ impl Directories {
         for name in names {
             match directory.create_dir_with(&name, &builder) {
                 Ok(()) => self.made.push((Arc::clone(&directory), name.clone())),
-                // Somebody else was faster.
+                // Another process made it meanwhile.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
             }
-            directory = self.share(open_directory(&directory, &name)?)?;
+            directory = self.share(open::directory(&directory, &name)?)?;
         }
         Ok(directory)
     }
@@ -161,7 +160,7 @@ impl<'a> Prepared<'a> {
         &self.path
     }
 
-    /// Gives what will be replaced another name, under which it is found if it has to come back; `None` if nothing will be.
+    /// Gives the file that will be replaced another name, from which it can come back; `None` if there is no such file.
     pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
         let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.journal)?;
         match backup.link(&self.name) {
@@ -181,7 +180,7 @@ impl<'a> Prepared<'a> {
         self.when == Precondition::Absent
     }
 
-    /// Checks once more what must hold.
+    /// Checks the precondition once more.
     pub(super) fn check(&self) -> Result<(), Error> {
         check(&self.directory, &self.name, &self.when)
     }
@@ -212,7 +211,7 @@ fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error
         },
         Precondition::Version(expected) => {
             let changed = || Error::Changed("file changed since it was read".into());
-            let file = match read::open(directory, name) {
+            let file = match open::regular(directory, name) {
                 Err(Error::NotFound | Error::NotAFile) => return Err(changed()),
                 opened => opened?,
             };

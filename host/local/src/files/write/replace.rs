@@ -38,7 +38,7 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
     Err((index, outcome))
 }
 
-/// Renames one file into place. Returns what it replaces under another name, if that may be needed again.
+/// Renames one file into place. Returns the replaced file under another name, if it may be needed again.
 fn one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
     if several {
         // The others have taken their time.
@@ -64,7 +64,7 @@ fn rename(file: &Prepared<'_>) -> Result<(), Error> {
     }
 }
 
-/// Brings back what was replaced, unless somebody has replaced that in turn.
+/// Brings the replaced file back, unless the new one was replaced in turn.
 fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<()> {
     if !file.is_in_place() {
         return Ok(());

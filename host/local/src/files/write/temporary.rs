@@ -1,4 +1,4 @@
-//! A file that is not there yet for anyone else: it has a name that nobody asks for.
+//! A new file under a temporary name, before it gets its own.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,12 +25,12 @@ pub(super) struct Temporary<'a> {
     pub(super) name: OsString,
     path: PathBuf,
     pub(super) journal: Option<&'a Journal>,
-    /// Whether something has the name.
+    /// Whether a file has the name.
     there: bool,
 }
 
 impl<'a> Temporary<'a> {
-    /// Takes a name for something that belongs to `name`, and writes it down.
+    /// Takes a name for a file that will replace this path, and writes it into the journal.
     pub(super) fn new(
         directory: &Arc<Dir>,
         path: &Path,
@@ -59,7 +59,7 @@ impl<'a> Temporary<'a> {
         old: Option<(&OsStr, &Metadata)>,
     ) -> io::Result<Metadata> {
         let mut options = OpenOptions::new();
-        // Nobody may read meanwhile who may not read the old one.
+        // Meanwhile, only users that may read the old file may read the new one.
         let mode = old.map_or(NEW, |(_, old)| old.mode() & 0o777);
         options.write(true).create_new(true).mode(mode);
         let opened = self.directory.open_with(&self.name, &options)?;
@@ -112,7 +112,7 @@ impl Drop for Temporary<'_> {
 
 /// Gives a file the owner of another one where that is possible, and then its mode, which a change of owner can narrow.
 ///
-/// As when a file is written to, what is run as its owner no longer is: it has become something else.
+/// It loses setuid and setgid, as a file does that is written to: its content is another one.
 fn keep(file: &File, old: &Metadata) -> io::Result<()> {
     let now = Metadata::from_file(file)?;
     if (now.uid(), now.gid()) != (old.uid(), old.gid())

@@ -9,7 +9,7 @@ use crate::files::tests::{Tree, write};
 
 /// A file that cannot be replaced after others have been: they come back as they were.
 #[test]
-fn what_was_replaced_comes_back() {
+fn a_replaced_file_comes_back() {
     let tree = Tree::new();
     for name in ["a", "b"] {
         tree.make(name, "old");
