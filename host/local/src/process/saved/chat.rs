@@ -1,35 +1,24 @@
 //! The saved outputs of one chat.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use super::Store;
 use super::files::{self, Files};
-use super::output::{End, SavedOutput};
+use super::types::{ChatOutputs, End, SavedOutput, Store};
 
-/// The place of a chat's outputs. It has no directory before the first byte of the first output.
-///
-/// It does not keep the store alive: once that is dropped nothing is saved any more, and what is saved can still be
-/// read.
-#[derive(Debug)]
-pub(crate) struct ChatOutputs {
-    store: Weak<Store>,
-    pub(super) files: Arc<Files>,
-    pub(super) id: u64,
-    pub(super) name: String,
-    removed: AtomicBool,
-}
+#[cfg(doc)]
+use crate::process::Saved;
 
-/// What an earlier run knew of an output when the command was over.
+/// The facts about an output that an earlier run wrote down at the end of the command.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// How many bytes the command wrote.
     pub(crate) total: u64,
     /// How many of them were saved.
     pub(crate) saved: u64,
-    /// Why the others were not, if that was the disk.
+    /// Why the other bytes were not saved, if the disk failed.
     pub(crate) failure: Option<String>,
 }
 
@@ -53,14 +42,14 @@ impl ChatOutputs {
 
     /// Returns an output of an earlier run, closed and counted in the quotas, which it may exceed. Blocks on the disk.
     ///
-    /// What is not `known` of it cannot make it more than [`super::Saved::Partial`]. If it was saved as a whole, and the
-    /// file has as much, it is [`super::Saved::Complete`]; without the file that there was, [`super::Saved::None`]. Its age,
-    /// by which it makes room, is that of the last byte. A file is to be reopened once only, or it counts twice.
+    /// It is [`Saved::Complete`] if it is known that all of it was saved and the file has as many bytes, [`Saved::None`] if its
+    /// file is gone, and otherwise [`Saved::Partial`] or [`Saved::Failed`]. Its age, by which it makes room, is that of the last
+    /// byte. Reopen a file once only, or it counts twice.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if `file` is no name that a store makes. Otherwise if it is a link or not
-    /// a file that this user wrote, or the system refuses.
+    /// `InvalidInput` if a store does not make such names. Otherwise if the file is a link or was not written by this user, or
+    /// the system refuses.
     pub(crate) fn reopen(
         self: &Arc<Self>,
         file: &str,
@@ -94,15 +83,15 @@ impl ChatOutputs {
         Ok(output)
     }
 
-    /// Deletes everything of the chat and gives its quota back. Outputs that are still being written stop being saved,
-    /// and all become [`super::Saved::None`]. Blocks on the disk, also for what the thread is writing at the moment.
+    /// Deletes all outputs of the chat and gives its quota back. Outputs that are still being written stop being saved, and all
+    /// become [`Saved::None`]. Blocks on the disk, including the write that the thread is doing at the moment.
     ///
     /// # Errors
     ///
-    /// If the system refuses to delete. The outputs are [`super::Saved::None`] all the same, and calling it again tries
+    /// If the system refuses to delete. The outputs are [`Saved::None`] all the same, and calling it again tries
     /// again.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        // Before the ledger forgets: what is promised later sees it.
+        // Set before the ledger forgets the chat, so that a later promise sees it.
         self.removed.store(true, Ordering::SeqCst);
         let store = self.store();
         if let Some(store) = &store {

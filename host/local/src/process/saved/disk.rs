@@ -1,11 +1,11 @@
-//! What blocks on the disk for one output: writing, reading, and letting go of the file.
+//! The operations on one output that block on the disk: writing, reading, and closing the file.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::output::{End, SavedOutput};
+use super::types::{End, SavedOutput};
 
 impl SavedOutput {
     /// Writes bytes after those written before. Runs on the thread of the store, which alone writes.
@@ -25,7 +25,7 @@ impl SavedOutput {
         self.drop_file_if_done();
     }
 
-    /// Returns the file, made if this is the first byte, and where its end is; `None` if nothing more is to be written.
+    /// Returns the file, made if this is the first byte, and its end as an offset; `None` if nothing more is to be written.
     fn file_to_write(&self) -> io::Result<Option<(Arc<File>, u64)>> {
         {
             let state = self.state();
@@ -50,8 +50,8 @@ impl SavedOutput {
         }
     }
 
-    /// Takes accepted bytes off that will not be written, if any. Who waits for them, or for those written, looks
-    /// again. To be called after [`SavedOutput::fail`]: what is left must never look complete.
+    /// Subtracts accepted bytes that will not be written, if any, and wakes the tasks that wait for bytes. Call it after
+    /// [`SavedOutput::fail`]: the bytes that are left must never look complete.
     pub(super) fn give_back(&self, lost: u64) {
         if lost > 0 {
             {
@@ -65,7 +65,7 @@ impl SavedOutput {
         self.changed.notify_waiters();
     }
 
-    /// Reads what is written, from the open file or from one that is opened for it.
+    /// Reads written bytes, from the open file or from one that is opened for this.
     pub(super) fn read_now(&self, offset: u64, max: usize) -> io::Result<Vec<u8>> {
         let (file, left) = {
             let state = self.state();
@@ -93,7 +93,7 @@ impl SavedOutput {
         Ok(data)
     }
 
-    /// Lets go of a file that is complete: a thousand ended processes hold no descriptors.
+    /// Closes a file that is complete: a thousand ended processes hold no descriptors.
     pub(super) fn drop_file_if_done(&self) {
         let file = {
             let mut state = self.state();
@@ -104,7 +104,7 @@ impl SavedOutput {
         drop(file);
     }
 
-    /// Lets go of the file.
+    /// Closes the file.
     pub(super) fn drop_file(&self) {
         let file = self.state().file.take();
         drop(file);
@@ -119,7 +119,7 @@ impl SavedOutput {
     }
 }
 
-/// Writes as much as the disk takes. Returns how much that was, and why it was not everything.
+/// Writes as many bytes as the disk takes. Returns their number, and the error that stopped the rest.
 fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> (usize, io::Result<()>) {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {

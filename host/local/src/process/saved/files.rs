@@ -3,18 +3,29 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::OutputLocation;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 
 /// The directory for outputs in the state directory.
 const DIRECTORY: &str = "output";
 
-/// The place of all files: a directory with one for each chat. Everything here blocks on the disk. No error has a path in it:
-/// models read them.
+/// Where outputs are saved.
+#[derive(Debug)]
+pub(crate) enum OutputLocation {
+    /// In the directory `output` of this state directory, under random names: one directory for a chat, one file for an
+    /// output. They outlive this process and can be found again.
+    Directory(StateDir),
+    /// In a directory of their own in this one, which is removed with the store or by [`Files::remove_temporary`]. A host that
+    /// is killed leaves it behind; only its user can read it.
+    Temporary(PathBuf),
+}
+
+/// The place of all files: a directory with one for each chat. Everything here blocks on the disk. No error contains a path,
+/// as models read the errors.
 #[derive(Debug)]
 pub(super) struct Files {
     /// `None` where there is no place for temporary files: commands run, and nothing is saved.
@@ -30,7 +41,7 @@ impl Files {
     ///
     /// If the state directory cannot hold a directory for outputs. That there is no place for temporary ones is logged.
     pub(super) fn open(place: OutputLocation) -> io::Result<Self> {
-        // Who starts the store reads this error, and needs the path.
+        // The operator reads this error, and needs the path.
         let in_state = |state: StateDir| state.subdirectory(DIRECTORY).map_err(io::Error::other);
         let (output, temporary) = match place {
             OutputLocation::Directory(state) => (Some(in_state(state)?), None),
@@ -134,7 +145,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no name that a store makes.
+    /// `InvalidInput` if a store does not make such names.
     pub(super) fn check_name(name: &str) -> io::Result<()> {
         if is_name(name) {
             Ok(())
@@ -152,12 +163,12 @@ impl Files {
     }
 }
 
-/// Returns a name that nobody can guess.
+/// Returns a name that cannot be guessed.
 pub(super) fn random_name() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// Returns whether it looks as [`random_name`] made it: no separator, no dot.
+/// Returns whether a name looks like one of [`random_name`]: no separator, no dot.
 fn is_name(name: &str) -> bool {
     name.len() == 32
         && name

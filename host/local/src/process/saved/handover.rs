@@ -1,85 +1,24 @@
 //! The way of bytes from a reader of output to the thread that writes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::timeout;
 
-use super::output::{End, SavedOutput};
-use super::{IN_FLIGHT, PATIENCE, Store};
+use super::types::{End, SavedOutput, Store};
+
+/// How many bytes may be on the way to the disk, over all outputs.
+pub(super) const IN_FLIGHT: usize = 2 * 1024 * 1024;
+
+/// How long an output waits for its turn before the disk counts as hung, and saving that output is given up.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most bytes that are queued at once, so that a long append does not need all the room there is.
 const PIECE: usize = IN_FLIGHT / 8;
 
-/// Accepted bytes that are not queued yet. They are queued or given up, even if the future that hands them over is
-/// dropped: what comes after them must not take their place.
-pub(super) struct Handover<'a> {
-    output: &'a Arc<SavedOutput>,
-    store: &'a Store,
-    rest: Bytes,
-}
-
-impl<'a> Handover<'a> {
-    pub(super) fn new(output: &'a Arc<SavedOutput>, store: &'a Store, rest: Bytes) -> Self {
-        Self {
-            output,
-            store,
-            rest,
-        }
-    }
-
-    /// Queues everything, piece by piece, as there is room.
-    pub(super) async fn run(mut self) {
-        while !self.rest.is_empty() {
-            let size = self.rest.len().min(PIECE);
-            let permits = u32::try_from(size).unwrap_or(u32::MAX);
-            let room = Arc::clone(&self.store.room).acquire_many_owned(permits);
-            match timeout(PATIENCE, room).await {
-                Ok(Ok(room)) if !self.output.state().is_given_up() => {
-                    let piece = self.rest.split_to(size);
-                    self.output.queue(self.store, piece, room);
-                }
-                _ => self.give_up(format!(
-                    "the disk did not take output within {} s",
-                    PATIENCE.as_secs()
-                )),
-            }
-        }
-    }
-
-    fn give_up(&mut self, why: String) {
-        let lost = std::mem::take(&mut self.rest).len() as u64;
-        self.output.fail(why);
-        self.output.give_back(lost);
-    }
-}
-
-impl Drop for Handover<'_> {
-    fn drop(&mut self) {
-        if self.rest.is_empty() {
-            return;
-        }
-        if std::mem::replace(&mut self.output.state().overdrawn, true) {
-            self.give_up("the disk took output more slowly than it came".to_owned());
-            return;
-        }
-        let rest = std::mem::take(&mut self.rest);
-        let overdraft = Overdraft(Arc::clone(self.output));
-        self.output.queue(self.store, rest, overdraft);
-    }
-}
-
-/// Bytes that are queued without permits. They are repaid when this is dropped.
-struct Overdraft(Arc<SavedOutput>);
-
-impl Drop for Overdraft {
-    fn drop(&mut self) {
-        self.0.state().overdrawn = false;
-    }
-}
-
 impl SavedOutput {
-    /// Takes the bytes that fit into the limits. With the first that does not, saving stops.
+    /// Takes the bytes that fit into the limits. Saving stops with the first byte that does not fit.
     pub(super) fn accept(self: &Arc<Self>, store: &Store, mut bytes: Bytes) -> Bytes {
         let own_room = {
             let state = self.state();
@@ -108,13 +47,29 @@ impl SavedOutput {
         bytes
     }
 
-    /// Queues bytes for the thread. `room` is dropped when they are written or given up.
-    fn queue(self: &Arc<Self>, store: &Store, bytes: Bytes, room: impl Send + 'static) {
-        let output = Arc::clone(self);
-        store.writer.run(move || {
-            output.write_now(&bytes);
-            drop(bytes);
-            drop(room);
-        });
+    /// Queues accepted bytes, piece by piece, as there is room.
+    pub(super) async fn hand_over(self: &Arc<Self>, store: &Store, mut rest: Bytes) {
+        while !rest.is_empty() {
+            let size = rest.len().min(PIECE);
+            let permits = u32::try_from(size).unwrap_or(u32::MAX);
+            let room = Arc::clone(&store.room).acquire_many_owned(permits);
+            match timeout(PATIENCE, room).await {
+                Ok(Ok(room)) if !self.state().is_given_up() => {
+                    let (output, piece) = (Arc::clone(self), rest.split_to(size));
+                    store.writer.run(move || {
+                        output.write_now(&piece);
+                        drop((piece, room));
+                    });
+                }
+                _ => {
+                    self.fail(format!(
+                        "the disk did not take output within {} s",
+                        PATIENCE.as_secs()
+                    ));
+                    self.give_back(rest.len() as u64);
+                    return;
+                }
+            }
+        }
     }
 }

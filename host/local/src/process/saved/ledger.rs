@@ -1,9 +1,9 @@
-//! Who holds how many bytes of the quotas, and who makes room for whom.
+//! The bytes that each output holds of the quotas, and the outputs that make room for others.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
-/// The bytes of all outputs. It counts what was promised to an output, which its file has or will have.
+/// The bytes of all outputs. It counts the bytes that were promised to an output: its file has them or will have them.
 ///
 /// It knows outputs and chats by numbers, and hands back the `T` of those that have to go.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Ledger<T> {
     closed: BTreeSet<Age>,
 }
 
-/// When an output was closed, and which: the oldest comes first.
+/// The time at which an output was closed, and its number: the oldest comes first.
 type Age = (SystemTime, u64);
 
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl<T> Ledger<T> {
         (granted, evicted)
     }
 
-    /// Counts bytes of an output, whatever the limits are: for what is on disk already.
+    /// Counts bytes of an output, whatever the limits are: for bytes that are on disk already.
     pub(super) fn add(&mut self, id: u64, chat: u64, bytes: u64, output: impl FnOnce() -> T) {
         if bytes == 0 {
             return;

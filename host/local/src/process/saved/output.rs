@@ -1,6 +1,5 @@
 //! One saved output: its state, and the operations on it.
 
-use std::fs::File;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,68 +11,19 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::ChatOutputs;
-use super::handover::Handover;
+use super::types::{ChatOutputs, End, SavedOutput, State};
 use crate::process::Saved;
 
 /// How long to wait for bytes that are on their way to the disk.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The copy of one output on disk. Lives, and holds its quota, until it is removed, makes room, or its chat is removed;
-/// dropping this does not delete the file.
-#[derive(Debug)]
-pub(crate) struct SavedOutput {
-    pub(super) chat: Arc<ChatOutputs>,
-    pub(super) id: u64,
-    pub(super) name: String,
-    state: Mutex<State>,
-    /// Notified whenever bytes were written or given up.
-    pub(super) changed: Notify,
-}
-
-/// Where a saved output is, for the journal. Not for models.
+/// The place of a saved output, for the journal. Not for models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Location {
-    /// The name for [`super::Store::reopen_chat`].
+    /// The name for [`Store::reopen_chat`](super::Store::reopen_chat).
     pub(crate) directory: String,
     /// The name for [`ChatOutputs::reopen`].
     pub(crate) file: String,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct State {
-    /// Bytes that are written or on their way. Bytes that are given up are subtracted again.
-    pub(super) accepted: u64,
-    pub(super) written: u64,
-    /// Why nothing more is accepted, unless the reason is that it is closed.
-    pub(super) end: Option<End>,
-    pub(super) closed: bool,
-    /// Whether bytes of a cancelled append are queued although there was no room for them.
-    pub(super) overdrawn: bool,
-    pub(super) file: Option<Arc<File>>,
-}
-
-/// Why saving stopped.
-#[derive(Debug)]
-pub(super) enum End {
-    /// A limit was reached. The accepted bytes are still written.
-    Limit,
-    /// The disk refused the bytes. The queued bytes are given up.
-    Failed(String),
-    /// The output is deleted.
-    Removed,
-}
-
-impl State {
-    /// Returns whether bytes may still be appended.
-    pub(super) fn takes_more(&self) -> bool {
-        self.end.is_none() && !self.closed
-    }
-
-    /// Returns whether the queued bytes must not be written any more.
-    pub(super) fn is_given_up(&self) -> bool {
-        matches!(self.end, Some(End::Failed(_) | End::Removed))
-    }
 }
 
 impl SavedOutput {
@@ -112,12 +62,11 @@ impl SavedOutput {
     /// If there is no room for them within 1 s, the disk counts as hung: they are given up, and saving stops with
     /// [`Saved::Failed`]. Once saving has stopped it returns at once. To be called by one task at a time.
     ///
-    /// Cancel safe: the first poll takes the bytes. The bytes of one dropped future wait in memory for their turn; if another
-    /// future is dropped before they are written, saving stops with [`Saved::Failed`].
+    /// Not cancel safe: bytes of a dropped future are lost. It is dropped only with the runtime, when the host ends.
     pub(crate) async fn append(self: &Arc<Self>, bytes: Bytes) {
         if let Some(store) = self.chat.store() {
             let bytes = self.accept(&store, bytes);
-            Handover::new(self, &store, bytes).run().await;
+            self.hand_over(&store, bytes).await;
         } else if self.state().takes_more() && !bytes.is_empty() {
             self.fail("the store of outputs was shut down".to_owned());
         }

@@ -1,4 +1,4 @@
-//! The thread that does what may wait for a disk.
+//! The thread that does the work that may wait for a disk.
 
 use std::io;
 use std::sync::mpsc;
@@ -20,15 +20,14 @@ impl Writer {
     /// If the system refuses another thread.
     pub(super) fn start() -> io::Result<Self> {
         let (queue, work) = mpsc::channel::<Work>();
-        // Not joined: a hung disk must not hold up who drops the store, and the last reference may be dropped by the
-        // thread.
+        // Not joined: a hung disk must not hold up the drop of the store, and the thread itself may drop the last reference.
         thread::Builder::new()
             .name("saved-output".to_owned())
             .spawn(move || work.into_iter().for_each(|work| work()))?;
         Ok(Self { queue })
     }
 
-    /// Queues work, without waiting. The queue itself has no bound; who queues bytes holds permits for them.
+    /// Queues work, without waiting. The queue itself has no bound; callers that queue bytes hold permits for them.
     pub(super) fn run(&self, work: impl FnOnce() + Send + 'static) {
         // The thread outlives the sender.
         _ = self.queue.send(Box::new(work));

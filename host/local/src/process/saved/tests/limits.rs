@@ -62,7 +62,7 @@ async fn the_total_is_kept_over_all_chats() {
         (Saved::Complete, Saved::Complete)
     );
     assert_eq!(fixture.held(), 1500);
-    // Who dropped an output without removing it has not freed its quota, and it makes room as others do.
+    // An output that was dropped without being removed holds its quota, and makes room as others do.
     let gone = fixture.path(&newer);
     drop(newer);
     filled(&chats[0], 100).await;
@@ -72,7 +72,7 @@ async fn the_total_is_kept_over_all_chats() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_disk_holds_what_is_counted_whatever_goes_on_at_once() {
+async fn the_disk_holds_the_counted_bytes_under_concurrent_use() {
     let fixture = Fixture::new(limits(30_000, 300_000, 500_000));
     let chats = [(); 4].map(|()| fixture.store.chat());
     let tasks: Vec<_> = (0..200)

@@ -1,4 +1,4 @@
-//! What an earlier run left.
+//! The outputs that an earlier run left.
 
 use super::*;
 
@@ -90,7 +90,7 @@ async fn only_names_of_a_store_are_reopened() {
 }
 
 #[tokio::test]
-async fn directories_that_nobody_names_are_removed_and_nothing_else() {
+async fn only_directories_that_no_journal_names_are_removed() {
     let Fixture { store, base } = Fixture::new(SaveLimits::default());
     let outputs = [
         filled(&store.chat(), 1).await,
