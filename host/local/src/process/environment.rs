@@ -16,7 +16,7 @@ pub use extras::{Extras, ExtrasError};
 use names::Rule;
 use toolhost_state::id::ChatId;
 
-/// Variables that keep programs from waiting for a person, who is not there. The first eleven are the reference's.
+/// Variables that keep programs from waiting for an answer of a person. The first eleven are the reference's.
 const NON_INTERACTIVE: &[(&str, &str)] = &[
     ("CODER_CHAT_AGENT", "true"),
     ("GIT_EDITOR", "true"),
@@ -39,10 +39,10 @@ const NON_INTERACTIVE: &[(&str, &str)] = &[
     ("AWS_PAGER", ""),
 ];
 
-/// What a path is where the host has none, as in an empty container.
+/// The search path where the host has none, as in an empty container.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The part of a command's environment that is the same for all: what the host passes on, and the non-interactive set.
+/// The part of a command's environment that is the same for all: the inherited variables, and the non-interactive set.
 #[derive(Clone, Debug)]
 pub struct Environment {
     base: BTreeMap<OsString, OsString>,
@@ -97,7 +97,7 @@ impl Environment {
         }
     }
 
-    /// Returns the whole environment of one command: the base, then what it is traced by, then `AGENT_BROWSER_SESSION`, then
+    /// Returns the whole environment of one command: the base, then the trace, then `AGENT_BROWSER_SESSION`, then
     /// its own variables, then `CODER_CHAT_ID`. Both of these are the id of the chat.
     ///
     /// Without a chat there is no `CODER_CHAT_ID`, whatever the command's own variables say.
@@ -123,8 +123,8 @@ impl Environment {
         self.base.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// Returns the names of the host's variables that are passed on, sorted. What every command gets besides is not the
-    /// host's: see [`Environment::own_names`].
+    /// Returns the names of the host's variables that are passed on, sorted. For the variables that every command gets
+    /// besides, see [`Environment::own_names`].
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.inherited.iter().map(String::as_str)
     }
@@ -141,16 +141,16 @@ impl Environment {
     }
 }
 
-/// Returns what commands get of a variable of the host; `None` if they get nothing.
+/// Returns the value that commands get of a variable of the host; `None` if they do not get the variable.
 fn pass(name: &str, value: OsString, extras: &Extras) -> Option<OsString> {
-    // Whatever else is said: `Extras` refuses the token, and the chat's name is not the host's to give.
+    // `Extras` refuses the token as well, and each command gets the variables of its own chat.
     if [extras::HOST_TOKEN, CHAT_ID, BROWSER_SESSION].contains(&name) {
         return None;
     }
     if extras.names(name) {
         return Some(value);
     }
-    match names::rule(name, extras.toolchains()) {
+    match names::rule(name) {
         Some(Rule::Plain) => Some(value),
         Some(Rule::WithoutCredentials) => Some(without_credentials(value.to_str()?).into()),
         None => extras.covers(name).then_some(value),

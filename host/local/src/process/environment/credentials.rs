@@ -1,35 +1,35 @@
 //! Takes users and passwords out of URLs.
 
-/// What separates the entries of a list.
+/// The separators between the entries of a list.
 const SEPARATORS: [char; 6] = [',', '|', ';', ' ', '\t', '\n'];
 
 /// Returns a value without the user and password of every URL in it: `http://user:secret@proxy:3128` becomes
 /// `http://proxy:3128`. The value may be one URL or a list of some, with spaces, commas, bars or semicolons, and each may
 /// lack its scheme.
 ///
-/// In doubt, a value that is no valid URL is spoiled rather than passed on with what could be a password. Only a password
-/// that looks like the rest of a URL, with `://` or as a port and a path, is not known as one.
+/// A value that is no valid URL is spoiled rather than passed on with a possible password. Only a password that looks like the
+/// rest of a URL, with `://` or as a port and a path, is not recognized.
 pub(super) fn without_credentials(value: &str) -> String {
     // Of a part before a "://", the end is the scheme of the next URL, and before that may be entries without one.
     let parts: Vec<_> = value.split("://").map(clean).collect();
     parts.join("://")
 }
 
-/// Cleans what begins with an authority.
+/// Cleans a text that begins with an authority.
 fn clean(part: &str) -> String {
     let end = part.find(['/', '?', '#', '\\']).unwrap_or(part.len());
     let (authority, rest) = part.split_at(end);
     if let Some((_, host)) = authority.rsplit_once('@') {
         return format!("{host}{}", clean_list(rest));
     }
-    // `user:pass/word@host`: what could not be a host and a port was a password with a slash in it.
+    // `user:pass/word@host`: a text that cannot be a host and a port was a password with a slash in it.
     match rest.rsplit_once('@') {
         Some((_, host)) if !is_host_and_port(authority) => host.to_owned(),
         _ => format!("{authority}{}", clean_list(rest)),
     }
 }
 
-/// Cleans what follows an authority: a path, and behind a separator the next entry of a list, which begins with an authority
+/// Cleans the text after an authority: a path, and behind a separator the next entry of a list, which begins with an authority
 /// if it lacks its scheme.
 fn clean_list(rest: &str) -> String {
     match rest.split_once(SEPARATORS) {

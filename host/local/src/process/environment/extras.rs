@@ -1,8 +1,8 @@
-//! What an operator adds to the variables that commands get, or takes from them.
+//! The variables that an operator adds to those that commands get, or takes from them.
 
 use std::collections::BTreeSet;
 
-/// The token of the host: whoever has it has every chat.
+/// The token of the host, which gives access to every chat.
 pub(super) const HOST_TOKEN: &str = "TOOLHOST_TOKEN";
 
 /// The variable that names the chat of a command. It is set for each command, and never inherited.
@@ -13,13 +13,10 @@ pub(super) const CHAT_ID: &str = "CODER_CHAT_ID";
 pub(super) const BROWSER_SESSION: &str = "AGENT_BROWSER_SESSION";
 
 /// Which variables of the host are passed on to commands besides the ones that always are.
-///
-/// By default these are the set `toolchains` and nothing else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     names: BTreeSet<String>,
     prefixes: BTreeSet<String>,
-    toolchains: bool,
 }
 
 /// A pattern of variables that cannot be passed on.
@@ -42,19 +39,9 @@ pub enum ExtrasError {
     Invalid(String),
 }
 
-impl Default for Extras {
-    fn default() -> Self {
-        Self {
-            names: BTreeSet::new(),
-            prefixes: BTreeSet::new(),
-            toolchains: true,
-        }
-    }
-}
-
 impl Extras {
-    /// Makes the set of these patterns, with the set `toolchains`. A pattern is the name of a variable, or the beginning of
-    /// names with `*` at its end; upper and lower case differ. What is named is passed on as it is, credentials included.
+    /// Makes the set of these patterns. A pattern is the name of a variable, or the beginning of
+    /// names with `*` at its end; upper and lower case differ. A named variable is passed on unchanged, credentials included.
     ///
     /// # Errors
     ///
@@ -84,20 +71,6 @@ impl Extras {
         Ok(extras)
     }
 
-    /// Leaves the set `toolchains` out: `CARGO_HOME`, `GOPATH`, `VIRTUAL_ENV`, `XDG_*` and their kin.
-    #[must_use]
-    pub fn without_toolchains(self) -> Self {
-        Self {
-            toolchains: false,
-            ..self
-        }
-    }
-
-    /// Returns whether the set `toolchains` is passed on.
-    pub(super) fn toolchains(&self) -> bool {
-        self.toolchains
-    }
-
     /// Returns whether the variable was asked for by its whole name.
     pub(super) fn names(&self, name: &str) -> bool {
         self.names.contains(name)
@@ -118,12 +91,11 @@ mod tests {
         let extras = Extras::new(["KUBECONFIG", "AWS_*"]).unwrap();
         assert!(extras.names("KUBECONFIG") && !extras.names("KUBECONFIG2"));
         assert!(extras.covers("AWS_PROFILE") && !extras.covers("aws_profile"));
-        assert!(extras.toolchains() && !extras.without_toolchains().toolchains());
         assert_eq!(Extras::new([""; 0]), Ok(Extras::default()));
     }
 
     #[test]
-    fn what_must_not_be_passed_on_is_refused() {
+    fn patterns_of_variables_that_must_not_be_passed_on_are_refused() {
         for pattern in ["TOOLHOST_TOKEN", "TOOLHOST_*", "T*", "TOOLHOST_TOKEN*"] {
             let error = Extras::new([pattern]).unwrap_err();
             assert_eq!(error, ExtrasError::HostToken(pattern.into()));

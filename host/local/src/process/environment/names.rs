@@ -37,7 +37,7 @@ const BASE: &[&str] = &[
 ];
 
 /// Prefixes of variables that are passed on as they are.
-const BASE_PREFIXES: &[&str] = &["LC_"];
+const PREFIXES: &[&str] = &["LC_", "XDG_", "CARGO_TARGET_", "CARGO_PROFILE_"];
 
 /// Passed on without the user and password that their URLs may hold.
 const BASE_URLS: &[&str] = &[
@@ -51,10 +51,10 @@ const BASE_URLS: &[&str] = &[
     "ftp_proxy",
 ];
 
-/// The set `toolchains`: passed on as they are.
+/// The variables of toolchains that are passed on as they are.
 #[rustfmt::skip]
 const TOOLCHAINS: &[&str] = &[
-    // What git would otherwise ask its user for.
+    // Facts that git would otherwise ask its user for.
     "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
     "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_EXEC_PATH",
     // Compilers and linkers.
@@ -104,11 +104,8 @@ const TOOLCHAINS: &[&str] = &[
     "LOADEDMODULES", "MANPATH", "INFOPATH",
 ];
 
-/// The set `toolchains`: prefixes of variables that are passed on as they are.
-const TOOLCHAIN_PREFIXES: &[&str] = &["XDG_", "CARGO_TARGET_", "CARGO_PROFILE_"];
-
-/// The set `toolchains`: registries and mirrors, passed on without the user and password that their URLs may hold. Some
-/// are lists.
+/// The variables of toolchains that name registries and mirrors, passed on without the user and password that their URLs may
+/// hold. Some are lists.
 #[rustfmt::skip]
 const TOOLCHAIN_URLS: &[&str] = &[
     "RUSTUP_DIST_SERVER", "RUSTUP_UPDATE_ROOT", "GOPROXY", "GOSUMDB", "PIP_INDEX_URL",
@@ -141,24 +138,15 @@ pub(super) enum Rule {
     WithoutCredentials,
 }
 
-/// Returns how a variable is passed on if nothing is configured, with or without the set `toolchains`; `None` if it is not.
-pub(super) fn rule(name: &str, toolchains: bool) -> Option<Rule> {
-    let starts_with_any = |prefixes: &[&str]| {
-        prefixes.iter().any(|prefix| name.starts_with(prefix))
-            && !name.split('_').any(|part| SECRET.contains(&part))
-    };
-    if BASE.contains(&name) || starts_with_any(BASE_PREFIXES) {
+/// Returns how a variable is passed on if nothing is configured; `None` if it is not.
+pub(super) fn rule(name: &str) -> Option<Rule> {
+    let has_prefix = PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !name.split('_').any(|part| SECRET.contains(&part));
+    // The token of the same registry is beside its index, and is not passed on.
+    let is_index = name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX");
+    if BASE.contains(&name) || TOOLCHAINS.contains(&name) || has_prefix {
         Some(Rule::Plain)
-    } else if BASE_URLS.contains(&name) {
-        Some(Rule::WithoutCredentials)
-    } else if !toolchains {
-        None
-    } else if TOOLCHAINS.contains(&name) || starts_with_any(TOOLCHAIN_PREFIXES) {
-        Some(Rule::Plain)
-    } else if TOOLCHAIN_URLS.contains(&name)
-        // The token of the same registry is beside it, and is not passed on.
-        || (name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX"))
-    {
+    } else if BASE_URLS.contains(&name) || TOOLCHAIN_URLS.contains(&name) || is_index {
         Some(Rule::WithoutCredentials)
     } else {
         None
@@ -195,23 +183,23 @@ mod tests {
             "CODER_CHAT_ID",
             "",
         ] {
-            assert_eq!(rule(name, true), None, "{name}");
+            assert_eq!(rule(name), None, "{name}");
         }
     }
 
     #[test]
-    fn toolchains_can_be_left_out() {
+    fn variables_of_programs_and_toolchains_are_passed_on() {
         for name in [
+            "PATH",
+            "LC_ALL",
+            "GIT_ASKPASS",
             "CARGO_HOME",
             "XDG_DATA_HOME",
-            "GOPROXY",
-            "CARGO_REGISTRIES_A_INDEX",
         ] {
-            assert!(rule(name, true).is_some(), "{name}");
-            assert_eq!(rule(name, false), None, "{name}");
+            assert_eq!(rule(name), Some(Rule::Plain), "{name}");
         }
-        for name in ["PATH", "LC_ALL", "https_proxy", "GIT_ASKPASS"] {
-            assert!(rule(name, false).is_some(), "{name}");
+        for name in ["https_proxy", "GOPROXY", "CARGO_REGISTRIES_A_INDEX"] {
+            assert_eq!(rule(name), Some(Rule::WithoutCredentials), "{name}");
         }
     }
 }

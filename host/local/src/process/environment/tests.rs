@@ -19,7 +19,7 @@ fn build(host_has: &[(&str, &str)], own: &[(&str, &str)]) -> BTreeMap<OsString, 
 }
 
 #[test]
-fn passes_on_only_what_is_named() {
+fn only_named_variables_are_passed_on() {
     let env = build(
         &[
             ("PATH", "/p"),
@@ -103,9 +103,10 @@ fn an_operator_decides() {
         ("VAULT_TOKEN", "t"),
     ]);
     let extras = Extras::new(["HTTP*", "HTTPS_PROXY", "KUBECONFIG", "VAULT_*", "EDITOR"]).unwrap();
-    let environment = Environment::from_host(variables, &extras.without_toolchains());
+    let environment = Environment::from_host(variables, &extras);
     let names: Vec<_> = environment.names().collect();
     let expected = [
+        "GOPATH",
         "HTTPS_PROXY",
         "HTTP_PROXY",
         "KUBECONFIG",
@@ -158,14 +159,10 @@ proptest! {
     #[test]
     fn nothing_outside_of_the_rules_is_ever_passed_on(
         names in prop::collection::btree_set(some_names(), 0..24),
-        toolchains in any::<bool>(),
         configured in any::<bool>(),
     ) {
         let patterns: &[&str] = if configured { &["KUBECONFIG", "AWS_*"] } else { &[] };
-        let mut extras = Extras::new(patterns).unwrap();
-        if !toolchains {
-            extras = extras.without_toolchains();
-        }
+        let extras = Extras::new(patterns).unwrap();
         let variables = names.iter().map(|name| (name.into(), "http://u:of-the-host@h".into()));
         let environment = Environment::from_host(variables, &extras);
         for (name, value) in environment.of_command(&[], &[], None) {
@@ -178,7 +175,7 @@ proptest! {
                 continue;
             }
             let asked = configured && (name == "KUBECONFIG" || name.starts_with("AWS_"));
-            prop_assert!(asked || names::rule(name, toolchains).is_some(), "{}", name);
+            prop_assert!(asked || names::rule(name).is_some(), "{}", name);
             prop_assert!(name != "TOOLHOST_TOKEN" && name != "CODER_CHAT_ID");
             let secret = ["TOKEN", "KEY", "AUTH", "PASSWORD"].iter().any(|part| {
                 name.ends_with(&format!("_{part}")) || name.contains("GIT_CONFIG")
@@ -191,14 +188,18 @@ proptest! {
 }
 
 #[test]
-fn a_command_may_set_by_itself_what_it_is_traced_by() {
+fn the_variables_of_a_command_replace_those_of_its_trace() {
     let environment = Environment::from_host(host(&[("TRACEPARENT", "host")]), &Extras::default());
     let variable = |value: &str| vec![("TRACEPARENT".to_owned(), value.to_owned())];
     let of = |trace: &[_], own: &[_]| {
         let env = environment.of_command(trace, own, None);
         env.get(OsStr::new("TRACEPARENT")).cloned()
     };
-    assert_eq!(of(&[], &[]), None, "the host's own is of something else");
+    assert_eq!(
+        of(&[], &[]),
+        None,
+        "the trace of the host is not that of the command"
+    );
     assert_eq!(of(&variable("call"), &[]).unwrap(), "call");
     assert_eq!(of(&variable("call"), &variable("own")).unwrap(), "own");
 }
