@@ -140,7 +140,8 @@ impl Drop for Agent {
             .iter()
             .filter_map(|info| self.registry.find(&info.id).ok());
         for process in found {
-            _ = self.registry.signal_process(&process, Signal::Kill, None);
+            let (chat, id) = (process.chat(), process.id());
+            _ = self.registry.signal(chat, id, Signal::Kill, None);
         }
     }
 }

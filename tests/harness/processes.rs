@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use toolhost_core::ChatId;
 use toolhost_local::process::{Config, Limits, Process, Records, Registry};
 use toolhost_state::state_dir::StateDir;
-use toolhost_workspace::process::{Command, Signal, State, WaitOptions, Wake};
+use toolhost_workspace::process::{
+    Command, ProcessEvent, Signal, State, Subject, Subscriber, WaitOptions, Wake,
+};
 
 use super::{PATIENCE, file, spawner, until};
 
@@ -14,6 +17,16 @@ use super::{PATIENCE, file, spawner, until};
 pub(crate) struct TestRegistry {
     pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: tempfile::TempDir,
+}
+
+/// Notified of every event of a process.
+#[derive(Debug, Default)]
+struct Events(Notify);
+
+impl Subscriber for Events {
+    fn event(&self, _: Subject<'_>, _: ProcessEvent<'_>) {
+        self.0.notify_one();
+    }
 }
 
 impl TestRegistry {
@@ -73,6 +86,16 @@ impl TestRegistry {
             .start("trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done")
             .await;
         (process, self.pid("pid").await)
+    }
+
+    /// Waits until a condition holds, which is checked after every event of a process.
+    pub(crate) async fn when(&self, holds: impl Fn() -> bool) {
+        let events = Arc::new(Events::default());
+        let weak = Arc::downgrade(&events);
+        self.registry.subscribe(weak);
+        while !holds() {
+            events.0.notified().await;
+        }
     }
 
     /// Runs a command to its end.

@@ -174,10 +174,7 @@ async fn a_search_ends_with_its_wait_and_sees_what_is_saved() {
     let process = setup
         .start("seq 1 50000; echo READY in the middle; seq 1 50000; sleep 1000")
         .await;
-    let mut changes = process.changes();
-    while process.info().total < 577_808 {
-        changes.next().await;
-    }
+    setup.when(|| process.info().total >= 577_808).await;
     for (until, expected) in [
         ("^READY", Wake::Matched),
         ("50000\nREADY in", Wake::Matched),
@@ -212,11 +209,8 @@ async fn a_search_sees_whole_lines() {
     let setup = TestRegistry::new();
     let text = "head -c 70000 /dev/zero | tr '\\0' a; echo b; printf 'ready\\r\\n'; sleep 1000";
     let process = setup.start(text).await;
-    let mut changes = process.changes();
-    // The end of what is there so far counts as the end of a line.
-    while process.info().total < 70_009 {
-        changes.next().await;
-    }
+    // The end of the output so far counts as the end of a line.
+    setup.when(|| process.info().total >= 70_009).await;
     for (until, end) in [
         ("a$", None),
         ("ready$", Some(70_007)),

@@ -162,10 +162,7 @@ async fn who_ends_survivors_did_not_end_the_shell() {
         .registry
         .signal(&chat("a"), process.id(), Signal::Terminate, None);
     sent.unwrap();
-    let mut changes = process.changes();
-    while process.state().is_live() {
-        changes.next().await;
-    }
+    setup.when(|| !process.state().is_live()).await;
     let state = process.state();
     let status = state.exit_status().unwrap();
     assert_eq!((status.code, status.cause), (Some(3), Cause::Itself));

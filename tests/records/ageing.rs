@@ -99,14 +99,13 @@ async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
     let pid: u32 = pid.trim().parse().unwrap();
     let sleep = || sh("exec sleep 1000");
     let start = |owner| setup.registry.start(owner, sleep());
-    let names = ["asked", "found", "followed", "waited"].map(chat);
+    let names = ["asked", "found", "waited"].map(chat);
     let mut others = Vec::new();
     for name in &names {
         others.push(start(Some(name)).await.unwrap());
     }
     let of_none = start(None).await.unwrap();
-    let follower = others[2].changes();
-    let waiting = Arc::clone(&others[3]);
+    let waiting = Arc::clone(&others[2]);
     let waiting = tokio::spawn(async move {
         let options = WaitOptions {
             timeout: Duration::MAX,
@@ -121,20 +120,16 @@ async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
     setup.registry.list_all(false, 0);
     pass(2 * MINUTE).await;
     setup.registry.tidy_up().await;
-    // Whether this looked or the upkeep of the registry did.
+    // This call or the upkeep of the registry has ended it.
     gone(&process).await;
     assert!(!is_alive(pid));
     for other in others.iter().chain([&of_none]) {
-        assert_eq!(other.state(), State::Running, "somebody asks for it");
+        assert_eq!(other.state(), State::Running, "a chat in use is not idle");
     }
-    // Who stops following used it until then.
-    drop(follower);
-    setup.registry.tidy_up().await;
-    assert_eq!(others[2].state(), State::Running);
     pass(idle + MINUTE).await;
     setup.registry.tidy_up().await;
-    gone(&others[2]).await;
-    assert_eq!(others[3].state(), State::Running);
+    gone(&others[0]).await;
+    assert_eq!(others[2].state(), State::Running);
     setup.registry.shutdown().await;
     assert_eq!(waiting.await.unwrap(), Wake::Ended);
 }

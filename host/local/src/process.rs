@@ -5,10 +5,9 @@
 //! A process here is one command with everything that it started. It has finished when its **shell** has exited, not when
 //! its output pipe closes: `sleep 5 & echo hi` has finished after a millisecond, and lingers until the `sleep` is gone.
 //!
-//! What holds a command together is in `contain`: a supervisor for each, or a process group where there is none.
+//! `contain` holds a command together: with a supervisor for each, or with a process group where there is no spawner.
 
 mod capture;
-mod changes;
 mod contain;
 mod counts;
 mod ending;
@@ -33,7 +32,6 @@ use toolhost_workspace::process::{
 };
 
 pub use capture::Capture;
-pub use changes::Changes;
 pub use contain::Spawner;
 pub use contain::{SPAWNER, is_alive, is_ignored, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};

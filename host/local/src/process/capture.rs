@@ -1,5 +1,6 @@
 //! The first and last bytes of an output, with exact counts.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::{Chunk, WINDOW};
@@ -12,10 +13,9 @@ pub struct Capture {
     head: Vec<u8>,
     /// How many bytes the head still takes.
     head_room: usize,
-    /// A ring of the last bytes after the head. It is full when it has `ring_size` bytes; `start` is then where it begins.
-    ring: Vec<u8>,
+    /// The last bytes after the head, at most `ring_size`.
+    ring: VecDeque<u8>,
     ring_size: usize,
-    start: usize,
     total: u64,
 }
 
@@ -35,9 +35,8 @@ impl Capture {
         Self {
             head: Vec::new(),
             head_room: head,
-            ring: Vec::new(),
+            ring: VecDeque::new(),
             ring_size: tail,
-            start: 0,
             total: 0,
         }
     }
@@ -54,24 +53,18 @@ impl Capture {
     pub fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         let (to_head, rest) = bytes.split_at(bytes.len().min(self.head_room));
-        extend(&mut self.head, to_head, self.head_room);
+        let more = growth(self.head.len(), self.head.capacity(), to_head.len());
+        self.head.reserve_exact(more.min(self.head_room));
+        self.head.extend_from_slice(to_head);
         self.head_room -= to_head.len();
         // Of the rest only the last bytes can stay, however many there are.
         let (_, last) = rest.split_at(rest.len().saturating_sub(self.ring_size));
-        self.push_ring(last);
-    }
-
-    fn push_ring(&mut self, bytes: &[u8]) {
-        let room = self.ring_size - self.ring.len();
-        let (to_end, wrapped) = bytes.split_at(bytes.len().min(room));
-        extend(&mut self.ring, to_end, room);
-        let (first, second) = wrapped.split_at(wrapped.len().min(self.ring_size - self.start));
-        overwrite(&mut self.ring, self.start, first);
-        overwrite(&mut self.ring, 0, second);
-        self.start += wrapped.len();
-        if self.start >= self.ring_size {
-            self.start -= self.ring_size;
-        }
+        let excess = (self.ring.len() + last.len()).saturating_sub(self.ring_size);
+        self.ring.drain(..excess);
+        let more = growth(self.ring.len(), self.ring.capacity(), last.len());
+        self.ring
+            .reserve_exact(more.min(self.ring_size - self.ring.len()));
+        self.ring.extend(last);
     }
 
     /// Returns how many bytes were written so far.
@@ -99,23 +92,17 @@ impl Capture {
 
     /// Returns a copy of the last bytes that are not in the head.
     pub fn tail(&self) -> Vec<u8> {
-        let (older, newer) = self.ring_in_order();
+        let (older, newer) = self.ring.as_slices();
         [older, newer].concat()
     }
 
-    fn ring_in_order(&self) -> (&[u8], &[u8]) {
-        let (newer, older) = self.ring.split_at(self.start.min(self.ring.len()));
-        (older, newer)
-    }
-
-    /// Frees all memory. [`Capture::total`] stays, so that later reads name exactly what is gone.
+    /// Frees all memory. [`Capture::total`] stays, so that later reads name the exact gap.
     ///
-    /// The beginning is gone for good: of what is added later only the last bytes are kept.
+    /// The beginning is gone for good: of bytes that are added later only the last are kept.
     pub fn clear(&mut self) {
         self.head = Vec::new();
         self.head_room = 0;
-        self.ring = Vec::new();
-        self.start = 0;
+        self.ring = VecDeque::new();
     }
 
     /// Returns at most `max` bytes from the cursor `since` on, as far as memory has them.
@@ -129,7 +116,7 @@ impl Capture {
         } else {
             since.clamp(tail.start, tail.end)
         };
-        let (older, newer) = self.ring_in_order();
+        let (older, newer) = self.ring.as_slices();
         let parts = [
             (head.start, self.head.as_slice()),
             (tail.start, older),
@@ -151,17 +138,12 @@ impl Capture {
     }
 }
 
-/// Adds bytes to a vector that grows by at most `room` in all: unlike by default, it never allocates more than that.
-fn extend(vec: &mut Vec<u8>, bytes: &[u8], room: usize) {
-    if vec.capacity() - vec.len() < bytes.len() {
-        vec.reserve_exact(bytes.len().max(vec.capacity()).min(room));
-    }
-    vec.extend_from_slice(bytes);
-}
-
-fn overwrite(ring: &mut [u8], at: usize, bytes: &[u8]) {
-    if let Some(place) = ring.get_mut(at..at + bytes.len()) {
-        place.copy_from_slice(bytes);
+/// Returns by how much a buffer of this length and capacity should grow for more bytes: it at least doubles.
+fn growth(len: usize, capacity: usize, more: usize) -> usize {
+    if capacity - len < more {
+        more.max(capacity)
+    } else {
+        0
     }
 }
 

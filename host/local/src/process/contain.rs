@@ -10,74 +10,46 @@ mod cgroup;
 mod group;
 mod ignored;
 mod own_children;
+mod proc;
 mod program;
 mod spawner;
 mod supervised;
 mod survivors;
 mod sys;
 mod tree;
+mod values;
 mod wire;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{self, PipeReader};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::net::unix::pipe;
 
 use super::{Containment, Kind, Survivor};
 use group::Group;
 use supervised::Supervised;
 use toolhost_state::own_limits;
+use values::Streams;
 
 pub use ignored::is_ignored;
+pub use proc::{is_alive, lists_children};
 pub use program::run as run_spawner;
 pub use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
-pub use tree::{is_alive, lists_children};
+pub(super) use values::{Event, Exit, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.
 const MOST_SURVIVORS: usize = 64;
-
-/// How a shell ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    Code(i32),
-    /// By its number: real-time signals have no names in the libraries.
-    Signal(i32),
-}
-
-/// The parameters of a start.
-pub(super) struct Spawn<'a> {
-    pub(super) shell: &'a Path,
-    pub(super) command: &'a str,
-    pub(super) workdir: &'a Path,
-    pub(super) env: &'a BTreeMap<OsString, OsString>,
-    pub(super) stdin: Option<&'a [u8]>,
-    /// The number added to the niceness.
-    pub(super) nice: i32,
-    /// The new value of `oom_score_adj`, unless it is higher already.
-    pub(super) oom_score_adj: i32,
-}
 
 /// A command that was just started.
 pub(super) struct Spawned {
     pub(super) contained: Contained,
     pub(super) watch: Watch,
     /// Standard output and error, merged.
-    pub(super) output: PipeReader,
-}
-
-/// An event in the life of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// Its shell ended.
-    Exited(Exit),
-    /// Nothing of it is left.
-    Gone,
-    /// It is unknown how the command ended, and its remaining processes are being killed; the text says why.
-    Lost(&'static str),
+    pub(super) output: pipe::Receiver,
 }
 
 /// The containment of a command that runs, or ran.
@@ -96,13 +68,36 @@ pub(super) enum Watch {
     Supervised(supervised::Watch),
 }
 
-/// Starts a command: below a supervisor if there is a spawner, else in a process group.
+/// Starts a command: below a supervisor if there is a spawner, else in a process group. The caller must be within a tokio
+/// runtime.
 pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
     own_limits::look();
-    match spawner {
-        Some(spawner) => spawner.spawn(spawn),
-        None => Group::spawn(spawn),
-    }
+    let (reader, writer) = io::pipe()?;
+    let output = pipe::Receiver::from_owned_fd(reader.into())?;
+    let streams = Streams {
+        output: writer,
+        stdin: match spawn.stdin {
+            None => File::open("/dev/null")?.into(),
+            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
+            Some(bytes) => sys::in_memory(bytes)?,
+        },
+    };
+    let (contained, watch) = match spawner {
+        Some(spawner) => {
+            let (supervised, watch) = spawner.spawn(spawn, streams)?;
+            let contained = Contained::Supervised(supervised);
+            (contained, Watch::Supervised(watch))
+        }
+        None => {
+            let (group, watch) = Group::spawn(spawn, streams)?;
+            (Contained::Group(group), Watch::Group(watch))
+        }
+    };
+    Ok(Spawned {
+        contained,
+        watch,
+        output,
+    })
 }
 
 impl Contained {
@@ -164,15 +159,6 @@ impl Contained {
         };
         let members = members.into_iter().take(MOST_SURVIVORS);
         members.map(survivors::survivor).collect()
-    }
-
-    /// Kills a command that no task is going to watch.
-    pub(super) fn abandon(&self) {
-        match self {
-            Self::Group(group) => group.abandon(),
-            Self::Supervised(supervised) => _ = supervised.signal(Signal::SIGKILL),
-            Self::Past => {}
-        }
     }
 }
 

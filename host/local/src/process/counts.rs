@@ -1,10 +1,10 @@
-//! What is counted of all processes of a host.
+//! The counters of all processes of a host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Cause, State, Totals};
 
-/// Grows with what processes do. Counting costs an addition.
+/// Counters that only grow.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     started: AtomicU64,

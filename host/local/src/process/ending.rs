@@ -9,22 +9,22 @@ use tokio_util::sync::CancellationToken;
 use super::running::Process;
 use super::{Cause, Error, Signal, State};
 
-/// How long a killed process may take to disappear before it is given up, which happens to processes stuck in the kernel.
+/// The time that a killed process has to disappear before it is given up. Processes that are stuck in the kernel are.
 const KILL_MAX: Duration = Duration::from_secs(4);
 
-/// How long what looks after it may take to answer that it kills it, before that is killed as well.
+/// The time that a supervisor has to answer that it is killing, before it is killed as well.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// The longest grace. More cannot be meant, and a moment that is too far away cannot be counted.
+/// The longest grace: an [`Instant`] cannot be arbitrarily far away.
 const GRACE_MAX: Duration = Duration::from_hours(24);
 
 /// How often a kill is repeated.
 const KILL_ROUND: Duration = Duration::from_millis(50);
 
-/// How old a look at all processes may be while an end is waited for.
+/// The greatest age of a look at all processes while a task waits for an end.
 const END_LOOK: Duration = Duration::from_millis(20);
 
-/// Sends a signal. SIGTERM becomes SIGKILL for whatever is left after the grace, without anyone waiting for that.
+/// Sends a signal. A task sends SIGKILL to the processes that are left after the grace of SIGTERM; this does not wait for it.
 pub(super) fn signal(
     process: &Arc<Process>,
     signal: Signal,
@@ -36,14 +36,14 @@ pub(super) fn signal(
     }
     match signal {
         Signal::Terminate => kill_after(process, grace),
-        // One signal would do, but for what forks meanwhile and for who stopped the supervisor.
+        // One signal is not enough if the command forks meanwhile, or has stopped its supervisor.
         Signal::Kill => kill_after(process, Duration::ZERO),
         _ => {}
     }
     Ok(state)
 }
 
-/// Kills a process that wrote too much, without anyone waiting for that.
+/// Kills a process that wrote too much, and does not wait for its end.
 pub(super) fn kill_for(process: &Arc<Process>, cause: Cause) {
     if let Err(error) = process.send(Signal::Kill, cause) {
         tracing::debug!(process = process.id(), %error, "failed to kill");
@@ -51,7 +51,7 @@ pub(super) fn kill_for(process: &Arc<Process>, cause: Cause) {
     kill_after(process, Duration::ZERO);
 }
 
-/// Has a process killed after the grace. One task for a process, however often it is asked to end; the earliest moment counts.
+/// Kills a process after the grace, in a task: one for each process, however often it is asked to end. The earliest time counts.
 fn kill_after(process: &Arc<Process>, grace: Duration) {
     let kill_at = Instant::now() + grace.min(GRACE_MAX);
     let earlier = {
@@ -67,7 +67,7 @@ fn kill_after(process: &Arc<Process>, grace: Duration) {
 
 /// Kills a process at the moment that its progress names, unless it is gone before.
 async fn kill_in_time(process: Arc<Process>) {
-    /// How late an earlier moment may be noticed.
+    /// The longest time until an earlier moment is noticed.
     const STEP: Duration = Duration::from_millis(100);
     let left = || {
         let kill_at = process.progress().kill_at;
@@ -84,8 +84,7 @@ async fn kill_in_time(process: Arc<Process>) {
     process.progress().kill_at = None;
 }
 
-/// Ends a process and waits until nothing is left of it that signals can reach. Its grace is over at once when there is a
-/// kill_now.
+/// Ends a process and waits until no process is left that signals can reach. When `kill_now` is cancelled, the grace is over.
 pub(super) async fn end(
     process: &Process,
     grace: Duration,
@@ -105,7 +104,7 @@ pub(super) async fn end(
     kill(process, cause).await;
 }
 
-/// Kills until nothing is left: what forks while it is being killed is hit by the next round.
+/// Kills until no process is left: the next round reaches processes that were forked meanwhile.
 async fn kill(process: &Process, cause: Cause) {
     let begun = Instant::now();
     while begun.elapsed() < KILL_MAX {
@@ -122,8 +121,8 @@ async fn kill(process: &Process, cause: Cause) {
     tracing::warn!(process = process.id(), command = ?process.command(), "could not be killed");
 }
 
-/// Waits until nothing is left, which is looked for after every change, and in short rounds: the end of the orphans of a
-/// process group is no event.
+/// Waits until no process is left. Looks after every change and in short rounds, as the end of the orphans of a process group
+/// is no event.
 async fn gone_within(process: &Process, time: Duration) -> bool {
     let deadline = Instant::now() + time;
     let mut changed = process.changed.subscribe();

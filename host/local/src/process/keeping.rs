@@ -1,4 +1,4 @@
-//! What an ended process is kept by: when it was over, and what is taken from it as it ages.
+//! The age of an ended process, and the parts of it that are freed as it ages.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,29 +8,29 @@ use super::Saved;
 use super::running::Process;
 
 impl Process {
-    /// Notes that nothing of it is left, which is what it ages from. What outlived its shell can have taken days.
+    /// Records that no process of the command is left. Its age counts from now: survivors can run for days after the shell.
     pub(super) fn note_over(&self) {
         let now = (SystemTime::now(), Instant::now());
         self.update(|progress| progress.over = Some(now));
     }
 
-    /// Returns since when nothing of it is left.
+    /// Returns since when no process of the command is left.
     pub(super) fn over_since(&self) -> Option<Instant> {
         self.progress().over.map(|(_, at)| at)
     }
 
-    /// Returns whether nothing of it is left for longer than this.
+    /// Returns whether no process of the command is left for longer than this.
     pub(super) fn over_for(&self, age: Duration) -> bool {
         self.over_since().is_some_and(|at| at.elapsed() > age)
     }
 
-    /// Returns whether somebody waits for it or follows its output at this moment.
+    /// Returns whether a caller waits for it at this moment.
     pub(super) fn is_followed(&self) -> bool {
         self.grown.receiver_count() > 0
     }
 
-    /// Frees the memory of the output of one that is over for longer than this, if everything was saved, and is on the disk:
-    /// the end of an output, which is what matters most, may be nowhere else.
+    /// Frees the memory of the output if the process is over for longer than this and all output is on disk. Otherwise the end
+    /// of the output, the part that matters most, may be nowhere else.
     pub(super) fn free_after(&self, age: Duration) {
         let complete = self.saved.status() == Saved::Complete;
         let written = self.saved.written();
@@ -46,7 +46,7 @@ impl Process {
         self.progress().capture.retained()
     }
 
-    /// Says that its output is no longer kept, and frees its memory. Returns whether it was kept until now.
+    /// Records that its output is no longer kept, and frees its memory. Returns whether the output was kept until now.
     pub(super) fn expire(&self) -> bool {
         let mut progress = self.progress();
         progress.capture.clear();

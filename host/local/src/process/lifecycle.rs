@@ -4,11 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::contain::{Event, Watch};
-use super::pipe_reader::{PipeBudget, PipeReader, Taken};
+use super::pipe_reader::{PipeReader, Taken};
 use super::running::Process;
 use super::{Cause, ending};
 
@@ -41,14 +40,13 @@ impl Life {
     pub(super) fn new(
         process: Arc<Process>,
         watch: Watch,
-        output: pipe::Receiver,
-        budget: PipeBudget,
+        reader: PipeReader,
         output_limit: u64,
     ) -> Self {
         Self {
             process,
             watch,
-            reader: Some(PipeReader::new(output, budget)),
+            reader: Some(reader),
             output_limit,
             gone: false,
             stalled: Duration::ZERO,

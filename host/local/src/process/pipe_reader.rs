@@ -18,40 +18,30 @@ const PIPE: usize = 64 << 10;
 /// The size of the pipe of a command that writes faster than it is read, in bytes.
 const GROWN_PIPE: i32 = 1 << 20;
 
-/// How many pipes may be grown at once: the kernel's quota for pipes is per user, and commands have some of it, too.
-const MOST_GROWN: usize = 16;
+/// The most pipes of a registry that are grown at once: the kernel's quota for pipes is per user, and commands need some, too.
+pub(super) const MOST_GROWN: usize = 16;
 
 /// The most that is read at once, in bytes.
 const READ: usize = 256 << 10;
-
-/// PipeBudget for grown pipes, shared by all processes of a registry.
-#[derive(Clone, Debug)]
-pub(super) struct PipeBudget(Arc<Semaphore>);
-
-impl PipeBudget {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MOST_GROWN)))
-    }
-}
 
 /// The read end of a command's output.
 #[derive(Debug)]
 pub(super) struct PipeReader {
     pipe: pipe::Receiver,
-    budget: PipeBudget,
+    permits: Arc<Semaphore>,
     /// Held while the pipe is grown, which it stays until it is closed.
     grown: Option<OwnedSemaphorePermit>,
 }
 
-/// What was in the pipe.
+/// The result of a read.
 pub(super) enum Taken {
     /// Nothing yet.
     Nothing,
-    /// Bytes that are in memory now; this many were written in all.
+    /// Bytes were added to the memory; this many were written in all.
     Pushed(u64),
     /// Bytes that are to be saved, and then to be pushed.
     ToSave(Bytes),
-    /// Its end.
+    /// The end of the pipe.
     End,
 }
 
@@ -61,20 +51,21 @@ thread_local! {
 }
 
 impl PipeReader {
-    pub(super) fn new(pipe: pipe::Receiver, budget: PipeBudget) -> Self {
+    /// Reads from a pipe, which may be grown while there is a permit.
+    pub(super) fn new(pipe: pipe::Receiver, permits: Arc<Semaphore>) -> Self {
         Self {
             pipe,
-            budget,
+            permits,
             grown: None,
         }
     }
 
-    /// Waits until there is something to take. Cancel safe.
+    /// Waits until the pipe has bytes or has ended. Cancel safe.
     pub(super) async fn readable(&self) -> io::Result<()> {
         self.pipe.readable().await
     }
 
-    /// Takes what is there.
+    /// Takes the bytes that are in the pipe, up to a limit.
     pub(super) fn take(&mut self, process: &Process) -> io::Result<Taken> {
         BUFFER.with_borrow_mut(|buffer| {
             let size = if self.grown.is_some() { READ } else { PIPE };
@@ -101,10 +92,10 @@ impl PipeReader {
         })
     }
 
-    /// Makes the pipe larger, if there is room. One that stays as it is works as well, only slower.
+    /// Makes the pipe larger, if there is a permit. A smaller pipe works as well, only slower.
     fn grow(&mut self) {
         if self.grown.is_none()
-            && let Ok(permit) = Arc::clone(&self.budget.0).try_acquire_owned()
+            && let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned()
             && fcntl(self.pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(GROWN_PIPE)).is_ok()
         {
             self.grown = Some(permit);

@@ -1,4 +1,4 @@
-//! Reading the output of a process: its two ends at once, or any part by its cursor, from memory or from what was saved.
+//! Reading the output of a process: its two ends at once, or any part by its cursor, from memory or the saved output.
 
 use super::running::Process;
 use super::{Chunk, Snapshot, State, WINDOW};
@@ -25,7 +25,7 @@ impl Process {
             (head, tail)
         };
         if !state.is_live() {
-            // What is on its way to the disk may fail yet.
+            // The write of bytes that are on their way to the disk may still fail.
             self.saved.settled_soon(u64::MAX).await;
         }
         let survivors = match state {
@@ -55,7 +55,7 @@ impl Process {
     }
 
     /// Returns at most `max` bytes of output from the cursor `since` on, from memory or else from the saved output. They are
-    /// fewer only at the end of what was written, or before bytes that neither has.
+    /// fewer only at the end of the output, or before bytes that neither has.
     ///
     /// A cursor that neither has is moved to the next byte that there is: exactly the bytes between are gone.
     pub async fn read(&self, since: u64, max: usize) -> Chunk {
@@ -84,20 +84,16 @@ impl Process {
                 }
             } else {
                 if read.data.is_empty() {
-                    // One past the end becomes the end.
+                    // A cursor past the end becomes the end.
                     read.offset = next.offset;
                 }
                 next.data
             };
             let nothing = data.is_empty();
-            if read.data.is_empty() {
-                read.data = data;
-            } else {
-                read.data.extend(data);
-            }
+            read.data.extend(data);
             let at_end = read.offset + read.data.len() as u64 == read.total;
             read.end = at_end && ended;
-            // The border between what memory has and what was saved is no end of a page: it can be within a character.
+            // A page does not end where memory and the saved output meet: that can be within a character.
             if at_end || nothing || read.data.len() >= max {
                 return read;
             }
@@ -105,7 +101,7 @@ impl Process {
     }
 
     async fn read_saved(&self, offset: u64, max: usize) -> Vec<u8> {
-        // What is on its way to the disk is there in a moment, unless the disk hangs.
+        // Bytes on their way to the disk arrive in a moment, unless the disk hangs.
         self.saved
             .settled_soon(offset.saturating_add(max as u64))
             .await;

@@ -1,4 +1,4 @@
-//! What is known of a process from its start on, and stays known after its end.
+//! The facts about a process that are known from its start on, and stay known after its end.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use toolhost_state::id::ChatId;
 /// The longest command that is remembered, in bytes: a list of processes must stay small, and a command can have 1 MiB.
 const MOST_OF_COMMAND: usize = 2048;
 
-/// What a process is.
+/// The facts about a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) id: String,
@@ -20,7 +20,7 @@ pub(super) struct Record {
     pub(super) workdir: PathBuf,
     pub(super) background: bool,
     pub(super) started: SystemTime,
-    /// What named its start, if something did.
+    /// The key of its start, if it had one.
     pub(super) key: Option<String>,
 }
 

@@ -5,6 +5,7 @@ mod config;
 mod ends;
 mod keeper;
 mod recovery;
+mod slot;
 mod starts;
 #[cfg(test)]
 mod tests;
@@ -17,12 +18,12 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::counts::Counts;
-use super::pipe_reader::PipeBudget;
+use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
@@ -47,7 +48,8 @@ pub struct Registry {
     runtime: Handle,
     chats: Mutex<Chats>,
     counts: Arc<Counts>,
-    budget: PipeBudget,
+    /// A permit for each pipe that may be grown.
+    pipes: Arc<Semaphore>,
     /// The lives of all processes, and the starts under way.
     lives: TaskTracker,
     /// Ends under way. They continue even if the caller that asked for them goes away.
@@ -92,7 +94,7 @@ impl Registry {
             runtime: Handle::current(),
             chats: Mutex::new(chats),
             counts: Arc::default(),
-            budget: PipeBudget::new(),
+            pipes: Arc::new(Semaphore::new(MOST_GROWN)),
             lives: TaskTracker::new(),
             ending: TaskTracker::new(),
             removals: TaskTracker::new(),
@@ -101,11 +103,11 @@ impl Registry {
             crowded: Arc::default(),
             _upkeep: closed.clone().drop_guard(),
         });
-        let upkeep = upkeep::run(Arc::downgrade(&registry));
+        let upkeep = Self::keep_up(Arc::downgrade(&registry), Arc::clone(&registry.crowded));
         let upkeep = closed.clone().run_until_cancelled_owned(upkeep);
         registry.runtime.spawn(upkeep);
         if let Some(spawner) = registry.spawner.clone() {
-            let replace = closed.run_until_cancelled_owned(upkeep::replace(spawner));
+            let replace = closed.run_until_cancelled_owned(spawner.keep_running());
             registry.runtime.spawn(replace);
         }
         Ok(registry)
@@ -220,28 +222,9 @@ impl Registry {
         signal: Signal,
         grace: Option<Duration>,
     ) -> Result<State, Error> {
-        self.signal_process(&self.get(chat, id)?, signal, grace)
-    }
-
-    /// As [`Registry::signal`], for a process that the caller already has.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Failed`] if the system refused.
-    pub fn signal_process(
-        &self,
-        process: &Arc<Process>,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> Result<State, Error> {
+        let process = self.get(chat, id)?;
         let _runtime = self.runtime.enter();
-        ending::signal(process, signal, grace.unwrap_or(self.limits.grace))
-    }
-
-    /// Runs the upkeep now instead of waiting for the next 30 s: frees, expires and forgets old ended processes, and ends the
-    /// processes of idle chats.
-    pub async fn tidy_up(&self) {
-        upkeep::look(self).await;
+        ending::signal(&process, signal, grace.unwrap_or(self.limits.grace))
     }
 
     /// Kills the processes that are being ended at once, without the rest of their grace.

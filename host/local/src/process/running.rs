@@ -101,18 +101,11 @@ impl Process {
 
     /// Makes a process that ran under an earlier host, and is known from its journal.
     pub(super) fn recovered(record: Record, saved: Arc<SavedOutput>, progress: Progress) -> Self {
+        // The process has ended, so it has counts and subscribers of its own, which nothing reads.
+        let (counts, subscribers) = (Arc::default(), Subscribers::default());
         Self {
-            record,
-            contained: Contained::Past,
             progress: Mutex::new(progress),
-            saved,
-            // The process has ended, so the counts no longer include it.
-            counts: Arc::default(),
-            changed: watch::Sender::new(()),
-            grown: watch::Sender::new(()),
-            subscribers: Subscribers::default(),
-            deadline: None,
-            reserved: None,
+            ..Self::started(record, Contained::Past, saved, counts, subscribers)
         }
     }
 

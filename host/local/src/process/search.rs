@@ -28,9 +28,9 @@ pub(super) struct Search {
     until: Regex,
     /// The first byte that was not searched.
     cursor: u64,
-    /// What stands before it, as far as a match may begin there, and one byte before that, for `^`.
+    /// The bytes before it in which a match may begin, and one byte before those, for `^`.
     before: Vec<u8>,
-    /// Whether the first byte of that is the one for `^` only.
+    /// Whether the first byte of `before` is there for `^` only.
     has_context: bool,
 }
 
@@ -44,9 +44,9 @@ impl Search {
         }
     }
 
-    /// Searches what was written since, and returns the cursor past the first match. A match across a gap is none.
+    /// Searches new output, and returns the cursor past the first match. No match spans a gap.
     ///
-    /// A search can take long: others have their turn after every piece. If it is dropped, the next one goes on there.
+    /// A search can take long, so it yields after every piece. If the future is dropped, the next search continues there.
     pub(super) async fn go_on(&mut self, process: &Process) -> Option<u64> {
         loop {
             let chunk = process.read(self.cursor, PIECE).await;
@@ -63,7 +63,7 @@ impl Search {
             let from = usize::from(self.has_context);
             let more = chunk.total > self.cursor;
             if let Some(found) = self.until.find_at(&self.before, from)
-                // The end of a piece is no end of a line, nor of a word.
+                // A match at the end of a piece may depend on the next byte, as at the end of a word.
                 && !(more && found.end() == self.before.len())
             {
                 return Some(start + found.end() as u64);

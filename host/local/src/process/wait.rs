@@ -9,14 +9,14 @@ use super::running::{Process, Progress};
 use super::search::{Search, expression};
 use super::{Error, WaitOptions, Waited, Wake};
 
-/// How long one look may take before it is seen whether the wait is over. The search goes on where it was.
+/// The longest time of one look. After it, the wait may be over; otherwise the search continues where it stopped.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// How long output may gather before it is searched again.
+/// The pause between two searches, in which output gathers.
 const BETWEEN_SEARCHES: Duration = Duration::from_millis(20);
 
 impl Process {
-    /// Waits until the shell has exited and its output was drained, or for what the options name.
+    /// Waits until the shell has exited and its output was drained, or for a condition of the options.
     ///
     /// # Errors
     ///
@@ -27,18 +27,12 @@ impl Process {
         let wants_output = options.output || search.is_some();
         // Subscribed before the first look, so that no change between look and wait is missed.
         let (mut changed, mut grown) = (self.changed.subscribe(), self.grown.subscribe());
-        let timeout = async {
-            match Instant::now().checked_add(options.timeout) {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        let mut timeout = pin!(timeout);
+        let mut timeout = pin!(tokio::time::sleep(options.timeout));
         loop {
             changed.mark_unchanged();
             grown.mark_unchanged();
-            let is_over = futures_util::FutureExt::now_or_never(&mut timeout).is_some();
-            // Also the shortest wait takes a look at all that there is, which may have to come from the disk.
+            let is_over = Instant::now() >= timeout.deadline();
+            // Even the shortest wait searches the whole output, which may have to come from the disk.
             let look = self.look(options, search.as_mut());
             match tokio::time::timeout(LOOK_MAX, look).await {
                 Ok(Some(waited)) => return Ok(waited),
@@ -50,23 +44,20 @@ impl Process {
             let output = async {
                 _ = grown.changed().await;
                 if options.until.is_some() {
-                    // One search serves all that was written meanwhile.
+                    // One search covers all output that is written meanwhile.
                     tokio::time::sleep(BETWEEN_SEARCHES).await;
                 }
             };
             tokio::select! {
                 _ = changed.changed() => {}
                 () = output, if wants_output => {}
-                () = &mut timeout => {
-                    let last_look = tokio::time::timeout(LOOK_MAX, self.look(options, search.as_mut()));
-                    let seen = last_look.await.ok().flatten();
-                    return Ok(seen.unwrap_or_else(|| self.progress().waited(Wake::TimedOut, None)));
-                }
+                // The next look is the last one.
+                () = &mut timeout => {}
             }
         }
     }
 
-    /// Waits until nothing of it is left, and its output was drained.
+    /// Waits until no process of the command is left, and its output was drained.
     pub(super) async fn until_over(&self) {
         let mut changed = self.changed.subscribe();
         // The sender is a part of the process: it cannot have gone.
@@ -75,10 +66,10 @@ impl Process {
 
     /// Returns why a wait is over, if it is.
     async fn look(&self, options: &WaitOptions, search: Option<&mut Search>) -> Option<Waited> {
-        // Before the search, which so sees everything that one that has ended wrote.
+        // Checked before the search, so that the search sees all output of a process that has ended.
         let ended = {
             let progress = self.progress();
-            // Who waits for output waits for that of survivors, too.
+            // A wait for output includes the output of survivors.
             let more = progress.state().is_live() && !progress.output_ended;
             progress.drained && !(more && (options.output || search.is_some()))
         };

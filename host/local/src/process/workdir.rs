@@ -1,6 +1,6 @@
 //! The directory that a command runs in.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::Error;
 
@@ -26,7 +26,10 @@ pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBu
                 path.as_os_str().len()
             )));
         }
-        Some(path) if !path.as_os_str().is_empty() => normalize(&workspace.join(path)),
+        Some(path) if !path.as_os_str().is_empty() => {
+            // This removes `.`. `..` stays: only the kernel can resolve it rightly where there are links.
+            workspace.join(path).components().collect()
+        }
         _ => workspace.to_path_buf(),
     };
     let problem = match std::fs::metadata(&path) {
@@ -51,13 +54,6 @@ pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBu
         problem: problem.to_owned(),
         hint: hint.unwrap_or_default(),
     })
-}
-
-/// Removes `.` components. `..` stays: only the kernel can resolve it rightly where there are links.
-fn normalize(path: &Path) -> PathBuf {
-    path.components()
-        .filter(|component| !matches!(component, Component::CurDir))
-        .collect()
 }
 
 #[cfg(test)]

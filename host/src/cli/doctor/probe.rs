@@ -1,4 +1,4 @@
-//! What only a command can show: whether it starts, and whether all of it can be ended.
+//! The checks that take a command: whether it starts, and whether all of it can be ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::Check;
 use toolhost_local::process::{Config, Process, Registry, is_alive};
 use toolhost_service::errors;
-use toolhost_workspace::process::{Command, Containment, Error, Kind, Signal, State, WaitOptions};
+use toolhost_workspace::process::{Command, Containment, Error, Kind, State, WaitOptions};
 
-/// A command that leaves its process group, and says as what.
+/// A command that leaves its process group, and prints its process id.
 const ESCAPE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
 
 /// How long a probe may take.
@@ -70,15 +70,8 @@ async fn end(registry: &Arc<Registry>) -> Result<bool, Error> {
     ended(&process).await?;
     let pid = process.read(0, 32).await.data;
     let pid = String::from_utf8_lossy(&pid).trim().to_owned();
-    registry.signal_process(&process, Signal::Kill, None)?;
-    let mut changes = process.changes();
-    let gone = async {
-        while process.state().is_live() {
-            changes.next().await;
-        }
-    };
-    _ = tokio::time::timeout(PATIENCE, gone).await;
-    Ok(!pid.parse().is_ok_and(is_alive) && matches!(process.state(), State::Exited(_)))
+    let state = registry.end(None, process.id()).await?;
+    Ok(!pid.parse().is_ok_and(is_alive) && matches!(state, State::Exited(_)))
 }
 
 async fn ended(process: &Process) -> Result<(), Error> {

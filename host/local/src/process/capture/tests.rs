@@ -120,7 +120,7 @@ proptest! {
 
     /// The model keeps everything, and which of it has to be in memory.
     #[test]
-    fn any_interleaving_reads_what_the_model_has(
+    fn any_interleaving_reads_the_same_as_the_model(
         steps in vec(step(), 0..60), head in 0_usize..100, tail in 0_usize..100,
     ) {
         let mut capture = Capture::new(head, tail);
@@ -195,7 +195,7 @@ fn large_output_truncation() {
     );
 }
 
-/// Adapted, item 1: both windows are larger than what is shown, so that 64 KiB stay in memory instead of 32 KiB.
+/// Adapted, item 1: both windows are larger than the shown ones, so that 64 KiB stay in memory instead of 32 KiB.
 #[test]
 fn multi_mb_stays_bounded() {
     let capture = of(WINDOW, WINDOW, &vec![bytes(4097); 1280]);

@@ -80,7 +80,7 @@ impl Parent {
 
     /// Makes a cgroup for one command.
     pub(super) fn leaf(&self) -> io::Result<Leaf> {
-        // What was still dying when it was dropped is dead by now.
+        // The processes that kept earlier cgroups busy are dead by now.
         self.remove_dropped();
         // Over all parents of this process: they may be one directory.
         static MADE: AtomicU64 = AtomicU64::new(0);
@@ -108,7 +108,7 @@ impl Parent {
         }
     }
 
-    /// Tries again to remove what was busy when it was dropped, and returns whether nothing of that is left.
+    /// Tries again to remove the cgroups that were busy when they were dropped, and returns whether none is left.
     fn remove_dropped(&self) -> bool {
         let mut left = self.left.lock();
         left.retain(|path| is_busy(&remove(path, MOST_DEEP)));

@@ -6,18 +6,17 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
-use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
+use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::io::unix::AsyncFd;
 
-use super::spawner::in_memory;
-use super::{Contained, Event, Exit, Spawn, Spawned, survivors};
+use super::values::{Event, Exit, Spawn, Streams};
+use super::{proc, survivors};
 
 /// How often to look for processes that outlive a shell. They are not children of this host, so their end is no event.
 const LINGER_LOOK: Duration = Duration::from_millis(500);
@@ -41,14 +40,8 @@ pub(in crate::process) struct Watch {
 
 impl Group {
     /// Starts a shell as the leader of a new group.
-    pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Spawned> {
+    pub(super) fn spawn(spawn: &Spawn<'_>, streams: Streams) -> io::Result<(Self, Watch)> {
         super::ignored::make_default();
-        let (reader, writer) = io::pipe()?;
-        let stdin = match spawn.stdin {
-            None => Stdio::null(),
-            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
-            Some(bytes) => in_memory(bytes)?.into(),
-        };
         #[expect(
             clippy::disallowed_methods,
             reason = "this directory is the one place that starts processes"
@@ -59,28 +52,23 @@ impl Group {
             .current_dir(spawn.workdir)
             .env_clear()
             .envs(spawn.env)
-            .stdin(stdin)
-            .stdout(writer.try_clone()?)
-            .stderr(writer)
+            .stdin(streams.stdin)
+            .stdout(streams.output.try_clone()?)
+            .stderr(streams.output)
             .process_group(0)
             .spawn()?;
         // Only this code waits for the child, so its process id is not reused until it is reaped here.
         let leader = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
-        let pidfd = rustix::process::Pid::from_raw(leader.as_raw())
-            .ok_or_else(|| io::Error::other("the child has no process id"))
-            .and_then(|pid| watch(pidfd_open(pid, PidfdFlags::NONBLOCK)?));
-        match pidfd {
-            Ok(pidfd) => Ok(Spawned {
-                contained: Contained::Group(Self {
-                    leader,
-                    reaped: Mutex::new(false),
-                }),
-                watch: super::Watch::Group(Watch {
-                    pidfd: Some(pidfd),
-                    gone: false,
-                }),
-                output: reader,
-            }),
+        let pidfd = pidfd_open(
+            rustix::process::Pid::from_child(&child),
+            PidfdFlags::NONBLOCK,
+        );
+        match pidfd.map_err(io::Error::from).and_then(watch) {
+            Ok(pidfd) => {
+                let reaped = Mutex::new(false);
+                let pidfd = Some(pidfd);
+                Ok((Self { leader, reaped }, Watch { pidfd, gone: false }))
+            }
             Err(error) => {
                 kill_and_reap(leader);
                 Err(error)
@@ -150,10 +138,10 @@ impl Group {
         }
         // The process group id may have been reused by now, so the members are looked up and signalled one by one. A member
         // that may not be signalled, such as a setuid program, must not shield the others.
-        let members = survivors::members(self.leader.as_raw());
-        let results = members
-            .iter()
-            .map(|member| signal_member(*member, self.leader.as_raw(), signal));
+        let group = self.leader.as_raw();
+        let is_member = |status: proc::Status| status.lives && status.group == group;
+        let members = survivors::members(group).into_iter();
+        let results = members.map(|member| proc::signal(member, signal, is_member));
         results.fold(Ok(()), Result::and)
     }
 
@@ -220,26 +208,4 @@ fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 fn kill_and_reap(leader: Pid) {
     _ = killpg(leader, Signal::SIGKILL);
     _ = nix::sys::wait::waitpid(leader, None);
-}
-
-/// Signals one member through a descriptor, and only if the descriptor still names a member.
-fn signal_member(member: i32, group: i32, signal: Signal) -> io::Result<()> {
-    let Some(pid) = rustix::process::Pid::from_raw(member) else {
-        return Ok(());
-    };
-    let Some(raw) = rustix::process::Signal::from_named_raw(signal as i32) else {
-        return Ok(());
-    };
-    // The descriptor names one process for good. It is checked after it was opened, so a reuse of the process id in between is
-    // noticed.
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
-        return Ok(());
-    };
-    if !survivors::is_member(member, group) {
-        return Ok(());
-    }
-    match pidfd_send_signal(&pidfd, raw) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
 }

@@ -1,8 +1,8 @@
-//! Signals that this process was started with as ignored, as `nohup` does with SIGHUP: an exec keeps that, and a shell cannot
-//! trap what it begins with as ignored.
+//! Signals that this process was started with as ignored, as `nohup` does with SIGHUP. An exec keeps a signal ignored, and a
+//! shell cannot trap a signal that was ignored when it began.
 //!
-//! Supervisors reset them in the child. Where there is none, they get a handler in this process instead: it does nothing, as
-//! before, and an exec makes the default action of a handler.
+//! The spawner resets these signals. Without a spawner, each gets a handler in this process, which does nothing either: an
+//! exec turns a handler into the default action.
 
 use std::sync::Once;
 

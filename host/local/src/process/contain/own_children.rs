@@ -1,14 +1,14 @@
 //! The children of this process, as far as that takes no new descriptor.
 //!
-//! A command of the same user can take all descriptors from its supervisor (`prlimit`), and where `/proc` hides processes
-//! (`hidepid`) it can hide itself. That it is a child of this process, and whether it has ended, it cannot hide.
+//! A command of the same user can keep its supervisor from opening files (`prlimit`), and where `/proc` hides processes
+//! (`hidepid`) it can hide itself. It cannot hide that it is a child of this process, nor whether it has ended.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::{Read, Seek};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::tree;
+use super::proc;
 
 /// The children of this process, which has one thread.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl OwnChildren {
         self.pid
     }
 
-    /// Returns all children, also those that were not reaped.
+    /// Returns all children, including zombies.
     pub(super) fn list(&self) -> Vec<i32> {
         let listed = self.list.as_ref().and_then(read);
         let listed = listed.as_deref().map(|text| {
@@ -40,11 +40,10 @@ impl OwnChildren {
                 .filter_map(|pid| pid.parse().ok())
                 .collect()
         });
-        listed.unwrap_or_else(|| tree::children(self.pid))
+        listed.unwrap_or_else(|| proc::children(self.pid))
     }
 
-    /// Returns whether there are none, not even some that wait to be reaped. Only the kernel knows for sure: a list is of a
-    /// moment that has passed.
+    /// Returns whether there are no children, not even zombies. The kernel is asked, as a list is of a moment that has passed.
     pub(super) fn are_gone(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
@@ -57,17 +56,12 @@ impl OwnChildren {
     }
 }
 
-/// Reads the whole file once more. Its offset stays where it is.
-fn read(file: &File) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        match file.read_at(&mut buffer, bytes.len() as u64).ok()? {
-            0 => break,
-            count => bytes.extend_from_slice(buffer.get(..count)?),
-        }
-    }
-    String::from_utf8(bytes).ok()
+/// Reads the whole file once more.
+fn read(mut file: &File) -> Option<String> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]

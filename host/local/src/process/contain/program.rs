@@ -6,6 +6,7 @@
 
 mod events;
 mod shell;
+mod start;
 mod supervisor;
 
 use std::collections::HashSet;
@@ -20,14 +21,13 @@ use nix::unistd::Pid;
 use rustix::process::WaitOptions;
 
 use super::own_children::OwnChildren;
+use super::proc;
 use super::sys::{self, Side};
-use super::tree::{self, Tree};
+use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
 use events::Events;
+use start::Start;
 use toolhost_state::own_limits::OwnLimits;
-
-/// The pause before the next round of a kill, in milliseconds: first and longest.
-const ROUND_MS: (u16, u16) = (2, 500);
 
 /// How often the spawner sends SIGCONT to the supervisors after the host is gone, in milliseconds: a supervisor that a command
 /// stopped could not end its processes.
@@ -38,15 +38,6 @@ const MOST_NUDGES: u32 = 10;
 
 /// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills those that are not.
 const LAST_NUDGE: u32 = 25;
-
-/// The descriptors that come with [`Frame::Start`].
-struct Start {
-    control: OwnedFd,
-    request: OwnedFd,
-    output: OwnedFd,
-    stdin: OwnedFd,
-    cgroup: Option<OwnedFd>,
-}
 
 struct Spawner {
     own: OwnChildren,
@@ -123,7 +114,7 @@ impl Spawner {
                 nudged = Instant::now();
                 nudges += 1;
                 for supervisor in &self.supervisors {
-                    let stopped = tree::status(*supervisor).is_some_and(|status| status.stopped);
+                    let stopped = proc::status(*supervisor).is_some_and(|status| status.stopped);
                     // A supervisor that is stopped again and again never gets to its work.
                     let hopeless = nudges > if stopped { MOST_NUDGES } else { LAST_NUDGE };
                     let signal = if hopeless {
@@ -223,30 +214,5 @@ impl Spawner {
             // The killed processes are gone in a moment. If some are reaped now, the next look comes after the short pause.
             self.reap();
         }
-    }
-}
-
-impl Start {
-    /// Takes the descriptors of a message. If some are missing, this process may have no more of them, and the host is told so.
-    fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
-        let mut fds = fds.into_iter();
-        let control = fds.next()?;
-        let rest = (|| {
-            let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
-            let cgroup = if cgroup { Some(fds.next()?) } else { None };
-            Some((request, output, stdin, cgroup))
-        })();
-        let Some((request, output, stdin, cgroup)) = rest else {
-            let errno = Errno::EMFILE as i32;
-            _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
-            return None;
-        };
-        Some(Self {
-            control,
-            request,
-            output,
-            stdin,
-            cgroup,
-        })
     }
 }

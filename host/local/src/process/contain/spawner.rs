@@ -1,8 +1,9 @@
 //! The host's end of the spawner: starting it, asking it for supervisors, and replacing it if another process kills it.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::ffi::{CString, OsStr};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,15 +11,15 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::{Leaf, Parent};
 use super::supervised::{self, Supervised};
 use super::sys;
+use super::values::{Spawn, Streams};
 use super::wire::{FRAME, Frame, Request};
-use super::{Contained, Containment, Kind, Spawn, Spawned, Watch};
+use crate::process::{Containment, Kind};
 
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
@@ -26,6 +27,12 @@ pub const ARGUMENT: &str = "spawner";
 /// How long the spawner, or a supervisor, may take to answer. Usually an answer takes milliseconds; it takes this long if the
 /// executable is on a file system that hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The reason for a replacement if the socket is closed.
+const KILLED: &str = "was killed: what it had started is ended, and another is started";
+
+/// The pause after a spawner could not be started.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Forks a supervisor for every command. Cheap to clone: clones share the one program.
 ///
@@ -109,12 +116,22 @@ impl Spawner {
         self.running().pid()
     }
 
+    /// Starts another spawner whenever the present one ends.
+    pub(in crate::process) async fn keep_running(self) {
+        loop {
+            if let Err(error) = self.replace_when_ended().await {
+                tracing::error!(%error, "failed to start another spawner");
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        }
+    }
+
     /// Waits until the present spawner ends, and starts another. The supervisors of the old one see their token cancelled.
     ///
     /// # Errors
     ///
     /// If no other can be started. The next command tries again.
-    pub(in crate::process) async fn replace_when_ended(&self) -> io::Result<()> {
+    async fn replace_when_ended(&self) -> io::Result<()> {
         let spawner = self.clone();
         // On a thread for blocking work, because a replacement holds the lock for as long as it takes.
         let current = tokio::task::spawn_blocking(move || {
@@ -139,36 +156,23 @@ impl Spawner {
             }
         }
         let spawner = self.clone();
-        tokio::task::spawn_blocking(move || spawner.replace(pid))
+        tokio::task::spawn_blocking(move || spawner.replace(pid, KILLED, true))
             .await
             .map_err(io::Error::other)?
     }
 
-    /// Replaces this spawner, whose socket is closed, by another, unless it is already replaced.
-    fn replace(&self, pid: u32) -> io::Result<()> {
+    /// Starts another spawner in the place of this one, unless it is already replaced. If its socket is `closed`, its commands
+    /// are lost at once. Otherwise it does not answer: its commands run on, and are lost only when it ends.
+    fn replace(&self, pid: u32, why: &str, closed: bool) -> io::Result<()> {
         let mut running = self.running();
         if running.pid() != pid {
             return Ok(());
         }
-        tracing::error!(
-            pid = running.pid(),
-            "the spawner was killed: what it had started is ended, and another is started"
-        );
-        running.ended.cancel();
-        running.kill();
-        let next = Running::start(&self.inner.program)?;
-        std::mem::replace(&mut *running, next).retired.cancel();
-        Ok(())
-    }
-
-    /// Starts another spawner beside this one, which does not answer, unless it is already replaced. The commands of the old one
-    /// run on, and are lost only when it ends.
-    fn retire(&self, pid: u32, why: &str) -> io::Result<()> {
-        let mut running = self.running();
-        if running.pid() != pid {
-            return Ok(());
+        tracing::error!(pid, "the spawner {why}");
+        if closed {
+            running.ended.cancel();
+            running.kill();
         }
-        tracing::error!(pid, "the spawner {why}: another is started beside it");
         let next = Running::start(&self.inner.program)?;
         let mut old = std::mem::replace(&mut *running, next);
         old.retired.cancel();
@@ -176,16 +180,15 @@ impl Spawner {
     }
 
     /// Starts a command and waits until its shell has executed, or could not. The caller must be within a tokio runtime.
-    pub(super) fn spawn(&self, spawn: &Spawn<'_>) -> io::Result<Spawned> {
-        let (reader, writer) = io::pipe()?;
-        let request = in_memory(&request(spawn).encode())?;
-        let stdin = match spawn.stdin {
-            None => File::open("/dev/null")?.into(),
-            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
-            Some(bytes) => in_memory(bytes)?,
-        };
+    pub(super) fn spawn(
+        &self,
+        spawn: &Spawn<'_>,
+        streams: Streams,
+    ) -> io::Result<(Supervised, supervised::Watch)> {
+        let request = sys::in_memory(&request(spawn)?.encode())?;
         let leaf = self.leaf();
-        let mut fds = vec![request.as_fd(), writer.as_fd(), stdin.as_fd()];
+        let Streams { output, stdin } = &streams;
+        let mut fds = vec![request.as_fd(), output.as_fd(), stdin.as_fd()];
         fds.extend(leaf.as_ref().map(AsFd::as_fd));
         let cgroup = leaf.is_some();
         let asked = match self.ask(cgroup, &fds)? {
@@ -193,7 +196,7 @@ impl Spawner {
             // Ask the spawner that replaced the failed one.
             Err(_) => self.ask(cgroup, &fds)??,
         };
-        drop(writer);
+        drop(streams);
         let started = match read_frame(&asked.control) {
             Ok(Frame::Started { supervisor, shell }) => Some((supervisor, shell)),
             Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
@@ -209,11 +212,7 @@ impl Spawner {
         if let Some((supervisor, shell)) = started {
             supervised.started(supervisor, shell);
         }
-        Ok(Spawned {
-            contained: Contained::Supervised(supervised),
-            watch: Watch::Supervised(watch),
-            output: reader,
-        })
+        Ok((supervised, watch))
     }
 
     /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
@@ -239,7 +238,8 @@ impl Spawner {
             Err(error) => error,
         };
         // A command of the same user can freeze the spawner, or take its descriptors.
-        self.retire(spawner, &format!("does not work ({failed})"))?;
+        let why = format!("does not work ({failed}): another is started beside it");
+        self.replace(spawner, &why, false)?;
         Ok(Err(failed))
     }
 
@@ -270,7 +270,7 @@ impl Spawner {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                Err(_) => self.replace(pid)?,
+                Err(_) => self.replace(pid, KILLED, true)?,
             }
         }
     }
@@ -355,26 +355,19 @@ impl Running {
     }
 }
 
-fn request(spawn: &Spawn<'_>) -> Request {
+fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
+    let text = |text: &OsStr| CString::new(text.as_bytes());
     let env = spawn.env.iter();
-    Request {
-        shell: spawn.shell.into(),
-        command: spawn.command.into(),
-        workdir: spawn.workdir.into(),
-        env: env
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+    let env =
+        env.map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
+    Ok(Request {
+        shell: text(spawn.shell.as_os_str())?,
+        command: text(spawn.command.as_ref())?,
+        workdir: text(spawn.workdir.as_os_str())?,
+        env: env.collect::<Result<_, _>>()?,
         nice: spawn.nice,
         oom_score_adj: spawn.oom_score_adj,
-    }
-}
-
-/// Writes bytes into an unnamed file in memory, to be read from its start.
-pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create(c"toolhost", MFdFlags::MFD_CLOEXEC)?);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file.into())
+    })
 }
 
 fn read_frame(mut socket: &UnixStream) -> io::Result<Frame> {

@@ -14,11 +14,12 @@ use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Leaf;
-use super::tree::{self, Tree};
+use super::proc;
+use super::tree::Tree;
+use super::values::{Event, Exit};
 use super::wire::{FRAME, Frame, Frames};
-use super::{Event, Exit};
 
-/// Why it is unknown what became of a command.
+/// The reasons why the end of a command is unknown.
 const SUPERVISOR_KILLED: &str = "its supervisor was killed, perhaps by the command itself, and everything that it had started with it";
 const NEVER_STARTED: &str = "its shell did not start, after a long wait";
 const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was killed, and everything that it had started with it";
@@ -102,7 +103,7 @@ impl Supervised {
     /// A command of the same user has several ways to keep its supervisor from working: it can freeze it, for example.
     pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
         let pid = self.supervisor.load(Ordering::Relaxed);
-        let Some(status) = tree::status(pid).filter(|_| pid > 0) else {
+        let Some(status) = proc::status(pid).filter(|_| pid > 0) else {
             return;
         };
         let overdue = overdue && !self.killing.load(Ordering::Relaxed);
@@ -112,7 +113,7 @@ impl Supervised {
         if let Some(pid) = Pid::from_raw(pid)
             && let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
             // The descriptor names one process for good. Check that this process is the supervisor.
-            && tree::status(pid.as_raw_pid()).is_some_and(|now| now.parent == self.spawner)
+            && proc::status(pid.as_raw_pid()).is_some_and(|now| now.parent == self.spawner)
         {
             if overdue {
                 let leaf = self.leaf.lock();
@@ -207,7 +208,7 @@ impl Watch {
                         more = read(&self.socket, &mut self.frames) => (!more).then_some(SUPERVISOR_KILLED),
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
-                            // Without the spawner, no process would end what a dead supervisor leaves. So the supervisor must live.
+                            // Without the spawner, no process would end the orphans of a dead supervisor. So it must live.
                             resume(supervised.supervisor.load(Ordering::Relaxed));
                             Some(SPAWNER_KILLED)
                         }

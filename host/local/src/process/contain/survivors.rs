@@ -1,4 +1,4 @@
-//! Who outlives a shell: what they run, and who is left of a process group, read from `/proc`.
+//! The processes that outlive a shell: their command lines, and the members of a process group, read from `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::tree;
+use super::proc;
 use crate::process::Survivor;
 
 /// The longest command line that is shown, in bytes.
 const MAX_COMMAND_LINE: usize = 256;
 
-/// Looks up what a process runs.
+/// Looks up the command line of a process.
 pub(super) fn survivor(pid: i32) -> Survivor {
     Survivor {
         pid: pid.unsigned_abs(),
@@ -28,13 +28,13 @@ struct Scan {
 
 /// Returns the living members of a group whose leader was started by this host and is gone or about to be.
 ///
-/// A group of this number that has a living leader is somebody else's: the number was handed out again.
+/// A group of this id with a living leader is another one, to which the id was given anew: it has no members here.
 pub(super) fn members(group: i32) -> Vec<i32> {
     of_group(&Scan::now(), group)
 }
 
-/// Returns whether such a group has living members. Looks again only if the last look is older than this: many groups that
-/// are waited for at once share one look at all processes.
+/// Returns whether such a group has living members. Looks again only if the last look is older than this, so that waits for
+/// many groups share one look at all processes.
 pub(super) fn has_members(group: i32, max_age: Duration) -> bool {
     static LAST: Mutex<Option<Scan>> = Mutex::new(None);
     let mut last = LAST.lock();
@@ -58,22 +58,12 @@ impl Scan {
         let mut groups = HashMap::<i32, Vec<i32>>::new();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-            if let Some(group) = group_of(pid) {
-                groups.entry(group).or_default().push(pid);
+            if let Some(status) = proc::status(pid).filter(|status| status.lives) {
+                groups.entry(status.group).or_default().push(pid);
             }
         }
         Self { at, groups }
     }
-}
-
-/// Returns whether this process lives and is in this group.
-pub(super) fn is_member(pid: i32, group: i32) -> bool {
-    group_of(pid) == Some(group)
-}
-
-fn group_of(pid: i32) -> Option<i32> {
-    let status = tree::status(pid)?;
-    status.lives.then_some(status.group)
 }
 
 fn command_line(pid: i32) -> String {
@@ -86,7 +76,7 @@ fn command_line(pid: i32) -> String {
     printable(&line)
 }
 
-/// Arguments are separated by NUL. They are written by whoever started the process: nothing in them may act on a terminal.
+/// Arguments are separated by NUL. A command chooses them, so they must not act on a terminal.
 fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\0', '\n']).replace('\0', " ");

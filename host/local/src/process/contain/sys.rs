@@ -1,19 +1,21 @@
 //! The system calls of containment that have no safe wrapper: forking, executing, and passing descriptors.
 //!
-//! Everything here but [`send`] runs in the spawner and its supervisors, which have one thread. So a forked child may use
-//! everything that its parent may use.
+//! Everything here but [`send`] and [`in_memory`] runs in the spawner and its supervisors, which have one thread. So a forked
+//! child may use everything that its parent may use.
 #![allow(
     unsafe_code,
     reason = "fork, clone3 and what a fork leaves behind have no safe interface"
 )]
 
-use std::ffi::CString;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::Pid;
@@ -105,11 +107,19 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
 }
 
 /// Executes another program. Returns only if that fails.
-pub(super) fn execute(program: &CString, arguments: &[CString], environment: &[CString]) -> Errno {
+pub(super) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
     match nix::unistd::execve(program, arguments, environment) {
         Ok(infallible) => match infallible {},
         Err(errno) => errno,
     }
+}
+
+/// Writes bytes into an unnamed file in memory, to be read from its start.
+pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create(c"toolhost", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 /// The most descriptors in one message.

@@ -4,12 +4,11 @@
 //! memory file whose descriptor is attached to the frame. It is never in an argument list, where every process of the machine
 //! could read it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::CString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 2;
+pub(super) const VERSION: u8 = 3;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -114,75 +113,49 @@ impl Frames {
     }
 }
 
-/// The command that a supervisor must run.
+/// The command that a supervisor must run, with the texts as an exec takes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     /// The absolute path of the shell.
-    pub(super) shell: OsString,
-    pub(super) command: OsString,
+    pub(super) shell: CString,
+    pub(super) command: CString,
     /// The absolute directory to run in.
-    pub(super) workdir: OsString,
-    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) workdir: CString,
     /// The number added to the niceness.
     pub(super) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
+    /// Each variable as `NAME=VALUE`.
+    pub(super) env: Vec<CString>,
 }
 
 impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for text in [&self.shell, &self.command, &self.workdir] {
-            put(&mut bytes, text);
-        }
-        bytes.extend(self.nice.to_le_bytes());
-        bytes.extend(self.oom_score_adj.to_le_bytes());
-        for (name, value) in &self.env {
-            put(&mut bytes, name);
-            put(&mut bytes, value);
+        let mut bytes = [self.nice.to_le_bytes(), self.oom_score_adj.to_le_bytes()].concat();
+        let texts = [&self.shell, &self.command, &self.workdir];
+        for text in texts.into_iter().chain(&self.env) {
+            bytes.extend(text.to_bytes_with_nul());
         }
         bytes
     }
 
-    pub(super) fn decode(mut bytes: &[u8]) -> io::Result<Self> {
-        let bytes = &mut bytes;
-        let mut request = Self {
-            shell: take(bytes)?,
-            command: take(bytes)?,
-            workdir: take(bytes)?,
-            nice: i32::from_le_bytes(take_array(bytes)?),
-            oom_score_adj: i32::from_le_bytes(take_array(bytes)?),
-            env: Vec::new(),
-        };
-        while !bytes.is_empty() {
-            request.env.push((take(bytes)?, take(bytes)?));
-        }
-        Ok(request)
+    pub(super) fn decode(bytes: &[u8]) -> io::Result<Self> {
+        let short = || invalid("a request that ends too early");
+        let (nice, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (oom_score_adj, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let texts = bytes.split_inclusive(|byte| *byte == 0);
+        let mut texts =
+            texts.map(|text| CString::from_vec_with_nul(text.to_vec()).map_err(|_| short()));
+        let mut text = || texts.next().ok_or_else(short)?;
+        Ok(Self {
+            shell: text()?,
+            command: text()?,
+            workdir: text()?,
+            nice: i32::from_le_bytes(*nice),
+            oom_score_adj: i32::from_le_bytes(*oom_score_adj),
+            env: texts.collect::<io::Result<_>>()?,
+        })
     }
-}
-
-fn put(bytes: &mut Vec<u8>, text: &OsStr) {
-    // The caller has checked the lengths long before: a command has at most 1 MiB.
-    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    bytes.extend(length.to_le_bytes());
-    bytes.extend(text.as_bytes());
-}
-
-fn take(bytes: &mut &[u8]) -> io::Result<OsString> {
-    let length = u32::from_le_bytes(take_array(bytes)?) as usize;
-    let (text, rest) = bytes
-        .split_at_checked(length)
-        .ok_or_else(|| invalid("a request that ends too early"))?;
-    *bytes = rest;
-    Ok(OsString::from_vec(text.to_vec()))
-}
-
-fn take_array<const N: usize>(bytes: &mut &[u8]) -> io::Result<[u8; N]> {
-    let (array, rest) = bytes
-        .split_first_chunk()
-        .ok_or_else(|| invalid("a request that ends too early"))?;
-    *bytes = rest;
-    Ok(*array)
 }
 
 fn invalid(text: &'static str) -> io::Error {
@@ -237,12 +210,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_read_back(command in ".{0,300}", env in prop::collection::vec((".{1,9}", ".{0,40}"), 0..9), nice: i32) {
+        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), nice: i32) {
             let request = Request {
-                shell: "/bin/sh".into(),
-                command: command.into(),
-                workdir: "/".into(),
-                env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+                shell: c"/bin/sh".into(),
+                command: CString::new(command).unwrap(),
+                workdir: c"/".into(),
+                env: env.into_iter().map(|variable| CString::new(variable).unwrap()).collect(),
                 nice,
                 oom_score_adj: 500,
             };

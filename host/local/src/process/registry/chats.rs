@@ -7,12 +7,10 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::keeper::RecordStore;
-use super::{Limits, Registry};
+use super::Limits;
 use crate::process::running::Process;
-use crate::process::saved::ChatOutputs;
+use crate::process::saved::{ChatOutputs, Store};
 use crate::process::{Command, Error};
 use toolhost_state::id::ChatId;
 
@@ -50,7 +48,7 @@ pub(super) struct Chat {
     used: Instant,
 }
 
-/// The ended processes of which something must be removed.
+/// The ended processes of which a part must be removed.
 #[derive(Debug, Default)]
 pub(super) struct Old {
     /// Their output is no longer kept.
@@ -60,8 +58,8 @@ pub(super) struct Old {
 }
 
 impl Chats {
-    pub(super) fn entry(&mut self, owner: &Owner, keeper: &RecordStore) -> &mut Chat {
-        let chat = self.insert(owner, || keeper.chat());
+    pub(super) fn entry(&mut self, owner: &Owner, store: &Arc<Store>) -> &mut Chat {
+        let chat = self.insert(owner, || store.chat());
         chat.use_now();
         chat
     }
@@ -220,76 +218,5 @@ impl Chat {
     /// Returns whether the chat has no processes, no starts and no keys.
     pub(super) fn is_empty(&self) -> bool {
         self.starting == 0 && self.processes.is_empty() && self.keys.is_empty()
-    }
-}
-
-/// A slot for a process that is being started. Dropping it frees the slot, unless the process took it.
-pub(super) struct Slot {
-    pub(super) registry: Arc<Registry>,
-    pub(super) owner: Owner,
-    pub(super) outputs: Arc<ChatOutputs>,
-    pub(super) number: Number,
-    pub(super) taken: bool,
-    /// The id that the caller chose, reserved.
-    pub(super) id: Option<Arc<()>>,
-    /// Held until the process is in the list or has ended: the end of the chat and the end of the host wait for that.
-    pub(super) _under_way: [TaskTrackerToken; 2],
-}
-
-impl Slot {
-    /// Returns whether the start is still wanted: its chat has not ended, and the registry was not closed.
-    pub(super) fn is_wanted(&self) -> bool {
-        let mut chats = self.registry.chats();
-        !chats.closed && chats.same(&self.owner, self.number).is_some()
-    }
-
-    /// Puts the process into the registry, unless its chat ended or the registry closed meanwhile.
-    pub(super) fn register(&mut self, process: Arc<Process>) -> bool {
-        let mut chats = self.registry.chats();
-        self.taken = false;
-        let closed = chats.closed;
-        let Some(chat) = chats.same(&self.owner, self.number) else {
-            return false;
-        };
-        chat.starting -= 1;
-        if !closed {
-            chat.processes.push(process);
-        }
-        !closed
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if self.taken
-            && let Some(chat) = self.registry.chats().same(&self.owner, self.number)
-        {
-            chat.starting -= 1;
-        }
-    }
-}
-
-pub(super) fn refusal(live: &[&Arc<Process>], limit: usize) -> String {
-    let list: Vec<_> = live
-        .iter()
-        .map(|process| format!("{} ({})", process.id(), shorten(process.command())))
-        .collect();
-    format!(
-        "this chat has {limit} live processes, which is the most: end one first. They are: {}",
-        list.join(", ")
-    )
-}
-
-fn shorten(command: &str) -> String {
-    const MOST: usize = 40;
-    let line: String = command
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MOST + 1)
-        .collect();
-    if line.chars().count() > MOST {
-        format!("{}…", line.chars().take(MOST).collect::<String>())
-    } else {
-        line
     }
 }

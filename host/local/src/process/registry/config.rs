@@ -94,8 +94,8 @@ pub struct Limits {
     /// How long the state of an ended process is known in a chat that is idle; 48 hours by default, which is twice as long
     /// as its output is kept.
     pub known: Duration,
-    /// A chat is idle if for this time no caller asks for it, waits for one of its processes, or follows one. The processes of an
-    /// idle chat are ended; 24 hours by default.
+    /// A chat is idle if for this time no caller asks for it or waits for one of its processes. The processes of an idle chat
+    /// are ended; 24 hours by default.
     pub idle_chat: Duration,
     /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
     pub output: u64,

@@ -74,7 +74,7 @@ impl Registry {
             keeper.remove_chat(chat.outputs, &chat.processes).await;
         };
         if let Err(error) = self.removals.spawn_on(removal, &self.runtime).await {
-            tracing::error!(%error, "failed to remove what was saved of a chat");
+            tracing::error!(%error, "failed to remove the saved outputs of a chat");
         }
         infos
     }
@@ -127,7 +127,7 @@ impl Registry {
             self.runtime.spawn_blocking(move || keeper.close()).await
         };
         if timeout(LAST_WORDS, last).await.is_err() {
-            tracing::warn!("the disk does not take the last of what was to be saved");
+            tracing::warn!("the disk does not take the last output");
         }
         infos
     }

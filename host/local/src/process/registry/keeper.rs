@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::chats::{Old, Owner};
 use super::ends::LAST_WORDS;
-use super::recovery::Found;
+use super::recovery::{Found, recover};
 use super::{OpenError, Records};
 use crate::process::Saved;
 use crate::process::State;
@@ -72,18 +72,13 @@ impl RecordStore {
             journal,
             lock: Some(lock),
         };
-        let found = keeper.recover(known);
+        let found = recover(&keeper.store, &keeper.journal, known);
         Ok((keeper, found))
     }
 
     /// Returns whether a later host can find these records.
     pub(super) fn is_kept(&self) -> bool {
         self.lock.is_some()
-    }
-
-    /// Returns a place for the outputs of a new chat.
-    pub(super) fn chat(&self) -> Arc<ChatOutputs> {
-        self.store.chat()
     }
 
     /// Waits until everything is saved, or removes it if it ends with the host. Blocks on the disk.
@@ -183,7 +178,7 @@ impl RecordStore {
             }
         };
         if let Err(error) = tokio::task::spawn_blocking(removal).await {
-            tracing::error!(%error, "failed to remove what was saved");
+            tracing::error!(%error, "failed to remove saved outputs");
         }
     }
 

@@ -1,6 +1,5 @@
 //! Starting processes: the slot in the chat, the record, the program, and the life that follows.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,9 +8,11 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::Registry;
-use super::chats::{Number, Owner, Slot, refusal};
-use crate::process::contain::{self, Contained, Spawn, Spawned, Watch};
+use super::chats::{Number, Owner};
+use super::slot::{Slot, refusal};
+use crate::process::contain::{self, Spawn, Watch};
 use crate::process::lifecycle::Life;
+use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::{Cause, Command, Error, ending, workdir};
@@ -56,7 +57,7 @@ impl Registry {
         };
         let (number, start) = {
             let mut chats = self.open_chats()?;
-            let chat = chats.entry(&owner, &self.keeper);
+            let chat = chats.entry(&owner, &self.keeper.store);
             if let Some(known) = chat.earlier(&command) {
                 return Ok((known?, false));
             }
@@ -99,8 +100,8 @@ impl Registry {
 
     /// Counts a start, and wakes the upkeep after many, because it may have to free their output.
     fn note_start(&self) {
-        if self.started.fetch_add(1, Ordering::Relaxed) + 1 >= STARTS_BEFORE_LOOK {
-            self.started.store(0, Ordering::Relaxed);
+        let earlier = self.started.fetch_add(1, Ordering::Relaxed);
+        if earlier % STARTS_BEFORE_LOOK == STARTS_BEFORE_LOOK - 1 {
             self.crowded.notify_one();
         }
     }
@@ -120,7 +121,7 @@ impl Registry {
             // A repeat that waited for another start can come so late that its chat has ended. The next chat of the same name
             // does not know its key.
             Some(number) => chats.same(&owner, number).ok_or(Error::Closed)?,
-            None => chats.entry(&owner, &self.keeper),
+            None => chats.entry(&owner, &self.keeper.store),
         };
         let live: Vec<_> = chat
             .processes
@@ -175,8 +176,7 @@ impl Registry {
             return Err(Error::Closed);
         }
         let _runtime = self.runtime.enter();
-        let spawned = contain::spawn(self.spawner.as_ref(), &spawn).and_then(receive);
-        let (contained, watch, receiver) = match spawned {
+        let spawned = match contain::spawn(self.spawner.as_ref(), &spawn) {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.keeper.forgotten(&record.id);
@@ -189,7 +189,7 @@ impl Registry {
         };
         let mut process = Process::started(
             record,
-            contained,
+            spawned.contained,
             output,
             Arc::clone(&self.counts),
             self.subscribers.clone(),
@@ -202,7 +202,7 @@ impl Registry {
         // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));
         process.announce();
-        self.spawn_life(Arc::clone(&process), watch, receiver);
+        self.spawn_life(Arc::clone(&process), spawned.watch, spawned.output);
         if registered {
             Ok(process)
         } else {
@@ -221,14 +221,11 @@ impl Registry {
 
     /// Moves a process along to its end in a task.
     fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: pipe::Receiver) {
-        let (keeper, budget, limit) = (
-            Arc::clone(&self.keeper),
-            self.budget.clone(),
-            self.limits.output,
-        );
-        let counts = Arc::clone(&self.counts);
+        let (keeper, counts) = (Arc::clone(&self.keeper), Arc::clone(&self.counts));
+        let reader = PipeReader::new(output, Arc::clone(&self.pipes));
+        let limit = self.limits.output;
         let life = async move {
-            let life = Life::new(Arc::clone(&process), watch, output, budget, limit);
+            let life = Life::new(Arc::clone(&process), watch, reader, limit);
             let rest = life.finish().await;
             counts.ended(&process.state());
             if let Some(rest) = rest {
@@ -239,16 +236,5 @@ impl Registry {
             keeper.ended(&process).await;
         };
         self.lives.spawn_on(life, &self.runtime);
-    }
-}
-
-/// Makes the output of a command readable within the runtime of the caller.
-fn receive(spawned: Spawned) -> io::Result<(Contained, Watch, pipe::Receiver)> {
-    match pipe::Receiver::from_owned_fd(spawned.output.into()) {
-        Ok(receiver) => Ok((spawned.contained, spawned.watch, receiver)),
-        Err(error) => {
-            spawned.contained.abandon();
-            Err(error)
-        }
     }
 }

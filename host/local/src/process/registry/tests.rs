@@ -1,4 +1,4 @@
-//! What only the inside can show: a disk that hangs, and a start that is held up.
+//! Tests that need the inside of a registry: a disk that hangs, and a start that is held up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,9 +40,9 @@ impl Setup {
             ..WaitOptions::default()
         };
         process.wait(&options).await.unwrap();
-        let mut changes = process.changes();
+        let mut changed = process.changed.subscribe();
         while process.over_since().is_none() {
-            changes.next().await;
+            changed.changed().await.unwrap();
         }
         process
     }
@@ -59,7 +59,7 @@ fn chat() -> ChatId {
 
 async fn bounded<T>(what: impl Future<Output = T>) -> T {
     let bounded = tokio::time::timeout(PATIENCE, what).await;
-    bounded.expect("a disk that hangs holds it up")
+    bounded.expect("a disk that hangs must not hold this up")
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_disk_that_hangs_holds_up_no_end_and_no_upkeep() {
     bounded(setup.registry.tidy_up()).await;
     bounded(setup.registry.end_chat(&chat())).await;
     bounded(setup.registry.shutdown()).await;
-    // What was not waited for is done when the disk is back.
+    // The work that was not waited for is done when the disk is back.
     drop(release);
     bounded(setup.registry.removals.wait()).await;
     while setup.directories() > 0 {
@@ -84,7 +84,7 @@ async fn a_disk_that_hangs_holds_up_no_end_and_no_upkeep() {
 
 /// Until the disk has all of an output, memory may be the only place that has its end.
 #[tokio::test]
-async fn memory_is_not_freed_of_what_is_on_its_way_to_the_disk() {
+async fn memory_is_kept_until_the_output_is_on_disk() {
     let setup = Setup::new(Limits {
         memory: Duration::ZERO,
         ..Limits::default()
@@ -123,7 +123,7 @@ async fn the_memory_of_ended_processes_is_bounded_over_all_chats() {
     setup.registry.shutdown().await;
 }
 
-/// A start that was let in is not there yet, and goes on: both ends wait until it is known what came of it.
+/// Both ends wait for a start that was admitted and has not registered its process yet.
 #[tokio::test]
 async fn ends_wait_for_starts_that_are_under_way() {
     for whole in [false, true] {

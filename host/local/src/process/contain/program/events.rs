@@ -1,4 +1,4 @@
-//! What the spawner and supervisors wait for.
+//! The events that the spawner and supervisors wait for: messages, and the ends of children.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// How long to pause where waiting is refused, which never happened: it must not take all of a processor.
+/// The pause after the kernel refused to wait, which never happened: it keeps the loop from using a whole processor.
 const PAUSE: Duration = Duration::from_millis(2);
 
 const SOCKET: u64 = 1;
@@ -37,7 +37,7 @@ impl Events {
         Ok(Self { epoll, children })
     }
 
-    /// Waits for a message, the end of a child, or the timeout. Returns whether there may be something to read on the socket.
+    /// Waits for a message, the end of a child, or the timeout. Returns whether the socket may be readable.
     pub(super) fn wait(&self, timeout: EpollTimeout) -> bool {
         let mut events = [EpollEvent::empty(); 2];
         let readable = match self.epoll.wait(&mut events, timeout) {
@@ -55,7 +55,7 @@ impl Events {
         readable
     }
 
-    /// Waits no more for messages on the socket. Before that is closed, as a child just forked may have it open, too.
+    /// Stops waiting for messages on the socket. Call it before the socket is closed: a child just forked may have it open, too.
     pub(super) fn forget(&self, socket: &OwnedFd) {
         _ = self.epoll.delete(socket.as_fd());
     }

@@ -1,13 +1,11 @@
 //! Starting the shell of a command, below its supervisor.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
@@ -25,14 +23,11 @@ const SCRIPT: RawFd = 9;
 /// Closes [`SCRIPT`] in the shell, which has opened the script under another number by then.
 const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
 
-/// Everything that an exec takes, made before the fork.
+/// A request, and the parts of an exec that are made before the fork.
 struct Prepared {
     request: Request,
-    program: CString,
     arguments: Vec<CString>,
-    environment: Vec<CString>,
-    workdir: CString,
-    script: Option<File>,
+    script: Option<OwnedFd>,
 }
 
 /// Starts the shell of a request and returns once it has executed, or could not.
@@ -85,41 +80,21 @@ impl Prepared {
         let mut bytes = Vec::new();
         File::from(request).read_to_end(&mut bytes)?;
         let request = Request::decode(&bytes)?;
-        let long = request.command.len() > MOST_IN_ARGUMENT;
-        let script = long.then(|| script(&request.command)).transpose()?;
-        let arguments = match &script {
-            None => vec![c"sh".to_owned(), c"-c".to_owned(), text(&request.command)?],
-            Some(_) => vec![c"sh".to_owned(), CString::new(format!("/dev/fd/{SCRIPT}"))?],
+        let command = request.command.as_bytes();
+        let (script, arguments) = if command.len() > MOST_IN_ARGUMENT {
+            let script = sys::in_memory(&[CLOSE_SCRIPT, command].concat())?;
+            let path = CString::new(format!("/dev/fd/{SCRIPT}"))?;
+            (Some(script), vec![c"sh".into(), path])
+        } else {
+            let command = request.command.clone();
+            (None, vec![c"sh".into(), c"-c".into(), command])
         };
-        let environment = request.env.iter().map(|(name, value)| {
-            let mut variable = OsString::with_capacity(name.len() + 1 + value.len());
-            variable.push(name);
-            variable.push("=");
-            variable.push(value);
-            text(&variable)
-        });
         Ok(Self {
-            program: text(&request.shell)?,
-            arguments,
-            environment: environment.collect::<io::Result<_>>()?,
-            workdir: text(&request.workdir)?,
-            script,
             request,
+            arguments,
+            script,
         })
     }
-}
-
-fn text(text: &OsStr) -> io::Result<CString> {
-    Ok(CString::new(text.as_bytes())?)
-}
-
-/// Puts a command into a file that has no name.
-fn script(command: &OsStr) -> io::Result<File> {
-    let mut file = File::from(memfd_create(c"command", MFdFlags::MFD_CLOEXEC)?);
-    file.write_all(CLOSE_SCRIPT)?;
-    file.write_all(command.as_bytes())?;
-    file.rewind()?;
-    Ok(file)
 }
 
 /// Turns this process into the shell. Returns only if that fails.
@@ -129,9 +104,10 @@ fn become_shell(
     stdin: BorrowedFd<'_>,
     failing: RawFd,
 ) -> io::Error {
+    let request = &prepared.request;
     let become_it = || {
         nix::unistd::setsid()?;
-        nix::unistd::chdir(prepared.workdir.as_c_str())?;
+        nix::unistd::chdir(request.workdir.as_c_str())?;
         // A crash must not fill the workspace with the memory of a command.
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
         sys::duplicate(stdin, 0)?;
@@ -144,17 +120,13 @@ fn become_shell(
             }
             None => sys::close_all_but(&[failing])?,
         }
-        raise_oom_score(prepared.request.oom_score_adj);
-        if prepared.request.nice != 0 {
-            _ = rustix::process::nice(prepared.request.nice);
+        raise_oom_score(request.oom_score_adj);
+        if request.nice != 0 {
+            _ = rustix::process::nice(request.nice);
         }
-        // What they do is the default since the spawner began.
+        // The spawner has reset the actions of all signals.
         SigSet::empty().thread_set_mask()?;
-        let errno = sys::execute(
-            &prepared.program,
-            &prepared.arguments,
-            &prepared.environment,
-        );
+        let errno = sys::execute(&request.shell, &prepared.arguments, &request.env);
         Err::<std::convert::Infallible, io::Error>(errno.into())
     };
     match become_it() {
@@ -163,11 +135,10 @@ fn become_shell(
     }
 }
 
-/// Makes this process one that is ended first when memory runs out, as far as that is possible: a command is not refused for
-/// the lack of it.
+/// Makes this process one that the kernel ends first when memory runs out. A command runs also where that is not possible.
 ///
-/// The file of a process that is not dumpable belongs to root. Only here, where nothing is left of the supervisor but a copy
-/// of its memory, may another command see that: it could do the same to the shell.
+/// The file belongs to root while a process is not dumpable. Other commands can read the memory of a dumpable process: here it
+/// is a copy of the supervisor's, and they could read the shell's as well.
 fn raise_oom_score(to: i32) {
     _ = nix::sys::prctl::set_dumpable(true);
     let file = File::options()

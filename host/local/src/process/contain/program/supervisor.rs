@@ -1,7 +1,7 @@
-//! The supervisor of one command: starts its shell, tells the host what becomes of it, and ends all of it when asked to.
+//! The supervisor of one command: starts its shell, tells the host how it ended, and ends the whole command when asked to.
 //!
-//! It is a subreaper in a session of its own, so that whatever the command starts stays below it, and it takes no signal
-//! that can be blocked. It learns of the host's end by the end of its socket, and ends the command then.
+//! It is a subreaper in a session of its own, so that all processes of the command stay below it, and it blocks every signal
+//! that can be blocked. When its socket closes, the host has ended, and the supervisor ends the command.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,14 +13,15 @@ use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
 use super::events::Events;
-use super::{ROUND_MS, Start, shell};
+use super::shell;
+use super::start::Start;
 use crate::process::contain::cgroup::Killer;
 use crate::process::contain::own_children::OwnChildren;
 use crate::process::contain::sys;
-use crate::process::contain::tree::Tree;
+use crate::process::contain::tree::{ROUND_MS, Tree};
 use crate::process::contain::wire::{FRAME, Frame, Frames};
 
-/// What a command gets to end in order when its host is gone.
+/// The time that a command has to end in order when its host is gone.
 const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
 
 struct Supervisor {
@@ -31,25 +32,25 @@ struct Supervisor {
     frames: Frames,
     events: Events,
     cgroup: Option<Killer>,
-    /// How the shell ended, as the host was told.
+    /// The frame that told the host how the shell ended.
     exited: Option<Frame>,
     ending: Ending,
 }
 
-/// How many messages of the host are taken together.
+/// The most messages of the host that are taken together.
 const MOST_AT_ONCE: usize = 256;
 
-/// Looks at what ended, without waiting.
+/// Looks for children that ended, without waiting.
 const ENDED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 
 /// How far the end of a command has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Nobody asked for it.
+    /// The end was not asked for.
     No,
-    /// It was asked to end, and is killed at this moment.
+    /// The command was asked to end, and is killed at this moment.
     At(Instant),
-    /// It is being killed; the next round is after this many milliseconds.
+    /// The command is being killed; the next round is after this many milliseconds.
     Killing(u16),
 }
 
@@ -65,7 +66,7 @@ pub(super) fn run(start: Start) -> ! {
     }
     match Supervisor::begin(start) {
         Ok(mut supervisor) => supervisor.work(),
-        // The host knows.
+        // The host was told.
         Err(()) => sys::exit(0),
     }
     sys::exit(0)
@@ -87,7 +88,7 @@ impl Supervisor {
             let events = Events::new(&control)?;
             let own = OwnChildren::open();
             let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
-            // A host that gave up waiting has told its caller so.
+            // If the host gave up waiting, it has told its caller that the command did not start.
             if sys::is_closed(control.as_fd()) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
@@ -98,7 +99,7 @@ impl Supervisor {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
-        // From here on only the command has them: the end of its output must not wait for this process.
+        // Only the command keeps them open from now on: otherwise its output would not end before this process does.
         drop((output, stdin));
         let mut supervisor = Self {
             own,
@@ -139,7 +140,7 @@ impl Supervisor {
         }
     }
 
-    /// Tells the host what became of the shell, reaps orphans, and returns whether nothing is left.
+    /// Tells the host how the shell ended, reaps orphans, and returns whether nothing is left.
     fn look(&mut self) -> bool {
         let mut frames = Vec::new();
         if self.exited.is_none() {
@@ -157,7 +158,7 @@ impl Supervisor {
             _ = sys::send(host.as_fd(), &frames, &[]);
         }
         if alone && !gone {
-            // There are children that this process cannot see, which the kernel does not allow. The spawner kills them.
+            // Children that the list does not name are left, which should be impossible. The spawner kills them.
             sys::exit(1);
         }
         gone
@@ -174,29 +175,29 @@ impl Supervisor {
         })
     }
 
-    /// Takes the zombies of orphans away, and returns how many orphans live.
+    /// Reaps the orphans that ended, and returns how many orphans live.
     fn reap_orphans(&self) -> usize {
         loop {
             let mut orphans = self.own.list();
             orphans.retain(|pid| *pid != self.shell.as_raw());
             let all = orphans.len();
             orphans.retain(|pid| ended(*pid, WaitIdOptions::empty()).is_none());
-            // One that ended just now may have left children, which are ours from then on.
+            // An orphan that ended just now may have left children, which are children of this process now.
             if orphans.len() == all {
                 return all;
             }
         }
     }
 
-    /// Takes the zombie of the shell away, and returns whether there was nothing else.
+    /// Reaps the shell, and returns whether no other child is left.
     ///
-    /// Until then the number of the shell, which is that of its session and group, names nothing else.
+    /// Until it is reaped, its process id, which is the id of its session and group, names nothing else.
     fn reap_shell(&self) -> bool {
         _ = ended(self.shell.as_raw(), WaitIdOptions::empty());
         self.own.are_gone()
     }
 
-    /// Takes what the host has to say.
+    /// Takes the messages of the host.
     fn listen(&mut self) {
         let Some(host) = &self.host else {
             return;
@@ -217,7 +218,7 @@ impl Supervisor {
                     self.obey(frame);
                 }
             }
-            // The host is gone, so nobody would ever ask for the end of this.
+            // The host is gone and will never ask for the end of the command.
             _ => {
                 self.events.forget(host);
                 self.host = None;

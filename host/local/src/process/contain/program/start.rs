@@ -1,0 +1,42 @@
+//! The descriptors that the spawner and a supervisor get for one command.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+
+use crate::process::contain::sys;
+use crate::process::contain::wire::Frame;
+
+/// The descriptors that come with [`Frame::Start`].
+pub(super) struct Start {
+    pub(super) control: OwnedFd,
+    pub(super) request: OwnedFd,
+    pub(super) output: OwnedFd,
+    pub(super) stdin: OwnedFd,
+    pub(super) cgroup: Option<OwnedFd>,
+}
+
+impl Start {
+    /// Takes the descriptors of a message. If some are missing, this process may have no more of them, and the host is told so.
+    pub(super) fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
+        let mut fds = fds.into_iter();
+        let control = fds.next()?;
+        let rest = (|| {
+            let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
+            let cgroup = if cgroup { Some(fds.next()?) } else { None };
+            Some((request, output, stdin, cgroup))
+        })();
+        let Some((request, output, stdin, cgroup)) = rest else {
+            let errno = Errno::EMFILE as i32;
+            _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
+            return None;
+        };
+        Some(Self {
+            control,
+            request,
+            output,
+            stdin,
+            cgroup,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The values that all kinds of containment share: the parameters of a start, and the events of a command.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::PipeWriter;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// How a shell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::process) enum Exit {
+    Code(i32),
+    /// By its number: real-time signals have no names in the libraries.
+    Signal(i32),
+}
+
+/// The parameters of a start.
+pub(in crate::process) struct Spawn<'a> {
+    pub(in crate::process) shell: &'a Path,
+    pub(in crate::process) command: &'a str,
+    pub(in crate::process) workdir: &'a Path,
+    pub(in crate::process) env: &'a BTreeMap<OsString, OsString>,
+    pub(in crate::process) stdin: Option<&'a [u8]>,
+    /// The number added to the niceness.
+    pub(in crate::process) nice: i32,
+    /// The new value of `oom_score_adj`, unless it is higher already.
+    pub(in crate::process) oom_score_adj: i32,
+}
+
+/// The two streams of a command.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// For standard output and error.
+    pub(super) output: PipeWriter,
+    pub(super) stdin: OwnedFd,
+}
+
+/// An event in the life of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::process) enum Event {
+    /// Its shell ended.
+    Exited(Exit),
+    /// Nothing of it is left.
+    Gone,
+    /// It is unknown how the command ended, and its remaining processes are being killed. The text is the reason.
+    Lost(&'static str),
+}
