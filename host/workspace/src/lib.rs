@@ -53,10 +53,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
 
     /// Returns how commands are run, and the totals of their processes.
     fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
-        match self.inner() {
-            Some(inner) => inner.status(),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.status())
     }
 
     /// Sends all process events from now on to this subscriber, until it is dropped.
@@ -73,10 +71,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         owner: Owner<'a>,
         command: Command,
     ) -> BoxFuture<'a, Result<Started, Error>> {
-        match self.inner() {
-            Some(inner) => inner.start(owner, command),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.start(owner, command))
     }
 
     /// Returns the chat of the process that has this id: this chat, or another one that begins with `reach`.
@@ -86,26 +82,20 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         reach: Option<&'a str>,
         id: &'a str,
     ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        match self.inner() {
-            Some(inner) => inner.open(chat, reach, id),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.open(chat, reach, id))
     }
 
     /// Returns the owner of the process that has this id, for callers that may see all processes.
     fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
-        match self.inner() {
-            Some(inner) => inner.find(id),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.find(id))
     }
 
     /// Returns the entry of a process in a list.
     fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        match self.inner() {
-            Some(inner) => inner.info(owner, id),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.info(owner, id))
     }
 
     /// Waits for the end of a process, or for a condition in the options.
@@ -115,10 +105,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         id: &'a str,
         options: WaitOptions,
     ) -> BoxFuture<'a, Result<Waited, Error>> {
-        match self.inner() {
-            Some(inner) => inner.wait(owner, id, options),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.wait(owner, id, options))
     }
 
     /// Returns state and bounded output of this moment.
@@ -127,10 +115,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         owner: Owner<'a>,
         id: &'a str,
     ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        match self.inner() {
-            Some(inner) => inner.snapshot(owner, id),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.snapshot(owner, id))
     }
 
     /// Returns at most `max` bytes of output from the cursor `since` on.
@@ -141,10 +127,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         since: u64,
         max: usize,
     ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        match self.inner() {
-            Some(inner) => inner.read(owner, id, since, max),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.read(owner, id, since, max))
     }
 
     /// Sends a signal to everything that a process started; `grace` is for [`Signal::Terminate`].
@@ -155,28 +139,22 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         signal: Signal,
         grace: Option<Duration>,
     ) -> BoxFuture<'a, Result<State, Error>> {
-        match self.inner() {
-            Some(inner) => inner.signal(owner, id, signal, grace),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.signal(owner, id, signal, grace))
     }
 
     /// Ends a process: SIGTERM to everything that it started, and SIGKILL to the processes that are left after the grace of
     /// the workspace. Returns its state when nothing of it is left, or when the workspace gave it up because even SIGKILL
     /// does not end it: it is live then. An implementation bounds the wait, and goes on if the returned future is dropped.
     fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        match self.inner() {
-            Some(inner) => inner.end(owner, id),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.end(owner, id))
     }
 
     /// Kills all processes of an owner that were started with this key, and waits for their end. Returns how many were live.
     fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        match self.inner() {
-            Some(inner) => inner.cancel(owner, key),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.cancel(owner, key))
     }
 
     /// Returns at most `max` processes of an owner and how many it has: running ones first, then those of which only a part
@@ -187,10 +165,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         running_only: bool,
         max: usize,
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        match self.inner() {
-            Some(inner) => inner.list(owner, running_only, max),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.list(owner, running_only, max))
     }
 
     /// Returns at most `max` processes of all owners, in the order of [`Workspace::list`], and how many there are.
@@ -199,10 +175,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         running_only: bool,
         max: usize,
     ) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
-        match self.inner() {
-            Some(inner) => inner.list_all(running_only, max),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.list_all(running_only, max))
     }
 
     /// Returns facts about the file or directory at a path. As for all operations on files, relative paths begin at
@@ -212,10 +186,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         path: String,
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<Metadata, files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.metadata(path, account),
-            None => no_files(),
-        }
+        self.inner()
+            .map_or_else(no_files, |inner| inner.metadata(path, account))
     }
 
     /// Returns at most `max` bytes of a file from the byte `offset` on.
@@ -226,10 +198,9 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         max: usize,
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<files::Chunk, files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.read_file(path, offset, max, account),
-            None => no_files(),
-        }
+        self.inner().map_or_else(no_files, |inner| {
+            inner.read_file(path, offset, max, account)
+        })
     }
 
     /// Goes over at most `lines` lines of a file from the byte `offset` on.
@@ -240,10 +211,9 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         lines: u64,
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<Skipped, files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.skip_lines(path, offset, lines, account),
-            None => no_files(),
-        }
+        self.inner().map_or_else(no_files, |inner| {
+            inner.skip_lines(path, offset, lines, account)
+        })
     }
 
     /// Writes all files or none. The error names the index of the one that failed.
@@ -266,10 +236,9 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         max: usize,
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.read_directory(path, after, max, account),
-            None => no_files(),
-        }
+        self.inner().map_or_else(no_files, |inner| {
+            inner.read_directory(path, after, max, account)
+        })
     }
 
     /// Returns the absolute path that a path stands for, every link resolved. The last names may be missing.
@@ -278,10 +247,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         path: String,
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<PathBuf, files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.resolve(path, account),
-            None => no_files(),
-        }
+        self.inner()
+            .map_or_else(no_files, |inner| inner.resolve(path, account))
     }
 
     /// Returns this workspace with the files of these directories alone, relative to the workspace or absolute. The error says
@@ -290,18 +257,14 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         &'a self,
         roots: &'a [PathBuf],
     ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
-        match self.inner() {
-            Some(inner) => inner.restricted(roots),
-            None => no_files(),
-        }
+        self.inner()
+            .map_or_else(no_files, |inner| inner.restricted(roots))
     }
 
     /// Ends every process of a chat and returns those that were live.
     fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        match self.inner() {
-            Some(inner) => inner.end_chat(chat),
-            None => no_processes(),
-        }
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.end_chat(chat))
     }
 
     /// Ends every process of the workspace and returns those that were live. No command can be started afterwards. A host

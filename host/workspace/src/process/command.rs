@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_run() {
+    fn commands_that_cannot_run_are_refused() {
         assert_eq!(
             command("").check().unwrap_err().to_string(),
             "command is required"
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_is_traced_by_does_not_make_it_another() {
+    fn another_trace_does_not_make_another_command() {
         let traced = Command {
             trace: vec![("TRACEPARENT".into(), "00-1".into())],
             ..command("true")

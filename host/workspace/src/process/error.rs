@@ -18,7 +18,7 @@ pub enum Error {
         path: PathBuf,
         /// The problem with the directory, such as `does not exist`.
         problem: String,
-        /// What to use instead, with a leading separator; empty if there is nothing to say.
+        /// A directory to use instead, with a leading separator; empty if there is none.
         hint: String,
     },
     /// The chat has as many live processes as it may have.

@@ -64,7 +64,7 @@ pub enum State {
     Lingering(ExitStatus),
     /// Nothing of it is left.
     Exited(ExitStatus),
-    /// The host stopped while the process ran; the text says what is known about its end.
+    /// It is unknown how the process ended. The text is the reason.
     Lost(String),
 }
 
