@@ -147,13 +147,13 @@ async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
     gone(&last).await;
     pass(2 * MINUTE).await;
     setup.registry.tidy_up().await;
-    assert!(process.is_expired() && !last.is_expired());
+    assert!(process.info().expired && !last.info().expired);
     pass(limits.retention - 3 * MINUTE).await;
     setup.registry.tidy_up().await;
     assert_eq!((read_all(&last).await.len(), known()), (5, 2));
     pass(4 * MINUTE).await;
     setup.registry.tidy_up().await;
-    assert!(last.is_expired());
+    assert!(last.info().expired);
     assert_eq!(known(), 1, "the older one is forgotten, as nobody asks");
     pass(limits.retention).await;
     setup.registry.tidy_up().await;
@@ -190,7 +190,7 @@ async fn what_ends_last_is_kept_longest() {
         .signal(&chat("a"), server.id(), Signal::Kill, None)
         .unwrap();
     gone(&server).await;
-    let expired = |process: &Arc<Process>| process.is_expired();
+    let expired = |process: &Arc<Process>| process.info().expired;
     setup.registry.tidy_up().await;
     assert_eq!(
         others.iter().map(expired).collect::<Vec<_>>(),
@@ -224,7 +224,7 @@ async fn an_output_ages_from_the_end_of_all_that_wrote_it() {
     gone(&process).await;
     pass(2 * MINUTE).await;
     setup.registry.tidy_up().await;
-    assert!(!process.is_expired());
+    assert!(!process.info().expired);
     assert_eq!(read_all(&process).await, b"hi\n");
 }
 
@@ -251,7 +251,7 @@ async fn expired_outputs_are_gone_and_their_states_are_not() {
         .map(|info| info.state.exit_status().unwrap().code.unwrap());
     assert_eq!((codes.collect::<Vec<_>>(), total), (vec![4, 3, 2], 3));
     let expired = &processes[2];
-    assert!(expired.is_expired() && !processes[3].is_expired());
+    assert!(expired.info().expired && !processes[3].info().expired);
     let snapshot = expired.snapshot().await;
     assert_eq!(
         (snapshot.total, snapshot.head.len(), &snapshot.saved),
@@ -280,7 +280,7 @@ async fn expired_outputs_are_gone_and_their_states_are_not() {
             process.state().exit_status().unwrap().code,
             Some(index as i32)
         );
-        assert_eq!(process.is_expired(), index == 2);
+        assert_eq!(process.info().expired, index == 2);
         let expected = if index == 2 {
             String::new()
         } else {
@@ -305,7 +305,7 @@ async fn retention_takes_outputs_by_their_age() {
     gone(&process).await;
     let running = setup.start("echo hi; exec sleep 1000").await;
     setup.registry.tidy_up().await;
-    assert!(process.is_expired() && !running.is_expired());
+    assert!(process.info().expired && !running.info().expired);
     assert_eq!(process.state().exit_status().unwrap().code, Some(0));
     assert!(process.snapshot().await.head.is_empty());
     setup.registry.shutdown().await;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::contain::{Event, Watch};
@@ -102,7 +103,7 @@ impl Life {
     fn settle(&mut self) {
         self.process.contained.release();
         // The event that nothing is left usually came with the exit.
-        while let Some(event) = now(self.watch.next(&self.process.contained)) {
+        while let Some(event) = self.watch.next(&self.process.contained).now_or_never() {
             self.note(event);
         }
         self.gone |= self.process.contained.is_empty(Duration::ZERO);
@@ -243,9 +244,4 @@ enum Step {
     Output,
     Event,
     Silence,
-}
-
-/// Returns the output of a future that is ready. Does not wait for a future that is not.
-fn now<T>(future: impl Future<Output = T>) -> Option<T> {
-    futures_util::FutureExt::now_or_never(future)
 }

@@ -1,6 +1,5 @@
 //! One process: the questions and requests that it takes while its task (see `lifecycle`) moves it along.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -94,8 +93,8 @@ impl Process {
     pub(super) fn announce(&self) {
         self.tell(ProcessEvent::Started {
             command: self.command(),
-            workdir: self.workdir(),
-            background: self.background(),
+            workdir: &self.record.workdir,
+            background: self.record.background,
         });
     }
 
@@ -124,16 +123,6 @@ impl Process {
         &self.record.command
     }
 
-    /// Returns whether it was started as a background process.
-    pub fn background(&self) -> bool {
-        self.record.background
-    }
-
-    /// Returns the absolute directory in which it was started.
-    pub fn workdir(&self) -> &Path {
-        &self.record.workdir
-    }
-
     /// Returns the key of its start, as [`Command::key`](super::Command::key) says; `None` if it had none. The key of a process
     /// of an earlier host is known as well.
     pub fn key(&self) -> Option<&str> {
@@ -145,18 +134,6 @@ impl Process {
         self.progress().state()
     }
 
-    /// Returns how long the caller still means to wait for the process; `None` if the caller set no time. See
-    /// [`Command::timeout`](super::Command::timeout).
-    pub fn time_left(&self) -> Option<Duration> {
-        let deadline = self.deadline?;
-        Some(deadline.saturating_duration_since(Instant::now()))
-    }
-
-    /// Returns whether its output is no longer kept: only its state is known.
-    pub fn is_expired(&self) -> bool {
-        self.progress().expired
-    }
-
     /// Returns how long the shell ran until `ended`, or has run so far if it has not ended.
     fn ran(&self, ended: Option<SystemTime>) -> Duration {
         let ended = ended.unwrap_or_else(SystemTime::now);
@@ -166,6 +143,7 @@ impl Process {
 
     /// Returns the entry of this process in a list.
     pub fn info(&self) -> Info {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         let progress = self.progress();
         Info {
             id: self.record.id.clone(),
@@ -177,7 +155,7 @@ impl Process {
             started: self.record.started,
             exited: progress.ended,
             ran: self.ran(progress.ended),
-            time_left: self.time_left(),
+            time_left: self.deadline.map(left),
             expired: progress.expired,
             last_output: progress.last_output,
             total: progress.capture.total(),

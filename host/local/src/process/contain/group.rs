@@ -85,11 +85,6 @@ impl Group {
         }
     }
 
-    /// Returns how the leader ended, or `None` if it runs. The leader stays a zombie.
-    pub(super) fn peek_exit(&self) -> io::Result<Option<Exit>> {
-        self.wait(WaitIdOptions::NOWAIT)
-    }
-
     /// Reaps the zombie of the leader. Does nothing while the leader runs.
     pub(super) fn reap(&self) {
         let mut reaped = self.reaped.lock();
@@ -188,7 +183,7 @@ impl Watch {
 async fn exit(group: &Group, pidfd: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
     loop {
         let mut ready = pidfd.readable().await?;
-        if let Some(exit) = group.peek_exit()? {
+        if let Some(exit) = group.wait(WaitIdOptions::NOWAIT)? {
             return Ok(exit);
         }
         ready.clear_ready();

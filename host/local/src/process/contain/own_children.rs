@@ -10,6 +10,11 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::proc;
 
+/// Looks for children that ended, and leaves them as zombies.
+const LOOK: WaitIdOptions = WaitIdOptions::EXITED
+    .union(WaitIdOptions::NOHANG)
+    .union(WaitIdOptions::NOWAIT);
+
 /// The children of this process, which has one thread.
 #[derive(Debug)]
 pub(super) struct OwnChildren {
@@ -45,14 +50,12 @@ impl OwnChildren {
 
     /// Returns whether there are no children, not even zombies. The kernel is asked, as a list is of a moment that has passed.
     pub(super) fn are_gone(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        matches!(waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
+        matches!(waitid(WaitId::All, LOOK), Err(rustix::io::Errno::CHILD))
     }
 
     /// Returns whether a child has not ended.
     pub(super) fn lives(&self, pid: i32) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
+        Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), LOOK), Ok(None)))
     }
 }
 

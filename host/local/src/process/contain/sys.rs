@@ -1,4 +1,4 @@
-//! The system calls of containment that have no safe wrapper: forking, executing, and passing descriptors.
+//! The system calls of containment that have no safe wrapper: forking, duplicating and passing descriptors.
 //!
 //! Everything here but [`send`] and [`in_memory`] runs in the spawner and its supervisors, which have one thread. So a forked
 //! child may use everything that its parent may use.
@@ -7,7 +7,6 @@
     reason = "fork, clone3 and what a fork leaves behind have no safe interface"
 )]
 
-use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Seek, Write};
 use std::mem::MaybeUninit;
@@ -104,14 +103,6 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     Errno::result(result)?;
     Ok(())
-}
-
-/// Executes another program. Returns only if that fails.
-pub(super) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
-    match nix::unistd::execve(program, arguments, environment) {
-        Ok(infallible) => match infallible {},
-        Err(errno) => errno,
-    }
 }
 
 /// Writes bytes into an unnamed file in memory, to be read from its start.

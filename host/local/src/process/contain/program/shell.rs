@@ -1,5 +1,6 @@
 //! Starting the shell of a command, below its supervisor.
 
+use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -52,7 +53,7 @@ pub(super) fn start(
     };
     match side {
         Side::Child => {
-            let error = become_shell(
+            let Err(error) = become_shell(
                 &prepared,
                 output.as_fd(),
                 stdin.as_fd(),
@@ -103,36 +104,33 @@ fn become_shell(
     output: BorrowedFd<'_>,
     stdin: BorrowedFd<'_>,
     failing: RawFd,
-) -> io::Error {
+) -> io::Result<Infallible> {
     let request = &prepared.request;
-    let become_it = || {
-        nix::unistd::setsid()?;
-        nix::unistd::chdir(request.workdir.as_c_str())?;
-        // A crash must not fill the workspace with the memory of a command.
-        setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-        sys::duplicate(stdin, 0)?;
-        sys::duplicate(output, 1)?;
-        sys::duplicate(output, 2)?;
-        match &prepared.script {
-            Some(script) => {
-                sys::duplicate(script.as_fd(), SCRIPT)?;
-                sys::close_all_but(&[SCRIPT, failing])?;
-            }
-            None => sys::close_all_but(&[failing])?,
+    nix::unistd::setsid()?;
+    nix::unistd::chdir(request.workdir.as_c_str())?;
+    // A crash must not fill the workspace with the memory of a command.
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    sys::duplicate(stdin, 0)?;
+    sys::duplicate(output, 1)?;
+    sys::duplicate(output, 2)?;
+    match &prepared.script {
+        Some(script) => {
+            sys::duplicate(script.as_fd(), SCRIPT)?;
+            sys::close_all_but(&[SCRIPT, failing])?;
         }
-        raise_oom_score(request.oom_score_adj);
-        if request.nice != 0 {
-            _ = rustix::process::nice(request.nice);
-        }
-        // The spawner has reset the actions of all signals.
-        SigSet::empty().thread_set_mask()?;
-        let errno = sys::execute(&request.shell, &prepared.arguments, &request.env);
-        Err::<std::convert::Infallible, io::Error>(errno.into())
-    };
-    match become_it() {
-        Ok(infallible) => match infallible {},
-        Err(error) => error,
+        None => sys::close_all_but(&[failing])?,
     }
+    raise_oom_score(request.oom_score_adj);
+    if request.nice != 0 {
+        _ = rustix::process::nice(request.nice);
+    }
+    // The spawner has reset the actions of all signals.
+    SigSet::empty().thread_set_mask()?;
+    Ok(nix::unistd::execve(
+        &request.shell,
+        &prepared.arguments,
+        &request.env,
+    )?)
 }
 
 /// Makes this process one that the kernel ends first when memory runs out. A command runs also where that is not possible.
