@@ -6,15 +6,19 @@ mod error;
 mod journal;
 mod ledger;
 mod outcome;
+mod retention;
+mod status;
 
 pub use actor::Actor;
 pub use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
-pub use error::CallError;
+pub use error::{CallError, Refused};
 pub use journal::{Durability, UnknownDurability};
 pub use ledger::Listener;
-pub use ledger::{Admitted, CallStatus, Cancelled, Interrupted, Ledger, Limits, Refused, Stats};
+pub use ledger::{Admitted, Interrupted, Ledger, Stats};
 pub use outcome::{Outcome, State};
+pub use retention::Limits;
+pub use status::{CallStatus, Cancelled};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

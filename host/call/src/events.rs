@@ -26,7 +26,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::State;
 use hub::Hub;
-pub use listener::{Listener, Refused};
+pub use hub::Refused;
+pub use listener::Listener;
 pub use position::{InvalidPosition, Position};
 use stats::Counters;
 pub use stats::Stats;

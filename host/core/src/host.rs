@@ -6,11 +6,9 @@ mod health;
 mod interrupted;
 mod observe;
 mod plugins;
-mod table;
 mod visibility;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,11 +34,10 @@ use toolhost_workspace::process::{self, Info, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
-use plugins::Plugins;
 pub use plugins::{
     Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
 };
-use table::Listed;
+use plugins::{Listed, Plugins};
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
@@ -91,11 +88,6 @@ impl Inner {
 }
 
 impl Host {
-    /// Begins a host whose commands run in this directory.
-    pub fn builder(workspace: impl Into<PathBuf>) -> Builder {
-        Builder::new(workspace.into())
-    }
-
     /// Returns the tools of all plugins, as they are at this moment.
     pub fn tools(&self) -> Arc<[Definition]> {
         Arc::clone(&self.inner.plugins.table().tools)
@@ -208,7 +200,7 @@ impl Host {
             Ok(self.admit(route, &request, cancelled)?)
         };
         let called = self.inner.ledger.run(&request, admit).await;
-        called.inspect_err(|error| self.inner.metrics.call_refused(observe::reason(error)))
+        called.inspect_err(|error: &CallError| self.inner.metrics.call_refused(error.reason()))
     }
 
     /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s

@@ -19,7 +19,7 @@ pub(crate) trait Visibility {
 
 impl Visibility for Principal {
     fn may_see(&self, status: &CallStatus) -> bool {
-        self.actor().may_see(status)
+        status.is_visible_to(self.actor())
     }
 
     fn may_see_call(&self, host: &Host, chat: &ChatId, call: Option<&CallId>) -> bool {

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::CallStatus;
-
 /// A client: its name in the audit trail, and the tools that bound its reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
@@ -44,22 +42,6 @@ impl Actor {
     /// Returns whether the actor may use all tools.
     pub fn may_use_all(&self) -> bool {
         self.tools.is_none()
-    }
-
-    /// Returns whether the actor may see a call of this status.
-    ///
-    /// An actor that is bound to some tools does not see a call of which only the id is left, because its tool is no longer
-    /// known. The actor sees a tombstone if that stops calls that the actor could make.
-    pub fn may_see(&self, status: &CallStatus) -> bool {
-        match status {
-            CallStatus::Live { tool, .. } => self.may_use(tool),
-            CallStatus::Ended(outcome) => self.may_use(&outcome.tool),
-            CallStatus::Gone => self.may_use_all(),
-            CallStatus::Tombstone { tools } => match (tools, self.tools()) {
-                (Some(_), Some(own)) => own.iter().any(|tool| includes(tools, tool)),
-                (None, _) | (_, None) => true,
-            },
-        }
     }
 
     /// Returns the tools that the actor may use.

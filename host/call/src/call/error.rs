@@ -1,6 +1,6 @@
 //! Why a request gets no outcome.
 
-use super::Refused;
+use std::time::Duration;
 
 /// Why a request gets no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,4 +16,75 @@ pub enum CallError {
     /// The ledger refuses it.
     #[error(transparent)]
     Refused(#[from] Refused),
+}
+
+impl CallError {
+    /// Returns the name of the reason, which is a label of a metric.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownTool { .. } => "unknown_tool",
+            Self::Refused(Refused::InputMismatch) => "input_mismatch",
+            Self::Refused(Refused::Cancelled) => "cancelled",
+            Self::Refused(Refused::Gone) => "gone",
+            Self::Refused(Refused::Busy(_)) => "busy",
+            Self::Refused(Refused::Quarantined { .. }) => "quarantined",
+            Self::Refused(Refused::Unrecorded(_)) => "unrecorded",
+            Self::Refused(Refused::Closed) => "closed",
+        }
+    }
+}
+
+/// Why a request with a known id gets no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The id was used for another tool or other arguments.
+    #[error("this call id was used with another tool or other arguments")]
+    InputMismatch,
+    /// The call was cancelled: before it arrived, while it ran, or after its end.
+    /// [`Ledger::status`](super::Ledger::status) says which.
+    #[error(
+        "the call was cancelled, perhaps after it had run: ask for its state to see what came of it"
+    )]
+    Cancelled,
+    /// The call has ended, and its outcome is no longer kept.
+    #[error("reply no longer kept")]
+    Gone,
+    /// There is no place for another call now. Nothing ran.
+    #[error("{0}")]
+    Busy(String),
+    /// The plugin trapped too often, and is left alone for a while. Nothing ran.
+    #[error(
+        "plugin {plugin} is quarantined for another {} s, because it trapped {traps} times in a row; other tools can be used",
+        seconds(*.again_in)
+    )]
+    Quarantined {
+        /// The name of the plugin.
+        plugin: String,
+        /// How many traps in a row are too many.
+        traps: u32,
+        /// When to try again.
+        again_in: Duration,
+    },
+    /// The call cannot be written down, and must not run without that. Nothing ran.
+    #[error("the call cannot be written down, so it did not run: {0}")]
+    Unrecorded(String),
+    /// The host is shutting down. Nothing ran.
+    #[error("the host is shutting down")]
+    Closed,
+}
+
+/// Returns a time in seconds, rounded up, so that a client that retries then is not too early.
+fn seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+impl Refused {
+    /// Returns after how many seconds it is worth trying again, if it is.
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Busy(_) | Self::Unrecorded(_) => Some(1),
+            Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
+            Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
+        }
+    }
 }

@@ -3,16 +3,14 @@
 mod execution;
 mod records;
 mod recovery;
-pub(super) mod retention;
+mod shared;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -21,191 +19,20 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::journal::Journal;
-use super::{Actor, Outcome, Request};
+use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
 use execution::Execution;
-use records::{Calls, Cancelling, Completion, Record};
+use records::{Begun, Cancelling, Completion, Record};
+use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
 
+pub use records::Stats;
 pub use recovery::Interrupted;
-
-/// How long outcomes are kept.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// How long an outcome is kept after its end; 1 h by default.
-    pub keep: Duration,
-    /// How many of the last outcomes of a chat are kept beyond that; 256 by default.
-    pub keep_per_chat: usize,
-    /// How long the id of a call is remembered after its outcome is gone; 24 h by default.
-    pub tombstone: Duration,
-    /// How many calls of a chat that were cancelled before they arrived are remembered at once; 4,096 by default. Cancelling
-    /// another one is refused until one of them is forgotten.
-    pub tombstones_per_chat: usize,
-    /// The most bytes that all outcomes together may hold, beyond which the oldest go first; 256 MiB by default. Ids whose
-    /// outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten of the chats with the most.
-    pub bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let hour = Duration::from_secs(3600);
-        Self {
-            keep: hour,
-            keep_per_chat: 256,
-            tombstone: 24 * hour,
-            tombstones_per_chat: 4096,
-            bytes: 256 << 20,
-        }
-    }
-}
-
-/// Why a request with a known id gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The id was used for another tool or other arguments.
-    #[error("this call id was used with another tool or other arguments")]
-    InputMismatch,
-    /// The call was cancelled: before it arrived, while it ran, or after its end. [`Ledger::status`] says which.
-    #[error(
-        "the call was cancelled, perhaps after it had run: ask for its state to see what came of it"
-    )]
-    Cancelled,
-    /// The call has ended, and its outcome is no longer kept.
-    #[error("reply no longer kept")]
-    Gone,
-    /// There is no place for another call now. Nothing ran.
-    #[error("{0}")]
-    Busy(String),
-    /// The plugin trapped too often, and is left alone for a while. Nothing ran.
-    #[error(
-        "plugin {plugin} is quarantined for another {} s, because it trapped {traps} times in a row; other tools can be used",
-        seconds(*.again_in)
-    )]
-    Quarantined {
-        /// The name of the plugin.
-        plugin: String,
-        /// How many traps in a row are too many.
-        traps: u32,
-        /// When to try again.
-        again_in: Duration,
-    },
-    /// The call cannot be written down, and must not run without that. Nothing ran.
-    #[error("the call cannot be written down, so it did not run: {0}")]
-    Unrecorded(String),
-    /// The host is shutting down. Nothing ran.
-    #[error("the host is shutting down")]
-    Closed,
-}
-
-/// Returns a time in seconds, rounded up, so that a client that retries then is not too early.
-fn seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
-}
-
-impl Refused {
-    /// Returns after how many seconds it is worth trying again, if it is.
-    pub fn retry_after(&self) -> Option<u64> {
-        match self {
-            Self::Busy(_) | Self::Unrecorded(_) => Some(1),
-            Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
-            Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
-        }
-    }
-}
-
-/// Where a call stands, for a client that asks without calling.
-#[derive(Clone, Debug)]
-pub enum CallStatus {
-    /// It has not ended.
-    Live {
-        /// The tool that was called.
-        tool: String,
-        /// When it began.
-        since: Instant,
-    },
-    /// It has ended.
-    Ended(Arc<Outcome>),
-    /// It has ended, and its outcome is no longer kept.
-    Gone,
-    /// It was cancelled before it arrived, and will not run.
-    Tombstone {
-        /// The tools whose calls do not run under this id; `None`: all.
-        tools: Option<Arc<BTreeSet<String>>>,
-    },
-}
-
-/// The result of cancelling a call.
-#[derive(Clone, Debug)]
-pub enum Cancelled {
-    /// How the call ended: perhaps before it was cancelled.
-    Ended(Arc<Outcome>),
-    /// No such call has arrived. When it does, it will not run.
-    ///
-    /// A caller that may not use all tools gets this as well if the id is that of a call of a tool that it may not use: the
-    /// id is taken, and a call of another tool does not run under it.
-    Tombstone,
-    /// The call has ended, and its outcome is no longer kept.
-    Gone,
-}
-
-/// A listener to the changes of calls, in order for each call. Its methods must not block.
-pub trait Listener: Send + Sync {
-    /// A call begins.
-    fn begun(&self, request: &Request);
-
-    /// A call has ended.
-    fn ended(&self, chat: &ChatId, outcome: &Outcome);
-}
-
-/// The execution of a call that was admitted.
-#[derive(Debug)]
-pub struct Admitted<R> {
-    /// The execution, which has not begun yet.
-    pub execution: R,
-    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
-    pub read_only: bool,
-}
-
-/// How much a ledger remembers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Ids of calls, whether they run, have ended, or will never run.
-    pub calls: usize,
-    /// Calls that run.
-    pub running: usize,
-    /// Bytes of outcomes.
-    pub bytes: usize,
-    /// Bytes of the journal on disk.
-    pub journal_bytes: u64,
-    /// How many times something was written to it.
-    pub journal_writes: u64,
-    /// How many of these failed.
-    pub journal_failures: u64,
-    /// Whether there is a journal: without one, all calls are forgotten with the host.
-    pub is_journalled: bool,
-}
+pub use shared::{Admitted, Listener};
 
 /// Remembers the calls of all chats and runs each of them once.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     shared: Arc<Shared>,
-}
-
-struct Shared {
-    limits: Limits,
-    calls: Mutex<Calls>,
-    journal: Journal,
-    listener: Option<Box<dyn Listener>>,
-    /// Cancels every call.
-    stopping: CancellationToken,
-    /// The runtime in which calls run, so that they do not depend on that of a caller; `None`: the runtime of the caller.
-    runtime: Option<Handle>,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = formatter.debug_struct("Ledger");
-        shown.field("limits", &self.limits).finish_non_exhaustive()
-    }
 }
 
 impl Default for Ledger {
@@ -431,10 +258,4 @@ async fn ended(mut told: watch::Receiver<Completion>) -> Result<Arc<Outcome>, Re
         // The task was dropped with its runtime.
         Err(_) => Err(Refused::Closed),
     }
-}
-
-#[derive(Debug)]
-enum Begun {
-    Saved(Arc<Outcome>),
-    Running(watch::Receiver<Completion>),
 }

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::buffer::{At, Buffer, Found};
-use super::listener::Refused;
 use super::{Event, Position, Reset, Shared, Subject};
 use toolhost_state::id::{CallId, ChatId};
 
@@ -24,6 +23,17 @@ pub(super) struct Hub {
     /// When the last sweep for forgettable buffers began.
     swept: Instant,
     closed: bool,
+}
+
+/// Why a reader is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The chat has as many readers as it may have.
+    #[error("{0} readers follow this chat, which is the most: close one first")]
+    Chat(usize),
+    /// All chats together have as many readers as they may have.
+    #[error("{0} readers follow chats of this server, which is the most: try again later")]
+    All(usize),
 }
 
 /// Where a listener begins.

@@ -9,17 +9,6 @@ use super::hub::StartPosition;
 use super::{Event, Events, Numbered, Reset};
 use toolhost_state::id::ChatId;
 
-/// Why a reader is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The chat has as many readers as it may have.
-    #[error("{0} readers follow this chat, which is the most: close one first")]
-    Chat(usize),
-    /// All chats together have as many readers as they may have.
-    #[error("{0} readers follow chats of this server, which is the most: try again later")]
-    All(usize),
-}
-
 /// A listener to the events of one chat, in order.
 #[derive(Debug)]
 pub struct Listener {

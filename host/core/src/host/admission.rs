@@ -10,7 +10,7 @@ use toolhost_plugin::Context;
 
 use super::Host;
 use super::health::{Change, Ending};
-use super::table::Route;
+use super::plugins::Route;
 
 impl Host {
     /// Reserves room for a call in its plugin, and returns the future that runs it.

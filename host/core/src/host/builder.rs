@@ -25,6 +25,13 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
 
+impl Host {
+    /// Begins a host whose commands run in this directory.
+    pub fn builder(workspace: impl Into<PathBuf>) -> Builder {
+        Builder::new(workspace.into())
+    }
+}
+
 /// The parts of a host. [`Builder::start`] makes the host.
 #[derive(Debug)]
 pub struct Builder {
@@ -84,7 +91,7 @@ pub enum StartError {
 }
 
 impl Builder {
-    pub(super) fn new(workspace: PathBuf) -> Self {
+    fn new(workspace: PathBuf) -> Self {
         Self {
             processes: process::Config::new(workspace),
             workspace: None,

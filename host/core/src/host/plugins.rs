@@ -5,48 +5,29 @@
 
 mod entry;
 mod source;
+mod table;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::RwLock;
 use tokio::sync::{Mutex, watch};
 
-use super::table::Table;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::Actor;
 use toolhost_call::metrics::{self, LimitKind, Metrics};
-use toolhost_plugin::{Engine, Limits, LoadError, Options, Plugin, changes};
+use toolhost_plugin::{Engine, LoadError, Options, Plugin, changes};
 use toolhost_workspace::Workspace;
 
-pub(super) use entry::Entry;
+use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
 use source::Content;
-pub use source::{Component, PluginSource};
+pub use source::{Component, Embedded, PluginSet, PluginSource};
+use table::Table;
+pub(super) use table::{Listed, Route};
 
 /// The principal in the audit trail of a change that the configuration makes.
 const CONFIGURATION: &str = "configuration";
-
-/// The plugins of a configuration.
-#[derive(Clone, Debug, Default)]
-pub struct PluginSet {
-    /// The plugins to load.
-    pub sources: Vec<PluginSource>,
-    /// Overrides for embedded plugins, by name.
-    pub embedded: BTreeMap<String, Embedded>,
-    /// Plugins whose configuration is not valid or cannot be looked up, each with the problem. They are listed as failed.
-    pub broken: BTreeMap<String, String>,
-}
-
-/// Overrides for a plugin that is part of the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Embedded {
-    /// Whether its tools are offered.
-    pub enabled: bool,
-    /// Its limits; `None`: the default ones.
-    pub limits: Option<Limits>,
-}
 
 /// Why a plugin cannot be changed.
 #[derive(Debug, thiserror::Error)]

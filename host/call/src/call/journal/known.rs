@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::call::ledger::retention::{EndedCall, Retention, Room, fates};
+use crate::call::retention::{EndedCall, Retention, Room, fates};
 use crate::call::{Limits, Outcome, ToolSet};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::journal::Known;

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::records::{Calls, Completion, Key, Record};
-use super::{Admitted, Refused, Shared};
-use crate::call::{Outcome, Request};
+use super::shared::{Admitted, Shared};
+use crate::call::{Outcome, Refused, Request};
 use crate::tool::{ErrorKind, ToolError};
 
 /// A call that runs. If it is dropped before its end, as a task is with its runtime, its record must not claim for ever that

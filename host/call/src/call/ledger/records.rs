@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::retention::cost;
-use super::{Begun, CallStatus, Cancelled, Limits, Refused, Stats};
-use crate::call::{Actor, Outcome, ToolSet, includes, union};
+use crate::call::retention::cost;
+use crate::call::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, ToolSet};
+use crate::call::{includes, union};
 use toolhost_state::id::{CallId, ChatId};
 
 #[derive(Debug, Default)]
@@ -34,6 +34,31 @@ pub(super) type Key = (ChatId, CallId);
 
 /// The answer to a waiting caller: nothing yet, the outcome, or why there will be none.
 pub(super) type Completion = Option<Result<Arc<Outcome>, Refused>>;
+
+/// How much a ledger remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Ids of calls, whether they run, have ended, or will never run.
+    pub calls: usize,
+    /// Calls that run.
+    pub running: usize,
+    /// Bytes of outcomes.
+    pub bytes: usize,
+    /// Bytes of the journal on disk.
+    pub journal_bytes: u64,
+    /// How many times something was written to it.
+    pub journal_writes: u64,
+    /// How many of these failed.
+    pub journal_failures: u64,
+    /// Whether there is a journal: without one, all calls are forgotten with the host.
+    pub is_journalled: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Begun {
+    Saved(Arc<Outcome>),
+    Running(watch::Receiver<Completion>),
+}
 
 /// The result of a cancellation. With `news`, the journal has to record it.
 #[derive(Debug)]

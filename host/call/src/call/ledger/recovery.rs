@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::records::Record;
-use super::{Ledger, Limits, Listener};
+use super::{Ledger, Listener};
+use crate::call::Limits;
 use crate::call::journal::{Journal, Recovered, Remains};
 use crate::call::{Durability, Outcome};
 use toolhost_state::id::{CallId, ChatId};

@@ -6,8 +6,9 @@ use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::records::{Calls, Key, Record};
-use super::retention::{EndedCall, Retention, Room, fates};
-use super::{Limits, Shared};
+use super::shared::Shared;
+use crate::call::Limits;
+use crate::call::retention::{EndedCall, Retention, Room, fates};
 
 /// The time between two sweeps, and the time that each known call adds to it.
 const EVERY: Duration = Duration::from_secs(60);

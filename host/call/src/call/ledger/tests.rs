@@ -5,6 +5,7 @@ mod lives;
 mod restart;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 

@@ -7,9 +7,8 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::health::Health;
-use super::Embedded;
-use super::source::{Component, Content, Mark, PluginSource};
+use super::source::{Component, Content, Embedded, Mark, PluginSource};
+use crate::host::health::Health;
 use toolhost_plugin::{Options, Plugin};
 use toolhost_workspace::Workspace;
 

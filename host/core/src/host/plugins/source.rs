@@ -1,11 +1,12 @@
 //! Where a plugin comes from.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::io::AsyncReadExt;
 
-use toolhost_plugin::{LoadError, Options};
+use toolhost_plugin::{Limits, LoadError, Options};
 use toolhost_state::trusted::{self, UntrustedError};
 
 /// A plugin that should be there.
@@ -17,6 +18,26 @@ pub struct PluginSource {
     pub options: Options,
     /// Whether its tools are offered; if not, it is not loaded either.
     pub enabled: bool,
+}
+
+/// The plugins of a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct PluginSet {
+    /// The plugins to load.
+    pub sources: Vec<PluginSource>,
+    /// Overrides for embedded plugins, by name.
+    pub embedded: BTreeMap<String, Embedded>,
+    /// Plugins whose configuration is not valid or cannot be looked up, each with the problem. They are listed as failed.
+    pub broken: BTreeMap<String, String>,
+}
+
+/// Overrides for a plugin that is part of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Embedded {
+    /// Whether its tools are offered.
+    pub enabled: bool,
+    /// Its limits; `None`: the default ones.
+    pub limits: Option<Limits>,
 }
 
 /// Where the bytes of a component are.

@@ -3,8 +3,37 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::Limits;
 use toolhost_state::id::{CallId, ChatId};
+
+/// How long outcomes are kept.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How long an outcome is kept after its end; 1 h by default.
+    pub keep: Duration,
+    /// How many of the last outcomes of a chat are kept beyond that; 256 by default.
+    pub keep_per_chat: usize,
+    /// How long the id of a call is remembered after its outcome is gone; 24 h by default.
+    pub tombstone: Duration,
+    /// How many calls of a chat that were cancelled before they arrived are remembered at once; 4,096 by default. Cancelling
+    /// another one is refused until one of them is forgotten.
+    pub tombstones_per_chat: usize,
+    /// The most bytes that all outcomes together may hold, beyond which the oldest go first; 256 MiB by default. Ids whose
+    /// outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten of the chats with the most.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let hour = Duration::from_secs(3600);
+        Self {
+            keep: hour,
+            keep_per_chat: 256,
+            tombstone: 24 * hour,
+            tombstones_per_chat: 4096,
+            bytes: 256 << 20,
+        }
+    }
+}
 
 /// The bytes counted for the id of a call whose outcome is gone, besides the text of the id and of its chat.
 const TOMBSTONE: usize = 160;

@@ -7,46 +7,46 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::health::Health;
-use super::plugins::{Entry, PluginInfo, PluginState};
+use super::entry::{Entry, PluginInfo, PluginState};
+use crate::host::health::Health;
 use toolhost_call::tool::Definition;
 use toolhost_plugin::Plugin;
 use toolhost_workspace::Workspace;
 
 /// The tools as callers see them, and the route of each.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) tools: Arc<[Definition]>,
-    pub(super) plugins: Vec<Listed>,
+pub(in crate::host) struct Table {
+    pub(in crate::host) tools: Arc<[Definition]>,
+    pub(in crate::host) plugins: Vec<Listed>,
     routes: HashMap<String, Arc<Route>>,
 }
 
 /// Where a tool leads to.
 #[derive(Debug)]
-pub(super) struct Route {
-    pub(super) plugin: Arc<Plugin>,
+pub(in crate::host) struct Route {
+    pub(in crate::host) plugin: Arc<Plugin>,
     /// The part of the workspace that the plugin was granted.
-    pub(super) workspace: Arc<dyn Workspace>,
-    pub(super) health: Arc<Health>,
+    pub(in crate::host) workspace: Arc<dyn Workspace>,
+    pub(in crate::host) health: Arc<Health>,
     /// Whether the plugin is on. It may be turned off before there is a new table.
-    pub(super) on: Arc<AtomicBool>,
+    pub(in crate::host) on: Arc<AtomicBool>,
     /// The name that the plugin gave the tool.
-    pub(super) tool: String,
+    pub(in crate::host) tool: String,
     /// Whether the tool promises to change nothing.
-    pub(super) read_only: bool,
+    pub(in crate::host) read_only: bool,
 }
 
 /// A plugin in a list. Its health changes without a new table.
 #[derive(Debug)]
-pub(super) struct Listed {
-    pub(super) info: PluginInfo,
-    pub(super) health: Arc<Health>,
-    pub(super) on: Arc<AtomicBool>,
+pub(in crate::host) struct Listed {
+    pub(in crate::host) info: PluginInfo,
+    pub(in crate::host) health: Arc<Health>,
+    pub(in crate::host) on: Arc<AtomicBool>,
 }
 
 impl Listed {
     /// Returns how the plugin stands at this moment.
-    pub(super) fn now(&self) -> PluginInfo {
+    pub(in crate::host) fn now(&self) -> PluginInfo {
         let mut info = self.info.clone();
         if !self.on.load(Ordering::Relaxed) {
             info.state = PluginState::Disabled;
@@ -63,7 +63,7 @@ impl Listed {
 
 impl Table {
     /// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`.
-    pub(super) fn new(entries: &[Entry]) -> Self {
+    pub(in crate::host) fn new(entries: &[Entry]) -> Self {
         let all = || {
             entries.iter().flat_map(|entry| {
                 let plugin = entry.active();
@@ -112,13 +112,13 @@ impl Table {
         }
     }
 
-    pub(super) fn route(&self, tool: &str) -> Option<&Arc<Route>> {
+    pub(in crate::host) fn route(&self, tool: &str) -> Option<&Arc<Route>> {
         let route = self.routes.get(tool);
         route.filter(|route| route.on.load(Ordering::Relaxed))
     }
 
     /// Returns whether this is how well a plugin is that is in use now, rather than a version that was exchanged.
-    pub(super) fn has(&self, health: &Arc<Health>) -> bool {
+    pub(in crate::host) fn has(&self, health: &Arc<Health>) -> bool {
         let mut plugins = self.plugins.iter();
         plugins.any(|plugin| Arc::ptr_eq(&plugin.health, health))
     }

@@ -1,0 +1,47 @@
+//! The state that all clones of a ledger share, and the values that its users give it.
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::records::Calls;
+use crate::call::journal::Journal;
+use crate::call::{Limits, Outcome, Request};
+use toolhost_state::id::ChatId;
+
+/// A listener to the changes of calls, in order for each call. Its methods must not block.
+pub trait Listener: Send + Sync {
+    /// A call begins.
+    fn begun(&self, request: &Request);
+
+    /// A call has ended.
+    fn ended(&self, chat: &ChatId, outcome: &Outcome);
+}
+
+/// The execution of a call that was admitted.
+#[derive(Debug)]
+pub struct Admitted<R> {
+    /// The execution, which has not begun yet.
+    pub execution: R,
+    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
+    pub read_only: bool,
+}
+
+/// See [`Ledger`](super::Ledger).
+pub(super) struct Shared {
+    pub(super) limits: Limits,
+    pub(super) calls: Mutex<Calls>,
+    pub(super) journal: Journal,
+    pub(super) listener: Option<Box<dyn Listener>>,
+    /// Cancels every call.
+    pub(super) stopping: CancellationToken,
+    /// The runtime in which calls run, so that they do not depend on that of a caller; `None`: the runtime of the caller.
+    pub(super) runtime: Option<Handle>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Ledger");
+        shown.field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
