@@ -22,6 +22,7 @@ mod query;
 mod reply;
 mod signal;
 mod start;
+mod tool_call_id;
 mod tool_calls;
 
 use std::io;

@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use super::tool_calls::{CALL, id};
+use super::tool_call_id::{CALL, id};
 use toolhost_call::approval::{Approval, Question};
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::metrics::Metrics;

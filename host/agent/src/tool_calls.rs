@@ -20,19 +20,15 @@ use futures_util::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tracing::Instrument;
-use uuid::Uuid;
 
 use super::chat::Chat;
 use super::error::ApiError;
 use super::reply;
+use super::tool_call_id::{CALL, id};
 pub(super) use cancel::cancel;
 use records::{Begun, Key, Records};
 use toolhost_http::access::Principal;
 use toolhost_http::limits::RequestPermit;
-use toolhost_state::id::MAX_CALL_ID;
-
-/// The header that names the tool call that a request is part of.
-pub(super) const CALL: &str = "coder-tool-call-id";
 
 /// The prefix of the path of a cancellation.
 const CANCEL: &str = "/api/v0/tool-calls/";
@@ -210,20 +206,6 @@ impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
     }
 }
 
-/// Returns a tool call id in its normal form, or the reason why it is not valid.
-pub(super) fn id(text: &str) -> Result<String, String> {
-    if text.is_empty()
-        || text.len() > MAX_CALL_ID
-        || !text.bytes().all(|byte| byte.is_ascii_graphic())
-    {
-        return Err(format!(
-            "must be 1 to {MAX_CALL_ID} visible ASCII characters"
-        ));
-    }
-    let uuid = Uuid::parse_str(text).ok();
-    Ok(uuid.map_or_else(|| text.to_owned(), |uuid| uuid.to_string()))
-}
-
 /// Digests the content of a request to a route.
 pub(super) fn digest(route: &str, parts: &[&[u8]]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
@@ -242,23 +224,6 @@ pub fn is_cancellation(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_uuid_has_one_form() {
-        const ID: &str = "11111111-2222-4333-8444-aaaaaaaaaaaa";
-        for text in [
-            ID,
-            &ID.to_uppercase(),
-            &format!("{{{ID}}}"),
-            &ID.replace('-', ""),
-        ] {
-            assert_eq!(id(text).as_deref(), Ok(ID));
-        }
-        assert_eq!(id("call_1/A").as_deref(), Ok("call_1/A"));
-        for bad in ["", "a b", "ä", &"x".repeat(MAX_CALL_ID + 1)] {
-            assert!(id(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn a_digest_tells_parts_apart() {
