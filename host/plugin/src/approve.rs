@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::deadline::Deadline;
 use super::failure::Failure;
-use super::run::Deadline;
 use toolhost_call::approval::{Approval, Question, refused};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;

@@ -10,6 +10,7 @@ mod context;
 pub(crate) mod files;
 pub(crate) mod http;
 mod log;
+pub(crate) mod process;
 pub(crate) mod processes;
 mod progress;
 mod settings;

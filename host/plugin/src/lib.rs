@@ -14,6 +14,7 @@ mod capability;
 mod chats;
 mod compile;
 mod cpu_limit;
+mod deadline;
 mod definition;
 mod digest;
 mod engine;

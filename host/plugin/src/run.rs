@@ -15,6 +15,7 @@ use super::admission::Admitted;
 use super::aftermath;
 use super::approve::{ApprovalRequest, approve};
 use super::call_recorder::{self, CallRecorder, Usage};
+use super::deadline::Deadline;
 use super::failure::{Failure, Instantiating, Reached};
 use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
@@ -30,7 +31,6 @@ use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::events::Events;
-use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
@@ -345,26 +345,6 @@ struct Guest<T>(JoinHandle<Result<T, Failure>>);
 impl<T> Drop for Guest<T> {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// When the host ends a call.
-pub(super) struct Deadline {
-    /// The instant of the deadline.
-    pub(super) at: Instant,
-    /// The time from the start of the wait to the deadline.
-    pub(super) after: Duration,
-}
-
-impl Deadline {
-    fn new(from: Instant, after: Duration) -> Self {
-        let at = from + after;
-        Self { at, after }
-    }
-
-    /// Returns the failure of a call that reached the deadline.
-    pub(super) fn passed(&self) -> Failure {
-        Failure::Limit(Reached::time(LimitKind::Deadline, self.after))
     }
 }
 

@@ -16,7 +16,7 @@ mod generated {
         world: "full-plugin",
         imports: { default: async | trappable },
         exports: { default: async },
-        with: { "toolhost:plugin/processes.process": crate::capability::processes::Process },
+        with: { "toolhost:plugin/processes.process": crate::capability::process::Process },
     });
 }
 

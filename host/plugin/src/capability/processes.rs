@@ -9,11 +9,11 @@ use tracing::Instrument as _;
 use wasmtime::Result;
 use wasmtime::component::{Linker, Resource};
 
+use super::process::Process;
 use super::wit::processes as wit;
 use super::{About, Call, Capabilities, Scope, ScopeView, StartedProcess, View};
 use crate::grants::{GrantValue, InvalidGrant};
 use toolhost_call::trace::{self, TraceContext};
-use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Command};
 
 /// The name of the capability.
@@ -54,14 +54,6 @@ const MAX_LIST: u32 = 1000;
 
 /// The part of the call's time that a wait leaves, so that the guest can still reply.
 const TIME_TO_REPLY: Duration = Duration::from_secs(1);
-
-/// The process of a guest's handle: a name, nothing more.
-#[derive(Debug)]
-#[expect(unreachable_pub, reason = "the generated code re-exports it")]
-pub struct Process {
-    chat: ChatId,
-    id: String,
-}
 
 /// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
 fn call(scope: &Scope) -> std::result::Result<&Call, wit::Error> {

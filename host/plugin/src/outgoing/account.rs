@@ -8,7 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::send::Observer;
+use super::error::Limit;
+use super::observer::Observer;
 use toolhost_call::metrics::LimitKind;
 
 /// The most that one call may send and receive.
@@ -20,16 +21,6 @@ pub struct Quota {
     pub bytes: u64,
     /// Requests at the same time. More wait, for as long as a connection may take.
     pub concurrent: usize,
-}
-
-/// A quota that was used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .kind.reached(*.most))]
-pub struct Limit {
-    /// The kind of the limit.
-    pub kind: LimitKind,
-    /// How many requests or bytes there may be.
-    pub most: u64,
 }
 
 /// The requests and bytes that one call has sent and received.

@@ -2,10 +2,19 @@
 
 use std::io;
 
-use super::account::Limit;
 use super::destination::{Destination, Host, HostError};
 use super::pattern::PRIVATE;
 use toolhost_call::metrics::LimitKind;
+
+/// A quota that was used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .kind.reached(*.most))]
+pub struct Limit {
+    /// The kind of the limit.
+    pub kind: LimitKind,
+    /// How many requests or bytes there may be.
+    pub most: u64,
+}
 
 /// Why a request got no response, or not the whole of one.
 #[derive(Debug, thiserror::Error)]

@@ -18,13 +18,14 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use super::account::{Account, Counted, Limit, Quota};
+use super::account::{Account, Counted, Quota};
 use super::address::Allowance;
 use super::body::ResponseBody;
 use super::connect;
 use super::destination::{Destination, Scheme};
-use super::error::SendError;
+use super::error::{Limit, SendError};
 use super::network::Network;
+use super::observer::Observer;
 use super::pattern::Pattern;
 
 /// How long a connection may take if the guest does not say: finding the address, TCP and TLS together.
@@ -48,20 +49,6 @@ pub struct Session {
     places: Arc<Semaphore>,
     observer: Arc<dyn Observer>,
     deadline: Option<Instant>,
-}
-
-/// An observer of the results of requests.
-pub trait Observer: Send + Sync + fmt::Debug {
-    /// A request was sent, or no connection to its permitted destination could be made. `status` is that of the response, if
-    /// there was one.
-    fn sent(&self, method: &str, destination: &Destination, status: Option<u16>);
-
-    /// A request was refused, because the operator did not grant its destination.
-    fn denied(&self, destination: &Destination, why: &SendError);
-
-    /// The session is over, and its connections are closed. The counts are bytes with headers and without the overhead of TLS.
-    /// If no bytes were sent or received, this is not called. By default it does nothing.
-    fn ended(&self, _sent: u64, _received: u64) {}
 }
 
 /// How long a guest is willing to wait. All of it ends at the deadline of the call.
