@@ -18,8 +18,6 @@
 //!
 //! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 
-mod acts;
-mod changes;
 mod file;
 mod line;
 mod queue;
@@ -34,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::metrics::Metrics;
@@ -42,7 +41,6 @@ use queue::Queue;
 use shares::Owner;
 use toolhost_state::state_dir::StateDir;
 
-pub use changes::Header;
 pub use time::rfc3339;
 pub use trail::{Trail, Use};
 pub use workspace::Audited;
@@ -129,9 +127,10 @@ impl Audit {
         complete
     }
 
-    /// Records an event with these fields, an object. Never blocks and never fails.
-    fn record(&self, event: &'static str, fields: Value) {
+    /// Records an event with these fields, which serialize to an object. Never blocks and never fails.
+    pub fn record(&self, event: &'static str, fields: impl Serialize) {
         if let Some(inner) = &self.inner {
+            let fields = serde_json::to_value(fields).unwrap_or_default();
             let owner = owner(&fields);
             let text = line::line(SystemTime::now(), event, fields);
             inner.queue.push(event, owner, text);

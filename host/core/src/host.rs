@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -78,7 +79,8 @@ impl Inner {
             seconds = time.as_secs(),
             "the plugin is quarantined, because it trapped too often in a row"
         );
-        self.audit.plugin_quarantined(plugin, time);
+        let fields = json!({ "plugin": plugin, "seconds": time.as_secs() });
+        self.audit.record("plugin_quarantined", fields);
         self.metrics
             .plugin_state(plugin, metrics::PluginState::Quarantined);
     }
@@ -231,7 +233,9 @@ impl Host {
             Some(_) => actor.may_use_all(),
         };
         if counts {
-            self.inner.audit.call_cancelled(actor, chat, id);
+            let fields =
+                json!({ "principal": actor.name(), "chat": chat.as_str(), "call": id.as_str() });
+            self.inner.audit.record("call_cancelled", fields);
         }
         self.inner.ledger.cancel(chat, id, actor).await
     }
@@ -307,10 +311,19 @@ impl Host {
                 }
             }
             drop(closing);
-            inner.audit.chat_ended(&actor, &chat, &calls, &ended);
-            if actor.may_use_all() {
+            let mut fields = json!({
+                "principal": actor.name(),
+                "chat": chat.as_str(),
+                "calls": calls.iter().map(|call| call.id.as_str()).collect::<Value>(),
+                "processes": ended.iter().map(|info| info.id.as_str()).collect::<Value>(),
+            });
+            if let (Some(tools), Some(fields)) = (actor.tools(), fields.as_object_mut()) {
+                // Nothing but the calls and processes of these tools was ended.
+                fields.insert("tools".into(), json!(**tools));
+            } else {
                 inner.events.publish(&chat, Event::ChatEnded);
             }
+            inner.audit.record("chat_ended", fields);
             Ok(ended)
         });
         let ended = ending.await;

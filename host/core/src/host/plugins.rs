@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::RwLock;
+use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
 use super::table::Table;
@@ -145,7 +146,8 @@ impl Plugins {
             if !stays {
                 tracing::info!(plugin = entry.name(), "the plugin was removed");
                 entry.on.store(false, Ordering::Relaxed);
-                self.audit.plugin_removed(entry.name());
+                self.audit
+                    .record("plugin_removed", json!({ "plugin": entry.name() }));
                 self.metrics.plugin_removed(entry.name());
             }
             stays
@@ -190,7 +192,8 @@ impl Plugins {
         };
         if entry.error.as_deref() != Some(problem) {
             tracing::error!(plugin = name, problem, "the plugin cannot be loaded");
-            self.audit.plugin_failed(name, problem);
+            self.audit
+                .record("plugin_failed", json!({ "plugin": name, "error": problem }));
         }
         // The next valid configuration loads the plugin again.
         entry.tried = None;
@@ -239,7 +242,8 @@ impl Plugins {
         let (plugins, name, actor) = (Arc::clone(self), name.to_owned(), actor.clone());
         let change = async move {
             let change = plugins.change(&name, async |entry| {
-                plugins.audit.plugin_reloaded(entry.name(), actor.name());
+                let fields = json!({ "principal": actor.name(), "plugin": entry.name() });
+                plugins.audit.record("plugin_reloaded", fields);
                 let content = entry.content().await;
                 plugins.load(entry, content).await
             });
@@ -284,7 +288,8 @@ impl Plugins {
         if changed {
             let changes = changes(&entry.source.options, &source.options);
             tracing::info!(plugin = entry.name(), %changes, "the configuration of the plugin has changed");
-            self.audit.plugin_changed(entry.name(), &changes);
+            let fields = json!({ "plugin": entry.name(), "changes": changes });
+            self.audit.record("plugin_changed", fields);
         }
         entry.source = source;
         self.refresh(entry, changed).await;
@@ -297,12 +302,14 @@ impl Plugins {
             return;
         }
         entry.enabled = enabled;
-        if enabled {
-            self.audit.plugin_enabled(entry.name(), principal);
+        let event = if enabled {
+            "plugin_enabled"
         } else {
             entry.plugin = None;
-            self.audit.plugin_disabled(entry.name(), principal);
-        }
+            "plugin_disabled"
+        };
+        let fields = json!({ "principal": principal, "plugin": entry.name() });
+        self.audit.record(event, fields);
     }
 
     /// Loads a plugin if it is enabled, unless the host has already tried its present component and options.
@@ -337,7 +344,7 @@ impl Plugins {
                 Content::Unreadable(error) => return Err(error),
             };
             let plugin = Plugin::load(&self.engine, &bytes, options.clone()).await?;
-            self.audit.plugin(&plugin.header(&options));
+            self.audit.record("plugin", plugin.header(&options));
             Ok((plugin, workspace))
         };
         let loaded = loaded.await;
@@ -370,7 +377,8 @@ impl Plugins {
                         ""
                     }
                 );
-                self.audit.plugin_failed(entry.name(), &text);
+                let fields = json!({ "plugin": entry.name(), "error": text });
+                self.audit.record("plugin_failed", fields);
                 Err(error)
             }
         }
