@@ -1,10 +1,11 @@
 //! How a call ended.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::de::Error as _;
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::metrics::Used;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
@@ -95,66 +96,64 @@ impl Outcome {
     }
 }
 
+/// An outcome as its clients and the journal read it.
+#[derive(Serialize, Deserialize)]
+struct Fields<'a> {
+    id: Cow<'a, str>,
+    tool: Cow<'a, str>,
+    state: State,
+    is_error: bool,
+    content: Cow<'a, [Content]>,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    structured: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'a, ToolError>>,
+    processes: Cow<'a, [String]>,
+    duration_ms: u64,
+    queued_ms: u64,
+}
+
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let error_text;
-        let (content, structured) = match &self.result {
-            Ok(reply) => (reply.content.as_slice(), reply.structured()),
-            Err(error) => {
-                error_text = [Content::Text {
-                    text: error.message.clone(),
-                }];
-                (error_text.as_slice(), None)
-            }
+        let (reply, error) = match &self.result {
+            Ok(reply) => (Some(reply), None),
+            Err(error) => (None, Some(error)),
         };
+        let text = error.map(|error| Content::Text {
+            text: error.message.clone(),
+        });
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut fields = serializer.serialize_struct("Outcome", 10)?;
-        fields.serialize_field("id", self.id.as_str())?;
-        fields.serialize_field("tool", &self.tool)?;
-        fields.serialize_field("state", &self.state())?;
-        fields.serialize_field("is_error", &self.is_error())?;
-        fields.serialize_field("content", content)?;
-        match structured {
-            Some(structured) => fields.serialize_field("structured", structured)?,
-            None => fields.skip_field("structured")?,
-        }
-        match &self.result {
-            Ok(_) => fields.skip_field("error")?,
-            Err(error) => fields.serialize_field("error", error)?,
-        }
-        fields.serialize_field("processes", &self.processes)?;
-        fields.serialize_field("duration_ms", &milliseconds(self.duration))?;
-        fields.serialize_field("queued_ms", &milliseconds(self.queued))?;
-        fields.end()
+        let fields = Fields {
+            id: self.id.as_str().into(),
+            tool: self.tool.as_str().into(),
+            state: self.state(),
+            is_error: self.is_error(),
+            content: reply.map_or(text.as_slice(), |reply| &reply.content).into(),
+            structured: reply.and_then(Reply::structured),
+            error: error.map(Cow::Borrowed),
+            processes: self.processes.as_slice().into(),
+            duration_ms: milliseconds(self.duration),
+            queued_ms: milliseconds(self.queued),
+        };
+        fields.serialize(serializer)
     }
 }
 
 /// Reads a serialized outcome, which serializes to the same bytes again.
 impl<'de> Deserialize<'de> for Outcome {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Fields {
-            id: String,
-            tool: String,
-            state: State,
-            is_error: bool,
-            content: Vec<Content>,
-            error: Option<ToolError>,
-            processes: Vec<String>,
-            duration_ms: u64,
-            queued_ms: u64,
-        }
         let fields = Fields::deserialize(deserializer)?;
-        let (content, is_error) = (fields.content, fields.is_error);
+        let (content, is_error) = (fields.content.into_owned(), fields.is_error);
+        let error = fields.error.map(Cow::into_owned);
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
         let is_known = fields.state != State::Unknown;
         Ok(Self {
-            uncertain: !is_known && !fields.error.as_ref().is_some_and(says_so),
+            uncertain: !is_known && !error.as_ref().is_some_and(says_so),
             id: fields.id.parse().map_err(D::Error::custom)?,
-            tool: fields.tool,
-            result: fields.error.map_or(Ok(Reply { content, is_error }), Err),
+            tool: fields.tool.into_owned(),
+            result: error.map_or(Ok(Reply { content, is_error }), Err),
             cancelled: fields.state == State::Cancelled,
-            processes: fields.processes,
+            processes: fields.processes.into_owned(),
             duration: Duration::from_millis(fields.duration_ms),
             queued: Duration::from_millis(fields.queued_ms),
             used: Default::default(),
