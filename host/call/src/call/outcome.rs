@@ -62,6 +62,21 @@ impl State {
 }
 
 impl Outcome {
+    /// Makes the outcome of a call that took no time and started no process.
+    pub fn new(id: CallId, tool: impl Into<String>, result: Result<Reply, ToolError>) -> Self {
+        Self {
+            id,
+            tool: tool.into(),
+            result,
+            cancelled: false,
+            uncertain: false,
+            processes: Vec::new(),
+            duration: Duration::ZERO,
+            queued: Duration::ZERO,
+            used: Used::default(),
+        }
+    }
+
     /// Returns where the call stands.
     pub fn state(&self) -> State {
         match &self.result {
@@ -147,16 +162,16 @@ impl<'de> Deserialize<'de> for Outcome {
         let error = fields.error.map(Cow::into_owned);
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
         let is_known = fields.state != State::Unknown;
+        let id = fields.id.parse().map_err(D::Error::custom)?;
+        let uncertain = !is_known && !error.as_ref().is_some_and(says_so);
+        let result = error.map_or(Ok(Reply { content, is_error }), Err);
         Ok(Self {
-            uncertain: !is_known && !error.as_ref().is_some_and(says_so),
-            id: fields.id.parse().map_err(D::Error::custom)?,
-            tool: fields.tool.into_owned(),
-            result: error.map_or(Ok(Reply { content, is_error }), Err),
+            uncertain,
             cancelled: fields.state == State::Cancelled,
             processes: fields.processes.into_owned(),
             duration: Duration::from_millis(fields.duration_ms),
             queued: Duration::from_millis(fields.queued_ms),
-            used: Default::default(),
+            ..Self::new(id, fields.tool, result)
         })
     }
 }
@@ -169,15 +184,9 @@ mod tests {
 
     fn outcome(result: Result<Reply, ToolError>) -> Outcome {
         Outcome {
-            id: "call_1".parse().unwrap(),
-            tool: "execute".into(),
-            result,
-            cancelled: false,
-            uncertain: false,
             processes: vec!["p".into()],
             duration: Duration::from_micros(812_900),
-            queued: Duration::ZERO,
-            used: Default::default(),
+            ..Outcome::new("call_1".parse().unwrap(), "execute", result)
         }
     }
 

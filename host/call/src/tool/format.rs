@@ -2,22 +2,32 @@
 
 mod strict;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde_json::{Value, json};
 
 use super::{Definition, Hints};
 
-/// A dialect of tool definitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A dialect of tool definitions. As text, its name in kebab case.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownFormat, parse_err_fn = UnknownFormat::new)]
 pub enum Format {
     /// Everything that Toolhost knows.
     #[default]
     Json,
     /// The `tools` of OpenAI's chat completions.
+    #[strum(serialize = "openai")]
     OpenAi,
     /// The `tools` of OpenAI's responses.
+    #[strum(serialize = "openai-responses")]
     OpenAiResponses,
     /// The `tools` of Anthropic's messages.
     Anthropic,
@@ -36,30 +46,15 @@ pub enum Format {
 )]
 pub struct UnknownFormat(String);
 
+impl UnknownFormat {
+    fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl Format {
     /// Every format, in the order in which they are documented.
-    pub const ALL: [Self; 7] = [
-        Self::Json,
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::Bedrock,
-        Self::Mcp,
-    ];
-
-    /// Returns the name of the format.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Bedrock => "bedrock",
-            Self::Mcp => "mcp",
-        }
-    }
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
     pub fn render(self, tools: &[Definition]) -> Value {
@@ -156,23 +151,6 @@ fn mcp(tool: &Definition) -> Value {
     value
 }
 
-impl fmt::Display for Format {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == text)
-            .ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +176,7 @@ mod tests {
     #[test]
     fn every_format_reads_back_from_its_name() {
         for format in Format::ALL {
-            assert_eq!(format.to_string().parse(), Ok(format));
+            assert_eq!(format.to_string().parse(), Ok(*format));
         }
         assert!("OpenAI".parse::<Format>().is_err());
     }

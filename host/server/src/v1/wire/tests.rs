@@ -45,15 +45,9 @@ fn validate(name: &str, value: &Value) -> bool {
 
 fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
     call::Outcome {
-        id: "1".parse().unwrap(),
-        tool: "t".into(),
-        result,
-        cancelled: false,
-        uncertain: false,
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
-        queued: Duration::ZERO,
-        used: Default::default(),
+        ..call::Outcome::new("1".parse().unwrap(), "t", result)
     }
 }
 
@@ -213,7 +207,7 @@ fn formats_are_as_described() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for format in Format::ALL {
         assert!(
-            validator.is_valid(&json!(format.name())),
+            validator.is_valid(&json!(format.to_string())),
             "{format}: {schema}"
         );
     }
