@@ -8,6 +8,7 @@
 //! events, and a listener that had not read them hears [`Event::Reset`].
 
 mod buffer;
+mod calls;
 mod hub;
 mod listener;
 mod position;

@@ -11,15 +11,14 @@ use tokio_util::task::TaskTracker;
 use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
-use toolhost_call::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
-use toolhost_call::events::{self, Event, Events};
+use toolhost_call::call::{self, Durability, Ledger};
+use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
 use toolhost_local::files::{self, Temporaries};
 use toolhost_local::process::{self, Records};
 use toolhost_local::{Local, OpenError};
 use toolhost_plugin::Grants;
 use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
-use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
@@ -307,7 +306,6 @@ impl Builder {
         }
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
-        let heard = EventPublisher(events.clone());
         // Only the holder of the lock of the state directory takes over the records that another host left.
         let holds_lock = match &local {
             Some(local) => local.processes().keeps_records(),
@@ -320,7 +318,7 @@ impl Builder {
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
             state.map(|state| (state, self.durability)),
-            Box::new(heard),
+            Box::new(events.clone()),
             stopping.clone(),
         )
         .map_err(StartError::Ledger)?;
@@ -345,29 +343,6 @@ impl Builder {
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::look);
         Ok(Host { inner })
-    }
-}
-
-/// Publishes the changes of calls as events.
-struct EventPublisher(Events);
-
-impl Listener for EventPublisher {
-    fn begun(&self, request: &Request) {
-        let event = Event::Call {
-            call: request.id.clone(),
-            tool: request.tool.clone(),
-            state: State::Running,
-        };
-        self.0.publish(&request.chat, event);
-    }
-
-    fn ended(&self, chat: &ChatId, outcome: &Outcome) {
-        let event = Event::Call {
-            call: outcome.id.clone(),
-            tool: outcome.tool.clone(),
-            state: outcome.state(),
-        };
-        self.0.publish(chat, event);
     }
 }
 
