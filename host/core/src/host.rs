@@ -26,7 +26,7 @@ use toolhost_call::call::{
     self, Actor, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
 use toolhost_call::events::{Event, Events};
-use toolhost_call::metrics::{self, Metrics};
+use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Definition;
 use toolhost_local::Local;
 use toolhost_state::id::{CallId, ChatId};
@@ -37,7 +37,7 @@ use toolhost_workspace::process::{self, Info, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
-use plugins::Plugins;
+use plugins::{Change, Plugins};
 pub use plugins::{
     Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
 };
@@ -70,26 +70,6 @@ struct Inner {
     approval: Approval,
     stopping: CancellationToken,
     calls: TaskTracker,
-}
-
-impl Inner {
-    fn quarantined(&self, plugin: &str, time: Duration) {
-        tracing::error!(
-            plugin,
-            seconds = time.as_secs(),
-            "the plugin is quarantined, because it trapped too often in a row"
-        );
-        let fields = json!({ "plugin": plugin, "seconds": time.as_secs() });
-        self.audit.record("plugin_quarantined", fields);
-        self.metrics
-            .plugin_state(plugin, metrics::PluginState::Quarantined);
-    }
-
-    fn recovered(&self, plugin: &str) {
-        tracing::info!(plugin, "the plugin works again");
-        self.metrics
-            .plugin_state(plugin, metrics::PluginState::Loaded);
-    }
 }
 
 impl Host {
@@ -134,7 +114,11 @@ impl Host {
         on: bool,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.enable(name, on, actor).await
+        let change = match on {
+            true => Change::Enable,
+            false => Change::Disable,
+        };
+        self.inner.plugins.change(name, change, actor).await
     }
 
     /// Loads a plugin again, whether or not it has changed, and ends its quarantine.
@@ -147,7 +131,8 @@ impl Host {
         name: &str,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.reload(name, actor).await
+        let plugins = &self.inner.plugins;
+        plugins.change(name, Change::Reload, actor).await
     }
 
     /// Returns the workspace, for callers that may see the processes of all chats.
@@ -210,7 +195,7 @@ impl Host {
             Ok(self.admit(route, &request, cancelled)?)
         };
         let called = self.inner.ledger.run(&request, admit).await;
-        called.inspect_err(|error| self.inner.metrics.call_refused(observe::reason(error)))
+        called.inspect_err(|error: &CallError| self.inner.metrics.call_refused(error.reason()))
     }
 
     /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s

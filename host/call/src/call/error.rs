@@ -3,7 +3,8 @@
 use super::Refused;
 
 /// Why a request gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CallError {
     /// There is no such tool.
     #[error("there is no tool {name:?}; the tools are {}", .known.join(", "))]
@@ -16,4 +17,14 @@ pub enum CallError {
     /// The ledger refuses it.
     #[error(transparent)]
     Refused(#[from] Refused),
+}
+
+impl CallError {
+    /// Returns the reason in snake case, which is a label of a metric.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Refused(refused) => refused.into(),
+            other => other.into(),
+        }
+    }
 }

@@ -58,8 +58,9 @@ impl Default for Limits {
     }
 }
 
-/// Why a request with a known id gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a request with a known id gets no outcome. The name of a variant in snake case is a label of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Refused {
     /// The id was used for another tool or other arguments.
     #[error("this call id was used with another tool or other arguments")]

@@ -1,7 +1,6 @@
-//! Metrics of a host for the operator: levels at the time of a look, and why calls were refused.
+//! Metrics of a host for the operator: levels at the time of a look.
 
 use super::Inner;
-use toolhost_call::call::{CallError, Refused};
 use toolhost_call::metrics::Levels;
 
 /// Adds the levels of a host at this moment.
@@ -28,19 +27,5 @@ pub(super) fn look(inner: &Inner, levels: &mut Levels) {
     levels.saved_bytes += processes.saved;
     for (cause, count) in processes.ended {
         *levels.processes_ended.entry(cause).or_default() += count;
-    }
-}
-
-/// Returns the name of the reason for which a call was refused, which is a label of a metric.
-pub(super) fn reason(error: &CallError) -> &'static str {
-    match error {
-        CallError::UnknownTool { .. } => "unknown_tool",
-        CallError::Refused(Refused::InputMismatch) => "input_mismatch",
-        CallError::Refused(Refused::Cancelled) => "cancelled",
-        CallError::Refused(Refused::Gone) => "gone",
-        CallError::Refused(Refused::Busy(_)) => "busy",
-        CallError::Refused(Refused::Quarantined { .. }) => "quarantined",
-        CallError::Refused(Refused::Unrecorded(_)) => "unrecorded",
-        CallError::Refused(Refused::Closed) => "closed",
     }
 }
