@@ -104,11 +104,9 @@ impl Format {
 }
 
 fn openai(tool: &Definition, schema: &Value, strict: Option<bool>) -> Value {
-    let mut function =
-        json!({ "name": tool.name, "description": tool.description, "parameters": schema });
-    if let (Some(strict), Some(fields)) = (strict, function.as_object_mut()) {
-        fields.insert("strict".to_owned(), strict.into());
-    }
+    let function = present(json!({
+        "name": tool.name, "description": tool.description, "parameters": schema, "strict": strict
+    }));
     json!({ "type": "function", "function": function })
 }
 
@@ -125,7 +123,7 @@ fn mcp(tool: &Definition) -> Value {
         idempotent,
         closed_world,
     } = tool.hints;
-    let mut value = json!({
+    present(json!({
         "name": tool.name,
         "description": tool.description,
         "inputSchema": tool.input_schema,
@@ -135,20 +133,17 @@ fn mcp(tool: &Definition) -> Value {
             "idempotentHint": idempotent,
             "openWorldHint": !closed_world,
         },
-    });
-    if let Value::Object(fields) = &mut value {
-        fields.extend(
-            tool.title
-                .as_ref()
-                .map(|title| ("title".into(), Value::from(title.as_str()))),
-        );
-        fields.extend(
-            tool.output_schema
-                .as_ref()
-                .map(|schema| ("outputSchema".into(), schema.clone())),
-        );
+        "title": tool.title,
+        "outputSchema": tool.output_schema,
+    }))
+}
+
+/// Returns an object without the fields that are null.
+fn present(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
     }
-    value
+    object
 }
 
 #[cfg(test)]
