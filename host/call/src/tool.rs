@@ -110,15 +110,16 @@ pub struct Blob {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: ErrorKind,
-    /// What happened, and what to do about it.
+    /// The problem, and its remedy.
     pub message: String,
 }
 
 /// The kinds of failure of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// There is no tool of this name.
     UnknownTool,

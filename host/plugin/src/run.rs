@@ -73,11 +73,9 @@ impl Plugin {
         let called = self.call_within(admitted, tool, request, context);
         let outcome = called.instrument(span.clone()).await;
         span::ended(&span, &outcome);
-        self.engine.metrics.call_ended(
-            span::state_name(outcome.state()),
-            outcome.duration,
-            outcome.queued,
-        );
+        self.engine
+            .metrics
+            .call_ended(outcome.state().name(), outcome.duration, outcome.queued);
         outcome
     }
 

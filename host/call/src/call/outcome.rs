@@ -20,7 +20,7 @@ pub struct Outcome {
     pub tool: String,
     /// The reply of the tool, or why there is none.
     pub result: Result<Reply, ToolError>,
-    /// Whether the call was cancelled; `result` is then what the tool had by that time.
+    /// Whether the call was cancelled; `result` is then the part of the reply that the tool had by that time.
     pub cancelled: bool,
     /// Whether the workspace stopped answering, so that an operation of the tool may or may not have been done. `result` is
     /// then the tool's own reply about it.
@@ -36,8 +36,9 @@ pub struct Outcome {
 }
 
 /// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// The call waits for a place.
     Queued,
@@ -55,6 +56,11 @@ pub enum State {
 }
 
 impl State {
+    /// Returns the name, as it is in replies.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
     /// Returns whether the call can still change.
     pub fn is_live(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
