@@ -37,9 +37,10 @@ use toolhost_workspace::process::{self, Info, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
-use plugins::{Change, Plugins};
+use plugins::Plugins;
 pub use plugins::{
-    Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
+    Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
+    PluginState,
 };
 use table::Listed;
 
@@ -103,36 +104,18 @@ impl Host {
         self.inner.plugins.apply(set).await;
     }
 
-    /// Turns a plugin on or off, until its setting in the configuration changes or the host ends.
-    ///
-    /// # Errors
-    ///
-    /// If there is no plugin of this name, or it does not load.
-    pub async fn enable_plugin(
-        &self,
-        name: &str,
-        on: bool,
-        actor: &Actor,
-    ) -> Result<PluginInfo, PluginError> {
-        let change = match on {
-            true => Change::Enable,
-            false => Change::Disable,
-        };
-        self.inner.plugins.change(name, change, actor).await
-    }
-
-    /// Loads a plugin again, whether or not it has changed, and ends its quarantine.
+    /// Turns a plugin on or off, or loads it again.
     ///
     /// # Errors
     ///
     /// If there is no plugin of this name, or it does not load: then its former version stays.
-    pub async fn reload_plugin(
+    pub async fn change_plugin(
         &self,
         name: &str,
+        change: PluginChange,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        let plugins = &self.inner.plugins;
-        plugins.change(name, Change::Reload, actor).await
+        self.inner.plugins.change(name, change, actor).await
     }
 
     /// Returns the workspace, for callers that may see the processes of all chats.
@@ -199,7 +182,7 @@ impl Host {
     }
 
     /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s
-    /// with SIGKILL; its guest has 2 s besides to reply with what it has. Returns when all of that has ended. A call that has
+    /// with SIGKILL; its guest has 2 s besides for a reply with the results so far. Returns when all of that has ended. A call that has
     /// not arrived yet will not run when it does. The actor reaches calls of tools that it may use, and no others.
     ///
     /// # Errors

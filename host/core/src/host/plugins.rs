@@ -75,10 +75,10 @@ pub enum PluginError {
 
 /// A change of a plugin that an administrator makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Turns the plugin on, until it is changed in the configuration.
+pub enum PluginChange {
+    /// Turns the plugin on, until its setting in the configuration changes or the host ends.
     Enable,
-    /// Turns the plugin off, until it is changed in the configuration.
+    /// Turns the plugin off, until its setting in the configuration changes or the host ends.
     Disable,
     /// Loads the plugin again, whether or not anything of it has changed, and ends its quarantine.
     Reload,
@@ -167,10 +167,8 @@ impl Plugins {
         }
         self.publish(&entries);
         for source in set.sources {
-            let known = entries
-                .iter()
-                .position(|entry| entry.name() == source.options.name);
-            match known.and_then(|index| entries.get_mut(index)) {
+            let mut known = entries.iter_mut();
+            match known.find(|entry| entry.name() == source.options.name) {
                 Some(entry) if entry.embedded => {
                     tracing::error!(
                         plugin = entry.name(),
@@ -191,13 +189,11 @@ impl Plugins {
     /// Lists a plugin as failed because its configuration is not valid. Its former version goes: the host cannot tell whether
     /// the grants of that version still hold.
     fn break_off(&self, entries: &mut Vec<Entry>, name: &str, problem: &str) {
-        let known = entries.iter().position(|entry| entry.name() == name);
-        let index = known.unwrap_or_else(|| {
+        if !entries.iter().any(|entry| entry.name() == name) {
             let nothing = PluginSource::bytes(Vec::new(), Options::new(name));
             entries.push(Entry::new(nothing, false));
-            entries.len() - 1
-        });
-        let Some(entry) = entries.get_mut(index) else {
+        }
+        let Some(entry) = entries.iter_mut().find(|entry| entry.name() == name) else {
             return;
         };
         if entry.error.as_deref() != Some(problem) {
@@ -216,10 +212,10 @@ impl Plugins {
     pub(super) async fn change(
         self: &Arc<Self>,
         name: &str,
-        change: Change,
+        change: PluginChange,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        if change == Change::Disable
+        if change == PluginChange::Disable
             && let Some(plugin) = self.table().plugin(name)
         {
             plugin.on.store(false, Ordering::Relaxed);
@@ -233,7 +229,7 @@ impl Plugins {
     async fn changed(
         &self,
         name: String,
-        change: Change,
+        change: PluginChange,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
         let mut entries = self.entries.lock().await;
@@ -241,16 +237,16 @@ impl Plugins {
             let known = entries.iter().map(|entry| entry.name().into()).collect();
             return Err(PluginError::Unknown { name, known });
         };
-        if change == Change::Reload {
+        if change == PluginChange::Reload {
             let fields = json!({ "principal": actor.name(), "plugin": name });
             self.audit.record("plugin_reloaded", fields);
         } else {
-            self.switch(entry, change == Change::Enable, actor.name());
+            self.switch(entry, change == PluginChange::Enable, actor.name());
         }
         let needs_load = match change {
-            Change::Enable => entry.plugin.is_none(),
-            Change::Disable => false,
-            Change::Reload => true,
+            PluginChange::Enable => entry.plugin.is_none(),
+            PluginChange::Disable => false,
+            PluginChange::Reload => true,
         };
         let loaded = match needs_load {
             true => self.load(entry, true).await,
