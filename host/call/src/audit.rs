@@ -12,7 +12,7 @@
 //! `docs/observability.md` lists the events and their fields.
 //!
 //! A token may add [`Config::share`] bytes at once, and the same again in each hour. Lines beyond that are left out: first
-//! `call_started` and `call`, which may use half of the share, then what its calls did.
+//! `call_started` and `call`, which may use half of the share, then the acts of its calls.
 //!
 //! Of denials and signals, which cost a guest next to nothing, a call has 100 lines at most.
 //!

@@ -149,7 +149,7 @@ pub enum Reset {
 pub struct Numbered {
     /// A number that grows with every event of the chat. [`Event::Reset`] has the number before that of the next event.
     pub id: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
