@@ -2,7 +2,7 @@
 
 use super::*;
 use toolhost_call::call::{Actor, Refused};
-use toolhost_core::CallError;
+use toolhost_core::{CallError, PluginChange};
 
 #[tokio::test]
 async fn five_traps_in_a_row() {
@@ -60,7 +60,7 @@ async fn a_reload_ends_it() {
     assert!(state(&setup.host, "bad").quarantined_ms.is_some());
     setup
         .host
-        .reload_plugin("bad", &Actor::default())
+        .change_plugin("bad", PluginChange::Reload, &Actor::default())
         .await
         .unwrap();
     is(&setup.host, "bad", PluginState::Active);

@@ -95,8 +95,9 @@ pub struct Question<'a> {
     pub arguments: &'a RawValue,
 }
 
-/// The answer of a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The answer of a hook. Its name in snake case is a label of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Answer {
     /// The call may run.
     Granted,
@@ -139,18 +140,19 @@ impl Approval {
 
     /// Returns whether a command of a tool can trace the hook, and so answer in its place: it is a program of the same user.
     pub fn can_be_traced(&self) -> bool {
-        let hook = self.hook.as_ref();
-        hook.is_some_and(
-            |hook| matches!(&hook.asked, Asked::Program(program) if program.can_be_traced()),
-        )
+        self.program().is_some_and(Program::can_be_traced)
     }
 
     /// Returns whether the hook is a program that is not there. Until it comes, every call that needs approval is refused.
     pub fn is_missing(&self) -> bool {
-        let hook = self.hook.as_ref();
-        hook.is_some_and(
-            |hook| matches!(&hook.asked, Asked::Program(program) if program.is_missing()),
-        )
+        self.program().is_some_and(Program::is_missing)
+    }
+
+    fn program(&self) -> Option<&Program> {
+        match &self.hook.as_ref()?.asked {
+            Asked::Program(program) => Some(program),
+            Asked::Url(_) => None,
+        }
     }
 
     /// Returns whether the hook is asked before a tool with these promises runs.
@@ -163,7 +165,7 @@ impl Approval {
         let tool = question.tool;
         trail.event("approval_asked", json!({ "tool": tool }));
         let answer = self.answer(question).await;
-        trail.metrics.approval(&trail.plugin, answer.name());
+        trail.metrics.approval(&trail.plugin, (&answer).into());
         match &answer {
             Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
             Answer::Refused(reason) => refused(trail, tool, reason),
@@ -195,14 +197,14 @@ impl Approval {
                 Asked::Url(url) => url.ask(body).await,
             }
         };
-        match tokio::time::timeout(hook.timeout, asking).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(problem)) => Answer::Failed(problem),
-            Err(_) => {
-                let milliseconds = hook.timeout.as_millis();
-                Answer::Failed(format!("it did not answer within {milliseconds} ms"))
-            }
-        }
+        let late = |_| {
+            Err(format!(
+                "it did not answer within {} ms",
+                hook.timeout.as_millis()
+            ))
+        };
+        let answer = tokio::time::timeout(hook.timeout, asking).await;
+        answer.unwrap_or_else(late).unwrap_or_else(Answer::Failed)
     }
 }
 
@@ -234,15 +236,6 @@ impl Answer {
             Self::Failed(_) => Some(
                 "the call was not approved: the approval hook could not be asked; the operator's log says why".into(),
             ),
-        }
-    }
-
-    /// Returns the name of the answer, as it is in the metric.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::Refused(_) => "refused",
-            Self::Failed(_) => "failed",
         }
     }
 }

@@ -12,14 +12,12 @@
 //! `docs/observability.md` lists the events and their fields.
 //!
 //! A token may add [`Config::share`] bytes at once, and the same again in each hour. Lines beyond that are left out: first
-//! `call_started` and `call`, which may use half of the share, then what its calls did.
+//! `call_started` and `call`, which may use half of the share, then the acts of its calls.
 //!
 //! Of denials and signals, which cost a guest next to nothing, a call has 100 lines at most.
 //!
 //! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 
-mod acts;
-mod changes;
 mod file;
 mod line;
 mod queue;
@@ -34,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::metrics::Metrics;
@@ -42,7 +41,6 @@ use queue::Queue;
 use shares::Owner;
 use toolhost_state::state_dir::StateDir;
 
-pub use changes::Header;
 pub use time::rfc3339;
 pub use trail::{Trail, Use};
 pub use workspace::Audited;
@@ -129,9 +127,10 @@ impl Audit {
         complete
     }
 
-    /// Records an event with these fields, an object. Never blocks and never fails.
-    fn record(&self, event: &'static str, fields: Value) {
+    /// Records an event with these fields, which serialize to an object. Never blocks and never fails.
+    pub fn record(&self, event: &'static str, fields: impl Serialize) {
         if let Some(inner) = &self.inner {
+            let fields = serde_json::to_value(fields).unwrap_or_default();
             let owner = owner(&fields);
             let text = line::line(SystemTime::now(), event, fields);
             inner.queue.push(event, owner, text);

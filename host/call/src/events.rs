@@ -8,6 +8,7 @@
 //! events, and a listener that had not read them hears [`Event::Reset`].
 
 mod buffer;
+mod calls;
 mod hub;
 mod listener;
 mod position;
@@ -16,20 +17,17 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::call::State;
 use hub::Hub;
 pub use hub::Refused;
 pub use listener::Listener;
 pub use position::{InvalidPosition, Position};
-use stats::Counters;
 pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process;
@@ -65,16 +63,7 @@ impl Default for Limits {
 /// The hub where events are published and listened to. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Events {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    limits: Limits,
-    /// Makes an epoch for each chat, which differs between chats and between starts of the host.
-    epochs: RandomState,
-    counters: Counters,
-    hub: Mutex<Hub>,
+    hub: Arc<Mutex<Hub>>,
 }
 
 /// One thing that happened in a chat.
@@ -161,7 +150,7 @@ pub enum Reset {
 pub struct Numbered {
     /// A number that grows with every event of the chat. [`Event::Reset`] has the number before that of the next event.
     pub id: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
@@ -172,21 +161,15 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Makes a place without events.
+    /// Makes a hub without events.
     pub fn new(limits: Limits) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                limits,
-                epochs: RandomState::new(),
-                counters: Counters::default(),
-                hub: Mutex::new(Hub::new()),
-            }),
-        }
+        let hub = Arc::new(Mutex::new(Hub::new(limits)));
+        Self { hub }
     }
 
     /// Adds an event, which every listener of the chat hears. Does not wait for listeners.
     pub fn publish(&self, chat: &ChatId, event: Event) {
-        self.change(|hub| hub.publish(chat, event, &self.shared));
+        self.hub.lock().publish(chat, |_| event);
     }
 
     /// Listens to a chat: to the events after the one of this id, or from now on.
@@ -194,8 +177,8 @@ impl Events {
     /// This is for parts of the host, which bound their own number. Readers from outside are counted: see [`Events::read`].
     pub fn listen(&self, chat: &ChatId, after: Option<u64>) -> Listener {
         let after = after.map(|number| self.position(chat, number, None));
-        let position = self.change(|hub| hub.listen(chat, after, &self.shared));
-        Listener::new(self.clone(), chat.clone(), position, false)
+        let place = self.hub.lock().listen(chat, after);
+        Listener::new(self, chat, place, false)
     }
 
     /// Listens to a chat for a reader from outside: to the events after a position, or from now on. With [`InvalidPosition`],
@@ -209,26 +192,27 @@ impl Events {
         chat: &ChatId,
         after: Option<Result<Position, InvalidPosition>>,
     ) -> Result<Listener, Refused> {
-        // A position of nowhere is one of another start.
+        // An invalid position is treated as one of another start.
         let after = after.map(|after| after.unwrap_or(Position::NOWHERE));
-        let position = self.change(|hub| hub.read(chat, after, &self.shared))?;
-        Ok(Listener::new(self.clone(), chat.clone(), position, true))
+        let place = self.hub.lock().read(chat, after)?;
+        Ok(Listener::new(self, chat, place, true))
     }
 
     /// Returns the limits of the buffers and their readers.
     pub fn limits(&self) -> Limits {
-        self.shared.limits
+        self.hub.lock().limits
     }
 
     /// Ends every listener, once it has heard the remaining events. No event is published after this.
     pub fn close(&self) {
-        self.change(Hub::close);
+        self.hub.lock().close();
     }
 
     /// Returns a position among the events of a chat in this start.
     pub fn position(&self, chat: &ChatId, number: u64, part: Option<u64>) -> Position {
+        let epoch = self.hub.lock().epoch(chat);
         Position {
-            epoch: self.shared.epoch(chat),
+            epoch,
             number,
             part,
         }
@@ -236,30 +220,14 @@ impl Events {
 
     /// Counts bytes that a reader was told of and could not get, because they are no longer kept.
     pub fn missed(&self, bytes: u64) {
-        let counters = &self.shared.counters;
-        counters.gaps.fetch_add(1, Ordering::Relaxed);
-        counters.gap_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let stats = &mut self.hub.lock().stats;
+        stats.gaps += 1;
+        stats.gap_bytes += bytes;
     }
 
     /// Returns the counters, and the levels of this moment.
     pub fn stats(&self) -> Stats {
-        let hub = self.hub();
-        self.shared.counters.stats(&hub)
-    }
-
-    fn hub(&self) -> MutexGuard<'_, Hub> {
-        self.shared.hub.lock()
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut Hub) -> T) -> T {
-        change(&mut self.hub())
-    }
-}
-
-impl Shared {
-    /// Returns the number that stands for this start and this chat.
-    fn epoch(&self, chat: &ChatId) -> u64 {
-        self.epochs.hash_one(chat)
+        self.hub.lock().stats()
     }
 }
 

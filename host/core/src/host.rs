@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,7 +24,7 @@ use toolhost_call::call::{
     self, Actor, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
 };
 use toolhost_call::events::{Event, Events};
-use toolhost_call::metrics::{self, Metrics};
+use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Definition;
 use toolhost_local::Local;
 use toolhost_state::id::{CallId, ChatId};
@@ -35,7 +36,8 @@ use toolhost_workspace::process::{self, Info, Totals};
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
 pub use plugins::{
-    Component, Embedded, PluginError, PluginInfo, PluginSet, PluginSource, PluginState,
+    Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
+    PluginState,
 };
 use plugins::{Listed, Plugins};
 
@@ -68,25 +70,6 @@ struct Inner {
     calls: TaskTracker,
 }
 
-impl Inner {
-    fn quarantined(&self, plugin: &str, time: Duration) {
-        tracing::error!(
-            plugin,
-            seconds = time.as_secs(),
-            "the plugin is quarantined, because it trapped too often in a row"
-        );
-        self.audit.plugin_quarantined(plugin, time);
-        self.metrics
-            .plugin_state(plugin, metrics::PluginState::Quarantined);
-    }
-
-    fn recovered(&self, plugin: &str) {
-        tracing::info!(plugin, "the plugin works again");
-        self.metrics
-            .plugin_state(plugin, metrics::PluginState::Loaded);
-    }
-}
-
 impl Host {
     /// Returns the tools of all plugins, as they are at this moment.
     pub fn tools(&self) -> Arc<[Definition]> {
@@ -113,31 +96,18 @@ impl Host {
         self.inner.plugins.apply(set).await;
     }
 
-    /// Turns a plugin on or off, until its setting in the configuration changes or the host ends.
-    ///
-    /// # Errors
-    ///
-    /// If there is no plugin of this name, or it does not load.
-    pub async fn enable_plugin(
-        &self,
-        name: &str,
-        on: bool,
-        actor: &Actor,
-    ) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.enable(name, on, actor).await
-    }
-
-    /// Loads a plugin again, whether or not it has changed, and ends its quarantine.
+    /// Turns a plugin on or off, or loads it again.
     ///
     /// # Errors
     ///
     /// If there is no plugin of this name, or it does not load: then its former version stays.
-    pub async fn reload_plugin(
+    pub async fn change_plugin(
         &self,
         name: &str,
+        change: PluginChange,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        self.inner.plugins.reload(name, actor).await
+        self.inner.plugins.change(name, change, actor).await
     }
 
     /// Returns the workspace, for callers that may see the processes of all chats.
@@ -204,7 +174,7 @@ impl Host {
     }
 
     /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s
-    /// with SIGKILL; its guest has 2 s besides to reply with what it has. Returns when all of that has ended. A call that has
+    /// with SIGKILL; its guest has 2 s besides for a reply with the results so far. Returns when all of that has ended. A call that has
     /// not arrived yet will not run when it does. The actor reaches calls of tools that it may use, and no others.
     ///
     /// # Errors
@@ -223,7 +193,9 @@ impl Host {
             Some(_) => actor.may_use_all(),
         };
         if counts {
-            self.inner.audit.call_cancelled(actor, chat, id);
+            let fields =
+                json!({ "principal": actor.name(), "chat": chat.as_str(), "call": id.as_str() });
+            self.inner.audit.record("call_cancelled", fields);
         }
         self.inner.ledger.cancel(chat, id, actor).await
     }
@@ -299,10 +271,19 @@ impl Host {
                 }
             }
             drop(closing);
-            inner.audit.chat_ended(&actor, &chat, &calls, &ended);
-            if actor.may_use_all() {
+            let mut fields = json!({
+                "principal": actor.name(),
+                "chat": chat.as_str(),
+                "calls": calls.iter().map(|call| call.id.as_str()).collect::<Value>(),
+                "processes": ended.iter().map(|info| info.id.as_str()).collect::<Value>(),
+            });
+            if let (Some(tools), Some(fields)) = (actor.tools(), fields.as_object_mut()) {
+                // Nothing but the calls and processes of these tools was ended.
+                fields.insert("tools".into(), json!(**tools));
+            } else {
                 inner.events.publish(&chat, Event::ChatEnded);
             }
+            inner.audit.record("chat_ended", fields);
             Ok(ended)
         });
         let ended = ending.await;

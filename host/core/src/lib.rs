@@ -35,8 +35,8 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod host;
 
 pub use host::{
-    Builder, Component, EMBEDDED, Embedded, Host, PluginError, PluginInfo, PluginSet, PluginSource,
-    PluginState, StartError,
+    Builder, Component, EMBEDDED, Embedded, Host, PluginChange, PluginError, PluginInfo, PluginSet,
+    PluginSource, PluginState, StartError,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};

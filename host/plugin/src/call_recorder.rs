@@ -12,7 +12,7 @@ use super::meter::Meter;
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::metrics::{LimitKind, Running, Used};
-use toolhost_call::tool::{ErrorKind, Reply, ToolError};
+use toolhost_call::tool::{Reply, ToolError};
 use toolhost_call::trace::{self, TraceContext};
 
 /// The resources that a guest uses, for readers that do not have its store.
@@ -139,17 +139,7 @@ fn outcome(result: &Result<Reply, ToolError>) -> &'static str {
     match result {
         Ok(reply) if reply.is_error => "error",
         Ok(_) => "ok",
-        Err(error) => match error.kind {
-            ErrorKind::UnknownTool => "unknown_tool",
-            ErrorKind::InvalidArguments => "invalid_arguments",
-            ErrorKind::Denied => "denied",
-            ErrorKind::Unavailable => "unavailable",
-            ErrorKind::Failed => "failed",
-            ErrorKind::Limit => "limit",
-            ErrorKind::Broken => "broken",
-            ErrorKind::Cancelled => "cancelled",
-            ErrorKind::UnknownOutcome => "unknown_outcome",
-        },
+        Err(error) => error.kind.into(),
     }
 }
 

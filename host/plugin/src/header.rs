@@ -1,29 +1,27 @@
 //! The audit trail's header of a loaded plugin.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::{Limits, Options, Plugin};
 use crate::grants::Grants;
-use toolhost_call::audit::Header;
 
 impl Plugin {
-    /// Returns the audit trail's header of this plugin, which was loaded with these options.
-    pub fn header(&self, options: &Options) -> Header {
-        let names = |map: &std::collections::BTreeMap<String, String>| {
-            map.keys().cloned().collect::<Vec<String>>()
-        };
-        Header {
-            plugin: options.name.clone(),
-            sha256: self.digest().to_string(),
-            size: self.size(),
-            imports: self.imports().to_vec(),
-            grants: grants(&options.grants),
-            limits: limits(&options.limits),
-            settings: names(&options.settings.settings),
-            secrets: names(&options.settings.secrets),
-        }
+    /// Returns the fields with which the audit trail records the load of this plugin with these options. Of settings and
+    /// secrets, only the names are included.
+    pub fn header(&self, options: &Options) -> Value {
+        let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<Value>();
+        json!({
+            "plugin": options.name,
+            "sha256": self.digest().to_string(),
+            "size": self.size(),
+            "imports": self.imports(),
+            "grants": grants(&options.grants),
+            "limits": limits(&options.limits),
+            "settings": names(&options.settings.settings),
+            "secrets": names(&options.settings.secrets),
+        })
     }
 }
 

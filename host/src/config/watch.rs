@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -158,7 +159,8 @@ impl Following {
         let problem = error.to_string();
         if self.problem.as_ref() != Some(&problem) {
             tracing::error!(%error, "nothing of the configuration was changed");
-            self.host.audit().configuration_refused(&problem);
+            let audit = self.host.audit();
+            audit.record("configuration_refused", json!({ "error": problem }));
         }
         (self.seen, self.problem) = (None, Some(problem));
     }
@@ -176,7 +178,8 @@ impl Following {
                 settings = changed.join(", "),
                 "settings other than those of plugins and tokens take effect at the next start"
             );
-            self.host.audit().settings_changed(file, &changed);
+            let fields = json!({ "file": file.to_string_lossy(), "settings": changed });
+            self.host.audit().record("settings_changed", fields);
         }
         self.config = config;
         if let Err(error) = self.watch() {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
-use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
@@ -118,10 +117,10 @@ impl Program {
         let child = spawned.map_err(|error| format!("{} cannot be run: {error}", self.path))?;
         let mut group = Group(child);
         let (stdin, stdout) = (group.0.stdin.take(), group.0.stdout.take());
-        let output = Mutex::new(Vec::new());
+        let mut output = Vec::new();
         // Neither ends before the command does, for sure: it may read nothing, and never close its output.
         let mut talk =
-            Box::pin(async { tokio::join!(write(stdin, &input), read(stdout, &output)) });
+            Box::pin(async { tokio::join!(write(stdin, &input), read(stdout, &mut output)) });
         let status = tokio::select! {
             status = group.0.wait() => {
                 _ = tokio::time::timeout(LATE_OUTPUT, &mut talk).await;
@@ -133,10 +132,7 @@ impl Program {
         let status = status.map_err(|error| format!("its end is not known: {error}"))?;
         match status.code() {
             Some(0) => Ok(Answer::Granted),
-            Some(1) => {
-                let reason = output.into_inner();
-                Ok(Answer::refused(&reason))
-            }
+            Some(1) => Ok(Answer::refused(&output)),
             _ => Err(format!("it ended with {status}")),
         }
     }
@@ -164,14 +160,10 @@ async fn write(stdin: Option<ChildStdin>, input: &[u8]) {
 }
 
 /// Reads all of the output, and keeps its start.
-async fn read(stdout: Option<ChildStdout>, output: &Mutex<Vec<u8>>) {
-    let Some(mut stdout) = stdout else {
-        return;
-    };
-    let mut buffer = [0; 4096];
-    while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-        let mut output = output.lock();
-        let room = (MAX_REASON + 4).saturating_sub(output.len());
-        output.extend(buffer.iter().take(count.min(room)));
+async fn read(stdout: Option<ChildStdout>, output: &mut Vec<u8>) {
+    if let Some(stdout) = stdout {
+        let mut start = stdout.take(MAX_REASON as u64 + 4);
+        _ = start.read_to_end(output).await;
+        _ = tokio::io::copy(&mut start.into_inner(), &mut tokio::io::sink()).await;
     }
 }

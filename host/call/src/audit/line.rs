@@ -17,45 +17,47 @@ const SHOWN_ID: usize = 64;
 /// The most entries of a list in an event; the last one says how many more there are.
 const MAX_LIST: usize = 200;
 
-/// Returns the line of an event, without its end.
+/// Returns the line of an event, without its end. Its texts, ids and lists are cut where they are too long.
 pub(super) fn line(time: SystemTime, event: &str, fields: Value) -> String {
     let mut all = Map::new();
     all.insert("time".into(), rfc3339(time).into());
     all.insert("event".into(), event.into());
-    if let Value::Object(fields) = fields {
+    if let Value::Object(fields) = bounded("", fields) {
         all.extend(fields);
     }
     escaped(&Value::Object(all).to_string())
 }
 
-/// Returns a text that is cut where it is too long.
-pub(super) fn text(text: &str) -> Value {
-    if text.len() <= MAX_TEXT {
-        return text.into();
+/// Returns the value of a field, cut where it is too long. An id of a caller is told apart by its digest then.
+fn bounded(name: &str, value: Value) -> Value {
+    let start = |text: &str, length| {
+        let start = text.get(..text.floor_char_boundary(length));
+        start.unwrap_or_default().to_owned()
+    };
+    match value {
+        Value::String(id) if matches!(name, "chat" | "call") && id.len() > MAX_ID => {
+            let digest = blake3::hash(id.as_bytes()).to_hex();
+            format!("{}…{}", start(&id, SHOWN_ID), start(&digest, 16)).into()
+        }
+        Value::String(text) if text.len() > MAX_TEXT => {
+            format!("{}…", start(&text, MAX_TEXT)).into()
+        }
+        Value::Array(items) => {
+            let more = items.len().saturating_sub(MAX_LIST);
+            let more = (more > 0).then(|| format!("… and {more} more").into());
+            let items = items.into_iter().take(MAX_LIST);
+            items.map(|item| bounded("", item)).chain(more).collect()
+        }
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields = fields.map(|(name, value)| {
+                let value = bounded(&name, value);
+                (name, value)
+            });
+            fields.collect()
+        }
+        other => other,
     }
-    let cut = text.get(..text.floor_char_boundary(MAX_TEXT));
-    format!("{}…", cut.unwrap_or_default()).into()
-}
-
-/// Returns an id of a caller. A long one is cut, and told apart by its digest.
-pub(super) fn id(id: &str) -> Value {
-    if id.len() <= MAX_ID {
-        return id.into();
-    }
-    let shown = id.get(..id.floor_char_boundary(SHOWN_ID));
-    let digest = blake3::hash(id.as_bytes()).to_hex();
-    let digest = digest.get(..16).unwrap_or_default();
-    format!("{}…{digest}", shown.unwrap_or_default()).into()
-}
-
-/// Returns a list that is cut where it is too long.
-pub(super) fn list<'a>(items: impl ExactSizeIterator<Item = &'a String>) -> Value {
-    let more = items.len().saturating_sub(MAX_LIST);
-    let mut listed: Vec<Value> = items.take(MAX_LIST).map(|item| text(item)).collect();
-    if more > 0 {
-        listed.push(format!("… and {more} more").into());
-    }
-    listed.into()
 }
 
 /// Escapes characters that JSON leaves alone and a terminal obeys, such as DEL and marks of text direction. Such a character
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn nothing_in_it_acts_on_a_terminal() {
         let hostile = "a\n\"\u{9b}2J\u{202e}\u{7f}ä";
-        let line = line(UNIX_EPOCH, "x", json!({ "text": text(hostile) }));
+        let line = line(UNIX_EPOCH, "x", json!({ "text": hostile }));
         assert!(line.contains(r#"a\n\"\u009b2J\u202e\u007fä"#), "{line}");
         let parsed: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(parsed["text"], hostile);
@@ -104,8 +106,9 @@ mod tests {
     #[test]
     fn long_ids_are_cut_and_still_differ() {
         let fits = "x".repeat(MAX_ID);
-        assert_eq!(id(&fits), fits);
-        let (one, other) = (id(&format!("{fits}1")), id(&format!("{fits}2")));
+        let id = |id: String| bounded("chat", id.into());
+        assert_eq!(id(fits.clone()), fits);
+        let (one, other) = (id(format!("{fits}1")), id(format!("{fits}2")));
         assert_ne!(one, other);
         let text = one.as_str().unwrap();
         assert!(
@@ -118,10 +121,10 @@ mod tests {
     #[test]
     fn texts_and_lists_are_bounded() {
         let long = "ä".repeat(MAX_TEXT);
-        let cut = text(&long);
+        let cut = bounded("", long.into());
         assert_eq!(cut.as_str().unwrap().len(), MAX_TEXT + "…".len());
         let many: Vec<String> = (0..1000).map(|index| index.to_string()).collect();
-        let cut = list(many.iter());
+        let cut = bounded("", many.into());
         assert_eq!(cut.as_array().unwrap().len(), MAX_LIST + 1);
         assert_eq!(cut[MAX_LIST], "… and 800 more");
     }

@@ -1,20 +1,20 @@
 //! Lines on their way to the file: a bounded queue, and the one thread that writes the queued lines.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::file::LogFile;
 use super::line::line;
-use super::shares::{Owner, Report, Shares};
+use super::shares::{Owner, Shares};
 use crate::metrics::Metrics;
 
-/// After this time the thread retries lines that it could not write, even if no new line has come.
+/// After this time the thread retries to say how many lines it lost, even if no new line has come.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The memory that a line takes besides its text, in bytes.
@@ -23,33 +23,32 @@ const OVERHEAD: usize = 64;
 /// The queue of the file. When it is dropped, its thread writes the queued lines, and ends.
 #[derive(Debug)]
 pub(super) struct Queue {
-    shared: Arc<Shared>,
+    tasks: Sender<Task>,
+    account: Arc<Mutex<Account>>,
     metrics: Metrics,
-}
-
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    /// Something was queued, or the queue was dropped.
-    arrived: Condvar,
-    /// Everything was written, or could not be.
-    settled: Condvar,
     limit: usize,
 }
 
+/// The lines that are queued, and those that found no room.
 #[derive(Debug)]
-struct State {
-    lines: VecDeque<Line>,
+struct Account {
     shares: Shares,
     /// Bytes of the lines that are queued or being written.
     bytes: usize,
-    /// Lines that were not written, and of which no line says so yet.
+    /// Lines that found no room since the thread last looked.
     lost: u64,
-    /// Whether the thread is writing, or has not looked at the queue yet.
-    busy: bool,
-    /// Whether a flush waits for the disk.
-    flushing: bool,
-    closed: bool,
+    /// Whether the thread has been told to look.
+    told: bool,
+}
+
+/// A task of the thread.
+#[derive(Debug)]
+enum Task {
+    Write(Line),
+    /// Lines were lost or left out, which the thread has to report when it is time.
+    Look,
+    /// All is to reach the disk. The answer is whether nothing is missing in the file.
+    Flush(Sender<bool>),
 }
 
 /// A line and the token that it belongs to: `None` for acts of the host and its operator.
@@ -78,32 +77,31 @@ impl Queue {
         share: u64,
         metrics: Metrics,
     ) -> io::Result<Self> {
-        let state = State {
-            lines: VecDeque::new(),
+        let (tasks, queued) = mpsc::channel();
+        let account = Arc::new(Mutex::new(Account {
             shares: Shares::new(share, limit / 2),
             bytes: 0,
             lost: 0,
-            busy: false,
-            flushing: false,
-            closed: false,
-        };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            arrived: Condvar::new(),
-            settled: Condvar::new(),
-            limit,
-        });
+            told: false,
+        }));
         let writer = Writer {
-            shared: Arc::clone(&shared),
+            tasks: queued,
+            account: Arc::clone(&account),
             file,
             metrics: metrics.clone(),
+            lost: 0,
             failing: false,
         };
         // Not joined: a hung disk must not hold up the thread that drops this.
         thread::Builder::new()
             .name("toolhost-audit".to_owned())
             .spawn(move || writer.run())?;
-        Ok(Self { shared, metrics })
+        Ok(Self {
+            tasks,
+            account,
+            metrics,
+            limit,
+        })
     }
 
     /// Queues the line of an event. Counts it as left out if its owner's share is used up, or as lost if the queue is full.
@@ -111,158 +109,112 @@ impl Queue {
     pub(super) fn push(&self, event: &'static str, owner: Option<Owner>, text: String) {
         let line = Line { text, owner };
         let cost = line.cost();
-        let mut state = self.shared.lock();
-        if let Some(owner) = &line.owner
-            && !state.shares.admit(owner, event, cost, Instant::now())
-        {
-            self.metrics.audit_left_out(owner);
-        } else if state.bytes + cost > self.shared.limit {
-            state.lost += 1;
-            self.metrics.audit_lost(1);
-        } else {
-            state.bytes += cost;
-            state.lines.push_back(line);
+        let mut account = self.account.lock();
+        match &line.owner {
+            Some(owner) if !account.shares.admit(owner, event, cost, Instant::now()) => {
+                self.metrics.audit_left_out(owner);
+            }
+            _ if account.bytes + cost <= self.limit => {
+                account.bytes += cost;
+                // Under the lock, so that lines are queued in the order in which they were admitted.
+                _ = self.tasks.send(Task::Write(line));
+                return;
+            }
+            owner => {
+                if let Some(owner) = owner {
+                    account.shares.settled(owner, cost);
+                }
+                account.lost += 1;
+                self.metrics.audit_lost(1);
+            }
         }
-        state.busy = true;
-        drop(state);
-        self.shared.arrived.notify_one();
+        if !std::mem::replace(&mut account.told, true) {
+            _ = self.tasks.send(Task::Look);
+        }
     }
 
     /// Waits until everything that was queued is on the disk or lost, but no longer than this. Blocks. Returns whether nothing
     /// is missing in the file.
     pub(super) fn flush(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
-        let mut state = self.shared.lock();
-        (state.busy, state.flushing) = (true, true);
-        self.shared.arrived.notify_one();
-        while state.busy {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            self.shared.settled.wait_for(&mut state, left);
-        }
-        state.lost == 0
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.shared.lock().closed = true;
-        self.shared.arrived.notify_one();
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        let (answer, answered) = mpsc::channel();
+        _ = self.tasks.send(Task::Flush(answer));
+        answered.recv_timeout(patience).unwrap_or(false)
     }
 }
 
 /// The state of the thread.
 struct Writer {
-    shared: Arc<Shared>,
+    tasks: Receiver<Task>,
+    account: Arc<Mutex<Account>>,
     file: LogFile,
     metrics: Metrics,
+    /// Lines that were not written, and of which no line says so yet.
+    lost: u64,
     /// Whether the last write failed, so that the log is told once.
     failing: bool,
-}
-
-/// The work of the thread in one go.
-struct Batch {
-    lines: VecDeque<Line>,
-    /// Lines that were left out, of each token whose turn it is to be told of.
-    left_out: Vec<Report>,
-    lost: u64,
-    flush: bool,
-    last: bool,
 }
 
 impl Writer {
     fn run(mut self) {
         loop {
-            let Batch {
-                lines,
-                left_out,
-                lost,
-                flush,
-                last,
-            } = self.next();
-            let mut lost = self.report(lost);
-            for report in left_out {
-                lost = self.report(lost);
-                let text = line(SystemTime::now(), "left_out", report.fields);
-                if lost > 0 || !self.write(&text) {
-                    lost += report.count;
-                    self.metrics.audit_lost(report.count);
+            let task = self.next();
+            let is_end = matches!(task, Err(RecvTimeoutError::Disconnected));
+            self.report(is_end || matches!(task, Ok(Task::Flush(_))));
+            match task {
+                Ok(Task::Write(line)) => {
+                    self.append(&line.text, 1);
+                    let mut account = self.account.lock();
+                    account.bytes -= line.cost();
+                    if let Some(owner) = &line.owner {
+                        account.shares.settled(owner, line.cost());
+                    }
                 }
-            }
-            for line in &lines {
-                // Nothing follows a gap before the line that says so.
-                lost = self.report(lost);
-                if lost > 0 || !self.write(&line.text) {
-                    lost += 1;
-                    self.metrics.audit_lost(1);
+                Ok(Task::Flush(answer)) => {
+                    self.sync();
+                    _ = answer.send(self.lost == 0);
                 }
-            }
-            lost = self.report(lost);
-            if (flush || last)
-                && let Err(error) = self.file.sync()
-            {
-                tracing::warn!(%error, "the disk may not have all of the audit trail");
-            }
-            let mut state = self.shared.lock();
-            for line in &lines {
-                state.bytes -= line.cost();
-                if let Some(owner) = &line.owner {
-                    state.shares.settled(owner, line.cost());
-                }
-            }
-            state.lost += lost;
-            state.busy = !state.lines.is_empty() || state.flushing;
-            drop(state);
-            self.shared.settled.notify_all();
-            if last {
-                return;
+                Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.sync(),
             }
         }
     }
 
     /// Waits until there is something to do.
-    fn next(&self) -> Batch {
-        let mut state = self.shared.lock();
-        let mut retry = false;
-        while state.lines.is_empty() && !state.flushing && !state.closed && !retry {
-            let arrived = &self.shared.arrived;
-            let due = state.shares.due();
-            let due = due.map(|due| due.saturating_duration_since(Instant::now()));
-            let lost = (state.lost > 0).then_some(RETRY);
-            match lost.into_iter().chain(due).min() {
-                None => arrived.wait(&mut state),
-                Some(time) => retry = arrived.wait_for(&mut state, time).timed_out(),
-            }
-        }
-        let all = state.flushing || state.closed;
-        Batch {
-            left_out: state.shares.reports((!all).then(Instant::now)),
-            lines: std::mem::take(&mut state.lines),
-            lost: std::mem::take(&mut state.lost),
-            flush: std::mem::take(&mut state.flushing),
-            last: state.closed,
+    fn next(&self) -> Result<Task, RecvTimeoutError> {
+        let due = self.account.lock().shares.due();
+        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let retry = (self.lost > 0).then_some(RETRY);
+        match retry.into_iter().chain(due).min() {
+            None => Ok(self.tasks.recv()?),
+            Some(time) => self.tasks.recv_timeout(time),
         }
     }
 
-    /// Writes how many lines are missing. Returns how many of them no line speaks of yet.
-    fn report(&mut self, lost: u64) -> u64 {
-        if lost == 0 {
-            return 0;
+    /// Writes how many lines are missing, and how many were left out of each token whose report is due; `all`: of every token.
+    fn report(&mut self, all: bool) {
+        let mut account = self.account.lock();
+        account.told = false;
+        self.lost += std::mem::take(&mut account.lost);
+        let left_out = account.shares.reports((!all).then(Instant::now));
+        drop(account);
+        if self.lost > 0 {
+            let text = line(SystemTime::now(), "lost", json!({ "count": self.lost }));
+            if self.write(&text) {
+                tracing::warn!(lines = self.lost, "the audit trail has a gap");
+                self.lost = 0;
+            }
         }
-        let text = line(SystemTime::now(), "lost", json!({ "count": lost }));
-        if self.write(&text) {
-            tracing::warn!(lines = lost, "the audit trail has a gap");
-            0
-        } else {
-            lost
+        for report in left_out {
+            let text = line(SystemTime::now(), "left_out", json!(report));
+            self.append(&text, report.count);
+        }
+    }
+
+    /// Writes a line that stands for this many. No line follows a gap before the line that reports the gap.
+    fn append(&mut self, line: &str, count: u64) {
+        if self.lost > 0 || !self.write(line) {
+            self.lost += count;
+            self.metrics.audit_lost(count);
         }
     }
 
@@ -280,6 +232,12 @@ impl Writer {
             Err(_) => {}
         }
         written.is_ok()
+    }
+
+    fn sync(&self) {
+        if let Err(error) = self.file.sync() {
+            tracing::warn!(%error, "the disk may not have all of the audit trail");
+        }
     }
 }
 
@@ -309,10 +267,10 @@ mod tests {
         let expected: String = (0..100).map(|index| format!("{index}\n")).collect();
         assert_eq!(std::fs::read_to_string(path.join(NAME)).unwrap(), expected);
         first.push("x", None, "100".into());
-        let shared = Arc::downgrade(&first.shared);
+        let account = Arc::downgrade(&first.account);
         drop(first);
-        // The thread drops the shared state when it ends.
-        while shared.strong_count() > 0 {
+        // The thread drops the account when it ends.
+        while account.strong_count() > 0 {
             thread::yield_now();
         }
         let text = std::fs::read_to_string(path.join(NAME)).unwrap();
@@ -327,15 +285,11 @@ mod tests {
         let path = base.path().join("audit");
         let metrics = Metrics::default();
         let queue = queue(&path, 1000, &metrics);
-        {
-            // The thread cannot take anything out meanwhile.
-            let mut state = queue.shared.lock();
-            state.bytes = 1000;
-        }
+        queue.account.lock().bytes = 1000;
         for _ in 0..3 {
             queue.push("x", None, "x".into());
         }
-        queue.shared.lock().bytes = 0;
+        queue.account.lock().bytes = 0;
         queue.push("x", None, "y".into());
         assert!(queue.flush(Duration::from_secs(60)));
         let text = std::fs::read_to_string(path.join(NAME)).unwrap();

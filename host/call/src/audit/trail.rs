@@ -3,23 +3,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Audit;
-use super::line::{id, text};
 use crate::call::Request;
 use crate::metrics::{LimitKind, Metrics};
 use toolhost_state::id::{CallId, ChatId};
 
-/// A use of a capability by a plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A use of a capability by a plugin. Its name in snake case is that of its event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[serde(untagged)]
+#[strum(serialize_all = "snake_case")]
 pub enum Use {
     /// It started a process.
     ProcessStart {
         /// The id of the process; `None`: it is not known whether it was started.
         process: Option<String>,
-        /// The digest of the command.
-        command: blake3::Hash,
+        /// The BLAKE3 digest of the command, in hex.
+        command: String,
     },
     /// It sent a signal to a process.
     ProcessSignal {
@@ -34,8 +36,8 @@ pub enum Use {
         path: String,
         /// The new size in bytes.
         size: u64,
-        /// The digest of the new content.
-        content: blake3::Hash,
+        /// The BLAKE3 digest of the new content, in hex.
+        content: String,
         /// Whether it was written for certain.
         certain: bool,
     },
@@ -55,45 +57,6 @@ pub enum Use {
         /// The attempt, in a few words that hold nothing secret.
         what: String,
     },
-}
-
-impl Use {
-    /// Returns the name of its event, and the fields that are its own.
-    pub(super) fn line(&self) -> (&'static str, Value) {
-        match self {
-            Self::ProcessStart { process, command } => (
-                "process_start",
-                json!({ "process": process, "command": command.to_hex().as_str() }),
-            ),
-            Self::ProcessSignal { process, signal } => (
-                "process_signal",
-                json!({ "process": text(process), "signal": signal }),
-            ),
-            Self::FileWrite {
-                path,
-                size,
-                content,
-                certain,
-            } => (
-                "file_write",
-                json!({
-                    "path": text(path), "size": size, "content": content.to_hex().as_str(), "certain": certain,
-                }),
-            ),
-            Self::HttpRequest {
-                method,
-                authority,
-                status,
-            } => (
-                "http_request",
-                json!({ "method": text(method), "authority": text(authority), "status": status }),
-            ),
-            Self::Denied { capability, what } => (
-                "denied",
-                json!({ "capability": capability, "what": text(what) }),
-            ),
-        }
-    }
 }
 
 /// Events of one call that cost a guest next to nothing, beyond which they are only counted: a guest must not flood the trail
@@ -125,23 +88,17 @@ impl Trail {
         plugin: Arc<str>,
         request: Option<&Request>,
     ) -> Self {
-        let call = request.map(|request| (request.chat.clone(), request.id.clone()));
-        let whose = match request {
-            Some(Request {
-                actor, chat, id, ..
-            }) => whose(
-                Some(actor.name()),
-                Some(chat),
-                Some(id.as_str()),
-                Some(&plugin),
-            ),
-            None => whose(None, None, None, Some(&plugin)),
-        };
+        let whose = whose([
+            request.map(|request| request.actor.name()),
+            request.map(|request| request.chat.as_str()),
+            request.map(|request| request.id.as_str()),
+            Some(&plugin),
+        ]);
         Self {
             audit,
             metrics,
             plugin,
-            call,
+            call: request.map(|request| (request.chat.clone(), request.id.clone())),
             whose,
             cheap: Arc::default(),
         }
@@ -157,13 +114,12 @@ impl Trail {
         chat: Option<&ChatId>,
         call: Option<&str>,
     ) -> Self {
+        let chat = chat.map(ChatId::as_str);
+        let whose = whose([Some(principal), chat, call, interface]);
+        let plugin = interface.unwrap_or_default().into();
         Self {
-            audit,
-            metrics,
-            plugin: interface.unwrap_or_default().into(),
-            call: None,
-            whose: whose(Some(principal), chat, call, interface),
-            cheap: Arc::default(),
+            whose,
+            ..Self::new(audit, metrics, plugin, None)
         }
     }
 
@@ -182,10 +138,9 @@ impl Trail {
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Denied { capability, .. } => self.metrics.denied(plugin, capability),
         }
-        let (event, fields) = used.line();
         let cheap = matches!(used, Use::Denied { .. } | Use::ProcessSignal { .. });
         if !cheap || self.cheap.fetch_add(1, Ordering::Relaxed) < MAX_CHEAP {
-            self.event(event, fields);
+            self.event(used.into(), used);
         }
     }
 
@@ -195,30 +150,19 @@ impl Trail {
     }
 
     /// Records an event of this call. The principal, chat, call and plugin come before its own fields.
-    pub fn event(&self, event: &'static str, fields: Value) {
+    pub fn event(&self, event: &'static str, fields: impl Serialize) {
         let mut all = self.whose.clone();
-        if let Value::Object(fields) = fields {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(fields) {
             all.extend(fields);
         }
-        self.audit.record(event, all.into());
+        self.audit.record(event, all);
     }
 }
 
-fn whose(
-    principal: Option<&str>,
-    chat: Option<&ChatId>,
-    call: Option<&str>,
-    plugin: Option<&str>,
-) -> Map<String, Value> {
-    let mut whose = Map::new();
-    let mut add = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            whose.insert(name.to_owned(), value);
-        }
-    };
-    add("principal", principal.map(text));
-    add("chat", chat.map(|chat| id(chat.as_str())));
-    add("call", call.map(id));
-    add("plugin", plugin.map(text));
-    whose
+/// Returns the fields that are there of principal, chat, call and plugin.
+fn whose(values: [Option<&str>; 4]) -> Map<String, Value> {
+    let names = ["principal", "chat", "call", "plugin"];
+    let fields = names.into_iter().zip(values);
+    let fields = fields.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    fields.collect()
 }

@@ -41,17 +41,17 @@ impl Workspace for Audited {
         command: Command,
     ) -> BoxFuture<'a, Result<Started, Error>> {
         Box::pin(async move {
-            let command_digest = blake3::hash(command.command.as_bytes());
+            let digest = blake3::hash(command.command.as_bytes()).to_hex();
             let used = |process| Use::ProcessStart {
                 process,
-                command: command_digest,
+                command: digest.to_string(),
             };
             let pending = Pending::new(&self.trail, vec![used(None)]);
             let started = self.inner.start(owner, command).await;
             match &started {
-                Ok(Started { id, is_new: true }) => pending.was(&[used(Some(id.clone()))]),
+                Ok(Started { id, is_new: true }) => pending.was([used(Some(id.clone()))]),
                 Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
-                Ok(Started { is_new: false, .. }) | Err(_) => pending.was(&[]),
+                Ok(Started { is_new: false, .. }) | Err(_) => pending.was([]),
             }
             started
         })
@@ -73,7 +73,7 @@ impl Workspace for Audited {
             let state = self.inner.signal(owner, id, signal, grace).await;
             match &state {
                 Ok(_) | Err(Error::UnknownOutcome(_)) => drop(pending),
-                Err(_) => pending.was(&[]),
+                Err(_) => pending.was([]),
             }
             state
         })
@@ -91,14 +91,10 @@ impl Workspace for Audited {
             match &written {
                 Ok(written) => {
                     let used = asked.into_iter().zip(written);
-                    pending.was(
-                        &used
-                            .map(|(used, facts)| certain(used, facts))
-                            .collect::<Vec<_>>(),
-                    );
+                    pending.was(used.map(|(used, metadata)| certain(used, metadata)));
                 }
                 Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
-                Err(_) => pending.was(&[]),
+                Err(_) => pending.was([]),
             }
             written
         })
@@ -115,29 +111,26 @@ impl Workspace for Audited {
     }
 }
 
-/// The uses to record if an operation is dropped before its end is known.
+/// The uses that are recorded when this is dropped: the uncertain ones, unless the end of the operation is known.
 struct Pending<'a> {
     trail: &'a Trail,
-    uncertain: Vec<Use>,
+    uses: Vec<Use>,
 }
 
 impl<'a> Pending<'a> {
-    fn new(trail: &'a Trail, uncertain: Vec<Use>) -> Self {
-        Self { trail, uncertain }
+    fn new(trail: &'a Trail, uses: Vec<Use>) -> Self {
+        Self { trail, uses }
     }
 
-    /// Records this instead.
-    fn was(mut self, uses: &[Use]) {
-        self.uncertain.clear();
-        uses.iter().for_each(|used| self.trail.record(used));
+    /// Records these uses instead.
+    fn was(mut self, uses: impl IntoIterator<Item = Use>) {
+        self.uses = uses.into_iter().collect();
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.uncertain
-            .iter()
-            .for_each(|used| self.trail.record(used));
+        self.uses.iter().for_each(|used| self.trail.record(used));
     }
 }
 
@@ -146,7 +139,7 @@ fn asked(write: &Write) -> Use {
     Use::FileWrite {
         path: write.path.clone(),
         size: write.data.len() as u64,
-        content: blake3::hash(&write.data),
+        content: blake3::hash(&write.data).to_hex().to_string(),
         certain: false,
     }
 }

@@ -1,6 +1,5 @@
 //! The arguments of a call: one JSON object, bounded and unambiguous before any plugin sees it.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
@@ -46,7 +45,7 @@ impl Arguments {
         }
         let not_json = |error: serde_json::Error| InvalidArguments::NotJson(error.to_string());
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let value = Strict { depth: 0 }
+        let mut value = Strict { depth: 0 }
             .deserialize(&mut deserializer)
             .map_err(not_json)?;
         deserializer.end().map_err(not_json)?;
@@ -57,11 +56,9 @@ impl Arguments {
                 if text.len() > MAX_ARGUMENTS {
                     return Err(InvalidArguments::TooLarge(text.len()));
                 }
-                let canonical = serde_json_canonicalizer::to_vec(&exact(value));
-                return Ok(Self {
-                    text,
-                    digest: *blake3::hash(&canonical.map_err(not_json)?).as_bytes(),
-                });
+                value.sort_all_objects();
+                let digest = blake3::hash(value.to_string().as_bytes()).into();
+                return Ok(Self { text, digest });
             }
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
@@ -78,50 +75,27 @@ impl Arguments {
         &self.text
     }
 
-    /// Returns the BLAKE3 hash of the canonical form (RFC 8785), with integers of 2⁵³ and beyond exactly as they are: equal for
-    /// equal arguments, however they were written.
+    /// Returns the BLAKE3 hash of the canonical form, which is [`Arguments::as_str`] with sorted keys: equal for equal arguments,
+    /// however they were written.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 }
 
 /// Reads any JSON value, but refuses duplicate keys and deep nesting, which parsers disagree about.
+#[derive(Clone, Copy)]
 struct Strict {
     depth: usize,
 }
 
 impl Strict {
     fn deeper<E: serde::de::Error>(&self) -> Result<Self, E> {
-        if self.depth >= MAX_DEPTH {
-            return Err(E::custom(format_args!(
-                "it nests deeper than {MAX_DEPTH} levels"
-            )));
+        let depth = self.depth + 1;
+        if depth > MAX_DEPTH {
+            let problem = format_args!("it nests deeper than {MAX_DEPTH} levels");
+            return Err(E::custom(problem));
         }
-        Ok(Self {
-            depth: self.depth + 1,
-        })
-    }
-}
-
-/// Replaces integers of 2⁵³ and beyond by texts that no other value has. The canonical form has doubles only, in which such
-/// integers are the same although a plugin can tell them apart.
-fn exact(value: Value) -> Value {
-    const EXACT: u64 = 1 << 53;
-    match value {
-        Value::Number(number) => {
-            let size = number.as_u64();
-            let size = size.or_else(|| number.as_i64().map(i64::unsigned_abs));
-            match size.is_some_and(|size| size >= EXACT) {
-                true => Value::String(format!("\0{number}")),
-                false => Value::Number(number),
-            }
-        }
-        Value::Array(values) => values.into_iter().map(exact).collect(),
-        Value::Object(fields) => {
-            let fields = fields.into_iter();
-            fields.map(|(key, value)| (key, exact(value))).collect()
-        }
-        value => value,
+        Ok(Self { depth })
     }
 }
 
@@ -132,15 +106,14 @@ fn exact(value: Value) -> Value {
     reason = "the double is whole and in range"
 )]
 fn whole(value: f64) -> Value {
+    const MINUS_TWO_TO_63: f64 = -TWO_TO_63;
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-    if value.fract() != 0.0 {
-        value.into()
-    } else if (-TWO_TO_63..TWO_TO_63).contains(&value) {
-        (value as i64).into()
-    } else if (TWO_TO_63..2.0 * TWO_TO_63).contains(&value) {
-        (value as u64).into()
-    } else {
-        value.into()
+    const TWO_TO_64: f64 = 2.0 * TWO_TO_63;
+    match value {
+        _ if value.fract() != 0.0 => value.into(),
+        MINUS_TWO_TO_63..TWO_TO_63 => (value as i64).into(),
+        TWO_TO_63..TWO_TO_64 => (value as u64).into(),
+        _ => value.into(),
     }
 }
 
@@ -184,25 +157,24 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let deeper = self.deeper()?;
         let mut values = Vec::new();
-        let depth = self.deeper::<A::Error>()?.depth;
-        while let Some(value) = access.next_element_seed(Self { depth })? {
+        while let Some(value) = access.next_element_seed(deeper)? {
             values.push(value);
         }
         Ok(values.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut seen = HashSet::new();
+        let deeper = self.deeper()?;
         let mut values = serde_json::Map::new();
-        let depth = self.deeper::<A::Error>()?.depth;
         while let Some(key) = access.next_key::<String>()? {
-            if !seen.insert(key.clone()) {
+            if values.contains_key(&key) {
                 return Err(A::Error::custom(format_args!(
                     "the key {key:?} occurs twice"
                 )));
             }
-            values.insert(key, access.next_value_seed(Self { depth })?);
+            values.insert(key, access.next_value_seed(deeper)?);
         }
         Ok(values.into())
     }

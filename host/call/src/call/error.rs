@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// Why a request gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CallError {
     /// There is no such tool.
     #[error("there is no tool {name:?}; the tools are {}", .known.join(", "))]
@@ -19,23 +20,18 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Returns the name of the reason, which is a label of a metric.
+    /// Returns the reason in snake case, which is a label of a metric.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::UnknownTool { .. } => "unknown_tool",
-            Self::Refused(Refused::InputMismatch) => "input_mismatch",
-            Self::Refused(Refused::Cancelled) => "cancelled",
-            Self::Refused(Refused::Gone) => "gone",
-            Self::Refused(Refused::Busy(_)) => "busy",
-            Self::Refused(Refused::Quarantined { .. }) => "quarantined",
-            Self::Refused(Refused::Unrecorded(_)) => "unrecorded",
-            Self::Refused(Refused::Closed) => "closed",
+            Self::Refused(refused) => refused.into(),
+            other => other.into(),
         }
     }
 }
 
-/// Why a request with a known id gets no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a request with a known id gets no outcome. The name of a variant in snake case is a label of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Refused {
     /// The id was used for another tool or other arguments.
     #[error("this call id was used with another tool or other arguments")]

@@ -22,7 +22,7 @@ pub struct Outcome {
     pub tool: String,
     /// The reply of the tool, or why there is none.
     pub result: Result<Reply, ToolError>,
-    /// Whether the call was cancelled; `result` is then what the tool had by that time.
+    /// Whether the call was cancelled; `result` is then the part of the reply that the tool had by that time.
     pub cancelled: bool,
     /// Whether the workspace stopped answering, so that an operation of the tool may or may not have been done. `result` is
     /// then the tool's own reply about it.
@@ -40,9 +40,12 @@ pub struct Outcome {
 /// The state of a call. An outcome has one of these: `finished`, the tool replied, or refused its arguments; `failed`, the host
 /// ended the call; `cancelled`, the call was cancelled; `unknown`, the host or the workspace stopped while the call ran, so its
 /// result is unknown, or the state of something that it started or wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
 #[schema(as = EndedState)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// The call waits for a place.
     #[serde(skip)]
@@ -64,14 +67,7 @@ pub enum State {
 impl State {
     /// Returns the name of the state, as replies and events have it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 
     /// Returns whether the call can still change.

@@ -47,11 +47,11 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct Buffer {
     events: VecDeque<Numbered>,
-    bytes: usize,
+    pub(super) bytes: usize,
     /// The number of the last event that is not kept, and the cursor past its output if it was of output.
-    dropped: (u64, Option<u64>),
+    pub(super) dropped: (u64, Option<u64>),
     /// The number of the last event.
-    last: u64,
+    pub(super) last: u64,
     /// The greatest number of an event that a listener has heard: it and those before it stay as they are. Only if it is the
     /// last one may output join it, for which its listeners wait.
     heard: u64,
@@ -83,28 +83,20 @@ impl Buffer {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(super) fn last(&self) -> u64 {
-        self.last
-    }
-
-    /// Returns the number of the last event that is not kept.
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped.0
-    }
-
     /// Returns whether it never had an event.
     pub(super) fn is_unused(&self) -> bool {
         self.events.is_empty() && self.last == self.dropped.0 && self.processes.is_empty()
     }
 
     /// Adds an event. Progress of a call replaces the last event if the last `STEPS` events are progress of the same call,
-    /// and no listener has heard the last one.
+    /// and no listener has heard the last one. A process that is over is forgotten: it has no more events.
     pub(super) fn push(&mut self, event: Event) {
         self.active = Instant::now();
+        if let Event::Process { process, state, .. } = &event
+            && !state.is_live()
+        {
+            self.processes.remove(&process.id);
+        }
         let is_crowded = self.is_crowded(&event);
         if let Some(last) = self.events.back_mut()
             && is_crowded
@@ -179,11 +171,6 @@ impl Buffer {
         });
         self.processes.insert(id.to_owned(), Arc::clone(&subject));
         subject
-    }
-
-    /// Forgets a process that has no more events.
-    pub(super) fn over(&mut self, id: &str) {
-        self.processes.remove(id);
     }
 
     /// Drops the first events until there are no more bytes than this, but never the last event. Returns how many it dropped.

@@ -2,22 +2,23 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::hash::{BuildHasher, RandomState};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::buffer::{At, Buffer, Found};
-use super::{Event, Position, Reset, Shared, Subject};
-use toolhost_state::id::{CallId, ChatId};
+use super::{Event, Limits, Position, Reset, Stats};
+use toolhost_state::id::ChatId;
 
 #[derive(Debug)]
 pub(super) struct Hub {
+    pub(super) limits: Limits,
     chats: HashMap<ChatId, Buffer>,
-    /// The bytes of all buffers together.
-    bytes: usize,
-    readers: usize,
+    /// Makes an epoch for each chat, which differs between chats and between starts of the host.
+    epochs: RandomState,
+    /// The counters, and the bytes and readers of all buffers together.
+    pub(super) stats: Stats,
     /// The greatest event number of all forgotten buffers: a new buffer of such a chat must not use its numbers again.
     floor: u64,
     /// When the last sweep for forgettable buffers began.
@@ -36,61 +37,39 @@ pub enum Refused {
     All(usize),
 }
 
-/// Where a listener begins.
+/// Where a listener stands.
 #[derive(Debug)]
-pub(super) struct StartPosition {
+pub(super) struct Place {
     pub(super) at: At,
+    /// A reset that the listener hears before any other event.
     pub(super) reset: Option<Reset>,
     pub(super) changed: watch::Receiver<()>,
 }
 
 impl Hub {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
+            limits,
             chats: HashMap::new(),
-            bytes: 0,
-            readers: 0,
+            epochs: RandomState::new(),
+            stats: Stats::default(),
             floor: 0,
             swept: Instant::now(),
             closed: false,
         }
     }
 
-    pub(super) fn chats(&self) -> usize {
-        self.chats.len()
+    pub(super) fn stats(&self) -> Stats {
+        let chats = self.chats.len();
+        Stats {
+            chats,
+            ..self.stats
+        }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(super) fn readers(&self) -> usize {
-        self.readers
-    }
-
-    /// Adds an event.
-    pub(super) fn publish(&mut self, chat: &ChatId, event: Event, shared: &Shared) {
-        self.add(chat, shared, |_| event);
-    }
-
-    /// Adds an event about a process. `call` returns the call of the process, and is asked only if the process is new here.
-    pub(super) fn publish_of(
-        &mut self,
-        chat: &ChatId,
-        process: &str,
-        call: impl FnOnce() -> Option<CallId>,
-        event: impl FnOnce(Arc<Subject>) -> Event,
-        shared: &Shared,
-    ) {
-        self.add(chat, shared, |buffer| {
-            let event = event(buffer.subject(process, call));
-            if let Event::Process { state, .. } = &event
-                && !state.is_live()
-            {
-                buffer.over(process);
-            }
-            event
-        });
+    /// Returns the number that stands for this start and this chat.
+    pub(super) fn epoch(&self, chat: &ChatId) -> u64 {
+        self.epochs.hash_one(chat)
     }
 
     /// Adds output to an event that is there, if there is one that it can join.
@@ -105,28 +84,26 @@ impl Hub {
         buffer.is_some_and(|buffer| buffer.extend(process, offset, length))
     }
 
-    fn add(&mut self, chat: &ChatId, shared: &Shared, event: impl FnOnce(&mut Buffer) -> Event) {
+    /// Adds an event.
+    pub(super) fn publish(&mut self, chat: &ChatId, event: impl FnOnce(&mut Buffer) -> Event) {
         if self.closed {
             return;
         }
-        self.sweep(shared);
+        self.sweep();
+        let Limits {
+            per_chat, total, ..
+        } = self.limits;
         let buffer = self.buffer(chat);
-        let before = buffer.bytes();
+        let before = buffer.bytes;
         let event = event(buffer);
         buffer.push(event);
-        let dropped = buffer.shrink(shared.limits.per_chat);
-        let after = buffer.bytes();
-        self.bytes = (self.bytes + after).saturating_sub(before);
-        shared.counters.published.fetch_add(1, Ordering::Relaxed);
-        let count = |dropped| {
-            shared
-                .counters
-                .dropped
-                .fetch_add(dropped, Ordering::Relaxed)
-        };
-        count(dropped);
-        if self.bytes > shared.limits.total {
-            count(self.make_room(chat, shared.limits.total));
+        let dropped = buffer.shrink(per_chat);
+        let after = buffer.bytes;
+        self.stats.bytes = (self.stats.bytes + after).saturating_sub(before);
+        self.stats.published += 1;
+        self.stats.dropped += dropped;
+        if self.stats.bytes > total {
+            self.make_room(chat, total - total / 8);
         }
     }
 
@@ -136,89 +113,72 @@ impl Hub {
             Entry::Vacant(vacant) => {
                 // One number is skipped: a listener that heard the last event before cannot know whether others followed.
                 let buffer = Buffer::new(chat, self.floor + 1);
-                self.bytes += buffer.bytes();
+                self.stats.bytes += buffer.bytes;
                 vacant.insert(buffer)
             }
         }
     }
 
-    /// Empties the buffers of the chats that were silent for longest, until an eighth of the room is free. The buffer of the
-    /// chat `except` stays. Returns how many events were dropped.
-    fn make_room(&mut self, except: &ChatId, total: usize) -> u64 {
-        let enough = total - total / 8;
-        let mut silent: Vec<_> = self
-            .chats
-            .iter()
-            .filter(|(chat, _)| *chat != except)
+    /// Empties the buffers of the chats that were silent for longest, until all have this many bytes. The buffer of the chat
+    /// `except` stays.
+    fn make_room(&mut self, except: &ChatId, enough: usize) {
+        let others = self.chats.iter().filter(|(chat, _)| *chat != except);
+        let mut silent: Vec<_> = others
             .map(|(chat, buffer)| (buffer.active, chat.clone()))
             .collect();
         silent.sort_unstable_by_key(|(active, _)| *active);
-        let mut dropped = 0;
         for (_, chat) in silent {
-            if self.bytes <= enough {
+            if self.stats.bytes <= enough {
                 break;
             }
             let Some(buffer) = self.chats.get_mut(&chat) else {
                 continue;
             };
-            let before = buffer.bytes();
-            dropped += buffer.clear();
-            self.bytes = (self.bytes + buffer.bytes()).saturating_sub(before);
+            let before = buffer.bytes;
+            self.stats.dropped += buffer.clear();
+            self.stats.bytes = (self.stats.bytes + buffer.bytes).saturating_sub(before);
             if buffer.listeners == 0 {
                 self.forget(&chat);
             }
         }
-        dropped
     }
 
     /// Forgets, from time to time, the chats that were silent for long and have no listener.
-    fn sweep(&mut self, shared: &Shared) {
-        let kept = shared.limits.kept;
+    fn sweep(&mut self) {
+        let kept = self.limits.kept;
         if self.swept.elapsed() < kept / 16 {
             return;
         }
         self.swept = Instant::now();
-        let old: Vec<_> = self
-            .chats
-            .iter()
-            .filter(|(_, buffer)| buffer.listeners == 0 && buffer.active.elapsed() > kept)
-            .map(|(chat, _)| chat.clone())
-            .collect();
-        for chat in old {
-            self.forget(&chat);
-        }
+        let is_old = |buffer: &Buffer| buffer.listeners == 0 && buffer.active.elapsed() > kept;
+        let old = self.chats.iter().filter(|(_, buffer)| is_old(buffer));
+        let old: Vec<_> = old.map(|(chat, _)| chat.clone()).collect();
+        old.iter().for_each(|chat| self.forget(chat));
     }
 
     fn forget(&mut self, chat: &ChatId) {
         if let Some(buffer) = self.chats.remove(chat) {
-            self.bytes = self.bytes.saturating_sub(buffer.bytes());
-            self.floor = self.floor.max(buffer.last());
+            self.stats.bytes = self.stats.bytes.saturating_sub(buffer.bytes);
+            self.floor = self.floor.max(buffer.last);
         }
     }
 
     /// Adds a listener: after a position, or from now on.
-    pub(super) fn listen(
-        &mut self,
-        chat: &ChatId,
-        after: Option<Position>,
-        shared: &Shared,
-    ) -> StartPosition {
-        self.sweep(shared);
+    pub(super) fn listen(&mut self, chat: &ChatId, after: Option<Position>) -> Place {
+        self.sweep();
+        let epoch = self.epoch(chat);
         let buffer = self.buffer(chat);
         buffer.listeners += 1;
-        let kept = At::after(buffer.dropped());
+        let kept = At::after(buffer.dropped.0);
         let (at, reset) = match after {
             None => (buffer.end(), None),
-            Some(after) if after.epoch != shared.epoch(chat) || after.number > buffer.last() => {
+            Some(after) if after.epoch != epoch || after.number > buffer.last => {
                 (kept, Some(Reset::Unknown))
             }
-            Some(after) => {
-                let at = match after.part {
-                    None => buffer.whole(after.number),
-                    part => At {
-                        number: after.number,
-                        part,
-                    },
+            Some(Position { number, part, .. }) => {
+                let at = match part {
+                    None => buffer.whole(number),
+                    part => At { number, part },
                 };
                 match buffer.after(at) {
                     Found::Dropped(_) => (kept, Some(Reset::Expired)),
@@ -226,33 +186,34 @@ impl Hub {
                 }
             }
         };
-        StartPosition {
+        Place {
             at,
             reset,
             changed: buffer.changed.subscribe(),
         }
     }
 
-    /// As [`Hub::listen`], for a reader, which counts against the limits.
+    /// Adds a listener for a reader, which counts against the limits.
     pub(super) fn read(
         &mut self,
         chat: &ChatId,
         after: Option<Position>,
-        shared: &Shared,
-    ) -> Result<StartPosition, Refused> {
-        let limits = &shared.limits;
+    ) -> Result<Place, Refused> {
+        let Limits {
+            readers_per_chat,
+            readers,
+            ..
+        } = self.limits;
         let of_chat = self.chats.get(chat).map_or(0, |buffer| buffer.readers);
-        let refused = if of_chat >= limits.readers_per_chat {
-            Some(Refused::Chat(limits.readers_per_chat))
-        } else {
-            (self.readers >= limits.readers).then_some(Refused::All(limits.readers))
-        };
-        if let Some(refused) = refused {
-            shared.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(refused);
+        if of_chat >= readers_per_chat || self.stats.readers >= readers {
+            self.stats.refused += 1;
+            return Err(match of_chat >= readers_per_chat {
+                true => Refused::Chat(readers_per_chat),
+                false => Refused::All(readers),
+            });
         }
-        let place = self.listen(chat, after, shared);
-        self.readers += 1;
+        let place = self.listen(chat, after);
+        self.stats.readers += 1;
         self.buffer(chat).readers += 1;
         Ok(place)
     }
@@ -265,7 +226,7 @@ impl Hub {
         buffer.listeners = buffer.listeners.saturating_sub(1);
         if reader {
             buffer.readers = buffer.readers.saturating_sub(1);
-            self.readers = self.readers.saturating_sub(1);
+            self.stats.readers = self.stats.readers.saturating_sub(1);
         }
         if buffer.listeners == 0 && buffer.is_unused() {
             self.forget(chat);

@@ -1,11 +1,7 @@
 //! A listener to the events of a chat.
 
-use std::sync::atomic::Ordering;
-
-use tokio::sync::watch;
-
 use super::buffer::{At, Found};
-use super::hub::StartPosition;
+use super::hub::Place;
 use super::{Event, Events, Numbered, Reset};
 use toolhost_state::id::ChatId;
 
@@ -14,21 +10,17 @@ use toolhost_state::id::ChatId;
 pub struct Listener {
     events: Events,
     chat: ChatId,
-    at: At,
-    /// A reset that the listener hears before any other event.
-    reset: Option<Reset>,
-    changed: watch::Receiver<()>,
+    place: Place,
     reader: bool,
 }
 
 impl Listener {
-    pub(super) fn new(events: Events, chat: ChatId, place: StartPosition, reader: bool) -> Self {
+    pub(super) fn new(events: &Events, chat: &ChatId, place: Place, reader: bool) -> Self {
+        let (events, chat) = (events.clone(), chat.clone());
         Self {
             events,
             chat,
-            at: place.at,
-            reset: place.reset,
-            changed: place.changed,
+            place,
             reader,
         }
     }
@@ -37,28 +29,28 @@ impl Listener {
     ///
     /// Output that follows other output of the same process may come under the same number.
     pub async fn next(&mut self) -> Option<Numbered> {
+        let place = &mut self.place;
         loop {
             // Before looking, so that a change meanwhile wakes this listener.
-            self.changed.mark_unchanged();
-            if let Some(reset) = self.reset.take() {
-                let resets = &self.events.shared.counters.resets;
-                resets.fetch_add(1, Ordering::Relaxed);
+            place.changed.mark_unchanged();
+            if let Some(reset) = place.reset.take() {
+                self.events.hub.lock().stats.resets += 1;
                 return Some(Numbered {
-                    id: self.at.number,
+                    id: place.at.number,
                     event: Event::Reset(reset),
                 });
             }
-            let (chat, at) = (&self.chat, self.at);
-            match self.events.change(|hub| hub.after(chat, at))? {
+            let found = self.events.hub.lock().after(&self.chat, place.at);
+            match found? {
                 Found::Event(event, at) => {
-                    self.at = at;
+                    place.at = at;
                     return Some(event);
                 }
                 Found::Dropped(through) => {
-                    self.at = At::after(through);
-                    self.reset = Some(Reset::Behind);
+                    place.at = At::after(through);
+                    place.reset = Some(Reset::Behind);
                 }
-                Found::Nothing => self.changed.changed().await.ok()?,
+                Found::Nothing => place.changed.changed().await.ok()?,
             }
         }
     }
@@ -66,7 +58,6 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let (chat, reader) = (&self.chat, self.reader);
-        self.events.change(|hub| hub.leave(chat, reader));
+        self.events.hub.lock().leave(&self.chat, self.reader);
     }
 }

@@ -15,7 +15,7 @@ impl Subscriber for Events {
         };
         // Mostly this is all: it takes a lock, and no memory.
         if let ProcessEvent::Output { offset, length } = event
-            && (length == 0 || self.change(|hub| hub.extend(chat, process.id, offset, length)))
+            && (length == 0 || self.hub.lock().extend(chat, process.id, offset, length))
         {
             return;
         }
@@ -42,7 +42,8 @@ impl Subscriber for Events {
                 total,
             },
         };
-        self.change(|hub| hub.publish_of(chat, process.id, call, event, &self.shared));
+        let mut hub = self.hub.lock();
+        hub.publish(chat, |buffer| event(buffer.subject(process.id, call)));
     }
 }
 

@@ -1,9 +1,5 @@
 //! Counters of events, for the operator.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::hub::Hub;
-
 /// Counters since the start, and levels at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -25,31 +21,4 @@ pub struct Stats {
     pub gap_bytes: u64,
     /// Readers that were refused, because there were as many as there may be.
     pub refused: u64,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) published: AtomicU64,
-    pub(super) dropped: AtomicU64,
-    pub(super) resets: AtomicU64,
-    pub(super) gaps: AtomicU64,
-    pub(super) gap_bytes: AtomicU64,
-    pub(super) refused: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn stats(&self, hub: &Hub) -> Stats {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Stats {
-            chats: hub.chats(),
-            bytes: hub.bytes(),
-            readers: hub.readers(),
-            published: count(&self.published),
-            dropped: count(&self.dropped),
-            resets: count(&self.resets),
-            gaps: count(&self.gaps),
-            gap_bytes: count(&self.gap_bytes),
-            refused: count(&self.refused),
-        }
-    }
 }

@@ -30,7 +30,7 @@ fn progress(done: f64) -> Event {
 
 /// As a process would tell of its output.
 fn output(events: &Events, chat: &ChatId, process: &str, offset: u64, length: u64) {
-    if !events.change(|hub| hub.extend(chat, process, offset, length)) {
+    if !events.hub.lock().extend(chat, process, offset, length) {
         about(events, chat, process, |process| Event::Output {
             process,
             offset,
@@ -40,7 +40,8 @@ fn output(events: &Events, chat: &ChatId, process: &str, offset: u64, length: u6
 }
 
 fn about(events: &Events, chat: &ChatId, process: &str, event: impl FnOnce(Arc<Subject>) -> Event) {
-    events.change(|hub| hub.publish_of(chat, process, || None, event, &events.shared));
+    let mut hub = events.hub.lock();
+    hub.publish(chat, |buffer| event(buffer.subject(process, || None)));
 }
 
 /// The next event, if there is one now.

@@ -3,27 +3,38 @@
 mod list;
 mod strict;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Definition;
 pub use list::ToolList;
 
-/// A dialect of tool definitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+/// A dialect of tool definitions. As text, its name in kebab case.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    ToSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantArray,
+)]
 #[schema(as = ToolFormat, rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownFormat, parse_err_fn = UnknownFormat::new)]
 pub enum Format {
     /// All properties of the tools.
     #[default]
     Json,
     /// The `tools` of OpenAI's chat completions.
     #[schema(rename = "openai")]
+    #[strum(serialize = "openai")]
     OpenAi,
     /// The `tools` of OpenAI's responses.
     #[schema(rename = "openai-responses")]
+    #[strum(serialize = "openai-responses")]
     OpenAiResponses,
     /// The `tools` of Anthropic's messages.
     Anthropic,
@@ -42,30 +53,15 @@ pub enum Format {
 )]
 pub struct UnknownFormat(String);
 
+impl UnknownFormat {
+    fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl Format {
     /// Every format, in the order in which they are documented.
-    pub const ALL: [Self; 7] = [
-        Self::Json,
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::Bedrock,
-        Self::Mcp,
-    ];
-
-    /// Returns the name of the format.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Bedrock => "bedrock",
-            Self::Mcp => "mcp",
-        }
-    }
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
     pub fn render(self, tools: &[Definition]) -> Value {
@@ -81,23 +77,6 @@ impl Format {
     /// mode cannot describe is rendered without it.
     pub fn render_strict(self, tools: &[Definition]) -> Value {
         serde_json::to_value(ToolList::new(self, tools, true)).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == text)
-            .ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 
@@ -129,7 +108,7 @@ mod tests {
     #[test]
     fn every_format_reads_back_from_its_name() {
         for format in Format::ALL {
-            assert_eq!(format.to_string().parse(), Ok(format));
+            assert_eq!(format.to_string().parse(), Ok(*format));
         }
         assert!("OpenAI".parse::<Format>().is_err());
     }

@@ -3,16 +3,17 @@
 //! No call waits for the collector: a thread of its own sends the spans in batches, and spans that do not fit into its queue
 //! are dropped. The exporter is not traced itself.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use opentelemetry::Context;
-use opentelemetry::trace::{
-    SpanContext, TraceContextExt as _, TraceFlags, TraceState, TracerProvider as _,
-};
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{TraceContextExt as _, TracerProvider as _};
 use opentelemetry_otlp::{SpanExporter as Exporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{
     BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
 };
@@ -23,7 +24,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::TraceContext;
+use super::{TRACEPARENT, TRACESTATE, TraceContext};
 
 /// How often it is said that a collector takes no spans.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
@@ -189,43 +190,20 @@ impl SpanExporter for Complaining {
 
 /// Makes a span a child of the caller's.
 pub(super) fn adopt(span: &tracing::Span, caller: &TraceContext) {
-    let Some(remote) = remote(caller) else { return };
-    let context = Context::new().with_remote_span_context(remote);
+    let mut attributes = BTreeMap::new();
+    caller.set(&mut attributes);
+    let carrier: HashMap<_, _> = attributes.into_iter().collect();
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
     // It fails where spans are not exported.
     _ = span.set_parent(context);
-}
-
-fn remote(caller: &TraceContext) -> Option<SpanContext> {
-    let mut parts = caller.parent().split('-').skip(1);
-    let trace = parts.next()?;
-    let span = parts.next()?;
-    let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
-    let state = caller
-        .state()
-        .and_then(|state| state.parse::<TraceState>().ok());
-    Some(SpanContext::new(
-        opentelemetry::TraceId::from_hex(trace).ok()?,
-        opentelemetry::SpanId::from_hex(span).ok()?,
-        TraceFlags::new(flags),
-        true,
-        state.unwrap_or_default(),
-    ))
 }
 
 /// Returns the context of a span, if it is recorded.
 pub(super) fn context(span: &tracing::Span) -> Option<TraceContext> {
     let context = span.context();
-    let span = context.span();
-    let own = span.span_context();
-    if !span.is_recording() || !own.is_valid() {
-        return None;
-    }
-    let parent = format!(
-        "00-{}-{}-{:02x}",
-        own.trace_id(),
-        own.span_id(),
-        own.trace_flags().to_u8()
-    );
-    let state = own.trace_state().header();
-    TraceContext::parse(&parent, Some(&state))
+    let is_recording = context.span().is_recording();
+    let mut carrier = HashMap::new();
+    TraceContextPropagator::new().inject_context(&context, &mut carrier);
+    let state = carrier.get(TRACESTATE).map(String::as_str);
+    TraceContext::parse(carrier.get(TRACEPARENT)?, state).filter(|_| is_recording)
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolhost_call::call::{Admitted, Outcome, Refused, Request};
+use toolhost_call::metrics::PluginState;
 use toolhost_call::tool::ErrorKind;
 use toolhost_plugin::Context;
 
@@ -65,10 +67,27 @@ impl Host {
             let change = healthy.ended(ending);
             // The health of a version that was replaced meanwhile says nothing about the version in use.
             if inner.plugins.table().has(&route.health) {
-                match change {
-                    Change::None => {}
-                    Change::Quarantined(time) => inner.quarantined(route.plugin.name(), time),
-                    Change::Recovered => inner.recovered(route.plugin.name()),
+                let plugin = route.plugin.name();
+                let state = match change {
+                    Change::None => None,
+                    Change::Quarantined(time) => {
+                        let seconds = time.as_secs();
+                        tracing::error!(
+                            plugin,
+                            seconds,
+                            "the plugin is quarantined, because it trapped too often in a row"
+                        );
+                        let fields = json!({ "plugin": plugin, "seconds": seconds });
+                        inner.audit.record("plugin_quarantined", fields);
+                        Some(PluginState::Quarantined)
+                    }
+                    Change::Recovered => {
+                        tracing::info!(plugin, "the plugin works again");
+                        Some(PluginState::Loaded)
+                    }
+                };
+                if let Some(state) = state {
+                    inner.metrics.plugin_state(plugin, state);
                 }
             }
             outcome

@@ -11,15 +11,14 @@ use tokio_util::task::TaskTracker;
 use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
-use toolhost_call::call::{self, Durability, Ledger, Listener, Outcome, Request, State};
-use toolhost_call::events::{self, Event, Events};
+use toolhost_call::call::{self, Durability, Ledger};
+use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
 use toolhost_local::files::{self, Temporaries};
 use toolhost_local::process::{self, Records};
 use toolhost_local::{Local, OpenError};
 use toolhost_plugin::Grants;
 use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
-use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
@@ -139,36 +138,9 @@ impl Builder {
         self
     }
 
-    /// Sets the file access of the embedded plugin `files`, and of the agent API if it is offered. The default is read and
-    /// write access to the whole workspace. With [`FilesGrant::None`] both are left out.
-    pub fn files(mut self, grant: FilesGrant) -> Self {
-        self.files = grant;
-        self
-    }
-
-    /// Replaces everything about processes, the workspace included. This sets the state directory for the records of
-    /// processes, and the spawner that forks their supervisors.
-    pub fn processes(mut self, config: process::Config) -> Self {
-        self.processes = config;
-        self
-    }
-
-    /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],
-    /// [`Builder::processes`] and [`Builder::file_roots`] for a workspace on this machine have no effect then.
-    pub fn workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
-        self.workspace = Some(workspace);
-        self
-    }
-
     /// Runs every command below a supervisor that this forks, instead of in a plain process group.
     pub fn spawner(mut self, spawner: process::Spawner) -> Self {
         self.processes.spawner = Some(spawner);
-        self
-    }
-
-    /// Bounds every single wait of a guest.
-    pub fn max_wait(mut self, time: Duration) -> Self {
-        self.max_wait = Some(time);
         self
     }
 
@@ -178,72 +150,15 @@ impl Builder {
         self
     }
 
-    /// Replaces the limits of the ledger.
-    pub fn ledger_limits(mut self, limits: call::Limits) -> Self {
-        self.ledger_limits = limits;
-        self
-    }
-
-    /// Sets the failures that the ledger survives. It survives none unless the records of processes are kept in a state
-    /// directory. The ledger then keeps its own records there: see [`Builder::keep`].
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Replaces the limits of the event buffers and their readers.
-    pub fn event_limits(mut self, limits: events::Limits) -> Self {
-        self.event_limits = limits;
-        self
-    }
-
     /// Leaves out the embedded plugin `shell`.
     pub fn without_shell(mut self) -> Self {
         self.shell = false;
         self
     }
 
-    /// Has plugins compiled in processes of their own, instead of within this one.
-    pub fn compiler(mut self, compiler: Compiler) -> Self {
-        self.compiler = Some(compiler);
-        self
-    }
-
-    /// Bounds the memory of all guests together, in bytes; without it, see
-    /// [`Engine::with_guest_memory`](toolhost_plugin::Engine::with_guest_memory). Calls beyond it are refused as busy.
-    pub fn guest_memory(mut self, bytes: u64) -> Self {
-        self.guest_memory = Some(bytes);
-        self
-    }
-
-    /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
-    /// starting. [`Host::apply`] changes them later.
-    pub fn configured(mut self, set: PluginSet) -> Self {
-        self.configured = set;
-        self
-    }
-
     /// Adds a plugin, which must load.
     pub fn plugin(mut self, component: impl Into<Vec<u8>>, options: Options) -> Self {
         self.plugins.push((component.into(), options));
-        self
-    }
-
-    /// Records the acts of plugins in this trail.
-    pub fn audit(mut self, audit: Audit) -> Self {
-        self.audit = audit;
-        self
-    }
-
-    /// Counts in these metrics, which others may share; without it, the host has metrics of its own.
-    pub fn metrics(mut self, metrics: Metrics) -> Self {
-        self.metrics = metrics;
-        self
-    }
-
-    /// Asks before a tool runs that may destroy something.
-    pub fn approval(mut self, approval: Approval) -> Self {
-        self.approval = approval;
         self
     }
 
@@ -314,7 +229,6 @@ impl Builder {
         }
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
-        let heard = EventPublisher(events.clone());
         // Only the holder of the lock of the state directory takes over the records that another host left.
         let holds_lock = match &local {
             Some(local) => local.processes().keeps_records(),
@@ -327,7 +241,7 @@ impl Builder {
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
             state.map(|state| (state, self.durability)),
-            Box::new(heard),
+            Box::new(events.clone()),
             stopping.clone(),
         )
         .map_err(StartError::Ledger)?;
@@ -355,27 +269,52 @@ impl Builder {
     }
 }
 
-/// Publishes the changes of calls as events.
-struct EventPublisher(Events);
+/// Makes a method for each of these parts of a host that replaces the part.
+macro_rules! setters {
+    ($($(#[$documentation:meta])* $part:ident: $kind:ty;)*) => {
+        impl Builder {$(
+            $(#[$documentation])*
+            pub fn $part(mut self, $part: $kind) -> Self {
+                self.$part = $part.into();
+                self
+            }
+        )*}
+    };
+}
 
-impl Listener for EventPublisher {
-    fn begun(&self, request: &Request) {
-        let event = Event::Call {
-            call: request.id.clone(),
-            tool: request.tool.clone(),
-            state: State::Running,
-        };
-        self.0.publish(&request.chat, event);
-    }
-
-    fn ended(&self, chat: &ChatId, outcome: &Outcome) {
-        let event = Event::Call {
-            call: outcome.id.clone(),
-            tool: outcome.tool.clone(),
-            state: outcome.state(),
-        };
-        self.0.publish(chat, event);
-    }
+setters! {
+    /// Bounds every single wait of a guest.
+    max_wait: Duration;
+    /// Replaces the limits of the ledger.
+    ledger_limits: call::Limits;
+    /// Sets the failures that the ledger survives. It survives none unless the records of processes are kept in a state
+    /// directory. The ledger then keeps its own records there: see [`Builder::keep`].
+    durability: Durability;
+    /// Replaces the limits of the event buffers and their readers.
+    event_limits: events::Limits;
+    /// Has plugins compiled in processes of their own, instead of within this one.
+    compiler: Compiler;
+    /// Bounds the memory of all guests together, in bytes; without it, see
+    /// [`Engine::with_guest_memory`](toolhost_plugin::Engine::with_guest_memory). Calls beyond it are refused as busy.
+    guest_memory: u64;
+    /// Sets the file access of the embedded plugin `files`, and of the agent API if it is offered. The default is read and
+    /// write access to the whole workspace. With [`FilesGrant::None`] both are left out.
+    files: FilesGrant;
+    /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
+    /// starting. [`Host::apply`] changes them later.
+    configured: PluginSet;
+    /// Records the acts of plugins in this trail.
+    audit: Audit;
+    /// Counts in these metrics, which others may share; without it, the host has metrics of its own.
+    metrics: Metrics;
+    /// Asks before a tool runs that may destroy something.
+    approval: Approval;
+    /// Replaces everything about processes, the workspace included. This sets the state directory for the records of
+    /// processes, and the spawner that forks their supervisors.
+    processes: process::Config;
+    /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],
+    /// [`Builder::processes`] and [`Builder::file_roots`] for a workspace on this machine have no effect then.
+    workspace: Arc<dyn Workspace>;
 }
 
 /// The names of the plugins that are part of the program.

@@ -1,7 +1,6 @@
 //! Outcomes of interrupted calls: those that ran while an earlier host stopped.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use toolhost_call::call::{Interrupted, Ledger, Outcome};
 use toolhost_call::tool::{ErrorKind, ToolError};
@@ -47,16 +46,11 @@ pub(super) async fn settle(
         );
         let last = infos.iter().filter_map(|info| info.exited).max();
         let ran = last.unwrap_or(call.started).duration_since(call.started);
+        let error = ToolError::new(ErrorKind::UnknownOutcome, text);
         let outcome = Outcome {
-            id: call.call.clone(),
-            tool: call.tool.clone(),
-            result: Err(ToolError::new(ErrorKind::UnknownOutcome, text)),
-            cancelled: false,
-            uncertain: false,
             processes: infos.into_iter().map(|info| info.id).collect(),
             duration: ran.unwrap_or_default(),
-            queued: Duration::ZERO,
-            used: Default::default(),
+            ..Outcome::new(call.call.clone(), call.tool.as_str(), Err(error))
         };
         ledger.settle(&call, outcome).await;
     }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::RwLock;
+use serde_json::json;
 use tokio::sync::{Mutex, watch};
+use tokio::task::JoinError;
 
 use toolhost_call::audit::Audit;
 use toolhost_call::call::Actor;
@@ -21,7 +23,6 @@ use toolhost_workspace::Workspace;
 
 use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
-use source::Content;
 pub use source::{Component, Embedded, PluginSet, PluginSource};
 use table::Table;
 pub(super) use table::{Listed, Route};
@@ -51,6 +52,17 @@ pub enum PluginError {
     /// The host failed.
     #[error("the host failed: {0}")]
     Host(String),
+}
+
+/// A change of a plugin that an administrator makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PluginChange {
+    /// Turns the plugin on, until its setting in the configuration changes or the host ends.
+    Enable,
+    /// Turns the plugin off, until its setting in the configuration changes or the host ends.
+    Disable,
+    /// Loads the plugin again, whether or not anything of it has changed, and ends its quarantine.
+    Reload,
 }
 
 /// All plugins of a host.
@@ -99,8 +111,7 @@ impl Plugins {
     pub(super) async fn add(&self, source: PluginSource) -> Result<(), LoadError> {
         let mut entries = self.entries.lock().await;
         let mut entry = Entry::new(source, true);
-        let content = entry.content().await;
-        self.load(&mut entry, content).await?;
+        self.load(&mut entry, true).await?;
         entries.push(entry);
         self.publish(&entries);
         Ok(())
@@ -126,7 +137,8 @@ impl Plugins {
             if !stays {
                 tracing::info!(plugin = entry.name(), "the plugin was removed");
                 entry.on.store(false, Ordering::Relaxed);
-                self.audit.plugin_removed(entry.name());
+                self.audit
+                    .record("plugin_removed", json!({ "plugin": entry.name() }));
                 self.metrics.plugin_removed(entry.name());
             }
             stays
@@ -136,10 +148,8 @@ impl Plugins {
         }
         self.publish(&entries);
         for source in set.sources {
-            let known = entries
-                .iter()
-                .position(|entry| entry.name() == source.options.name);
-            match known.and_then(|index| entries.get_mut(index)) {
+            let mut known = entries.iter_mut();
+            match known.find(|entry| entry.name() == source.options.name) {
                 Some(entry) if entry.embedded => {
                     tracing::error!(
                         plugin = entry.name(),
@@ -160,18 +170,17 @@ impl Plugins {
     /// Lists a plugin as failed because its configuration is not valid. Its former version goes: the host cannot tell whether
     /// the grants of that version still hold.
     fn break_off(&self, entries: &mut Vec<Entry>, name: &str, problem: &str) {
-        let known = entries.iter().position(|entry| entry.name() == name);
-        let index = known.unwrap_or_else(|| {
+        if !entries.iter().any(|entry| entry.name() == name) {
             let nothing = PluginSource::bytes(Vec::new(), Options::new(name));
             entries.push(Entry::new(nothing, false));
-            entries.len() - 1
-        });
-        let Some(entry) = entries.get_mut(index) else {
+        }
+        let Some(entry) = entries.iter_mut().find(|entry| entry.name() == name) else {
             return;
         };
         if entry.error.as_deref() != Some(problem) {
             tracing::error!(plugin = name, problem, "the plugin cannot be loaded");
-            self.audit.plugin_failed(name, problem);
+            self.audit
+                .record("plugin_failed", json!({ "plugin": name, "error": problem }));
         }
         // The next valid configuration loads the plugin again.
         entry.tried = None;
@@ -179,79 +188,59 @@ impl Plugins {
         entry.error = Some(problem.to_owned());
     }
 
-    /// Turns a plugin off, or on again, until it is changed in the configuration.
-    ///
-    /// Turning off takes effect at once, also while another plugin is loaded. The change completes even if the caller drops
-    /// the future.
-    pub(super) async fn enable(
+    /// Makes a change. Turning off takes effect at once, also while another plugin is loaded. The change completes even if the
+    /// caller drops the future.
+    pub(super) async fn change(
         self: &Arc<Self>,
         name: &str,
-        enabled: bool,
+        change: PluginChange,
         actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
-        if !enabled {
-            let table = self.table();
-            let plugin = table.plugins.iter().find(|plugin| plugin.info.name == name);
-            if let Some(plugin) = plugin {
-                plugin.on.store(false, Ordering::Relaxed);
-            }
+        if change == PluginChange::Disable
+            && let Some(plugin) = self.table().plugin(name)
+        {
+            plugin.on.store(false, Ordering::Relaxed);
         }
         let (plugins, name, actor) = (Arc::clone(self), name.to_owned(), actor.clone());
-        let change = async move {
-            let change = plugins.change(&name, async |entry| {
-                plugins.switch(entry, enabled, actor.name());
-                if enabled && entry.plugin.is_none() {
-                    let content = entry.content().await;
-                    plugins.load(entry, content).await?;
-                }
-                Ok(())
-            });
-            change.await
-        };
-        see_through(change).await
+        let changed = tokio::spawn(async move { plugins.changed(name, change, &actor).await });
+        let failed = |error: JoinError| Err(PluginError::Host(error.to_string()));
+        changed.await.unwrap_or_else(failed)
     }
 
-    /// Loads a plugin again, whether or not anything of it has changed, and ends its quarantine.
-    pub(super) async fn reload(
-        self: &Arc<Self>,
-        name: &str,
-        actor: &Actor,
-    ) -> Result<PluginInfo, PluginError> {
-        let (plugins, name, actor) = (Arc::clone(self), name.to_owned(), actor.clone());
-        let change = async move {
-            let change = plugins.change(&name, async |entry| {
-                plugins.audit.plugin_reloaded(entry.name(), actor.name());
-                let content = entry.content().await;
-                plugins.load(entry, content).await
-            });
-            change.await
-        };
-        see_through(change).await
-    }
-
-    async fn change(
+    async fn changed(
         &self,
-        name: &str,
-        change: impl AsyncFnOnce(&mut Entry) -> Result<(), LoadError>,
+        name: String,
+        change: PluginChange,
+        actor: &Actor,
     ) -> Result<PluginInfo, PluginError> {
         let mut entries = self.entries.lock().await;
         let Some(entry) = entries.iter_mut().find(|entry| entry.name() == name) else {
-            return Err(PluginError::Unknown {
-                name: name.into(),
-                known: entries.iter().map(|entry| entry.name().into()).collect(),
-            });
+            let known = entries.iter().map(|entry| entry.name().into()).collect();
+            return Err(PluginError::Unknown { name, known });
         };
-        let changed = change(entry).await;
+        if change == PluginChange::Reload {
+            let fields = json!({ "principal": actor.name(), "plugin": name });
+            self.audit.record("plugin_reloaded", fields);
+        } else {
+            self.switch(entry, change == PluginChange::Enable, actor.name());
+        }
+        let needs_load = match change {
+            PluginChange::Enable => entry.plugin.is_none(),
+            PluginChange::Disable => false,
+            PluginChange::Reload => true,
+        };
+        let loaded = match needs_load {
+            true => self.load(entry, true).await,
+            false => Ok(()),
+        };
         let unlisted = entry.info();
         self.publish(&entries);
-        let table = self.table();
-        let listed = table.plugins.iter().find(|plugin| plugin.info.name == name);
-        match changed {
-            Ok(()) => Ok(listed.map_or(unlisted, |plugin| plugin.info.clone())),
-            Err(source) => Err(PluginError::Load {
-                name: name.into(),
-                source,
-            }),
+        match loaded {
+            Ok(()) => Ok(self
+                .table()
+                .plugin(&name)
+                .map_or(unlisted, |plugin| plugin.info.clone())),
+            Err(source) => Err(PluginError::Load { name, source }),
         }
     }
 
@@ -265,7 +254,8 @@ impl Plugins {
         if changed {
             let changes = changes(&entry.source.options, &source.options);
             tracing::info!(plugin = entry.name(), %changes, "the configuration of the plugin has changed");
-            self.audit.plugin_changed(entry.name(), &changes);
+            let fields = json!({ "plugin": entry.name(), "changes": changes });
+            self.audit.record("plugin_changed", fields);
         }
         entry.source = source;
         self.refresh(entry, changed).await;
@@ -278,83 +268,80 @@ impl Plugins {
             return;
         }
         entry.enabled = enabled;
-        if enabled {
-            self.audit.plugin_enabled(entry.name(), principal);
+        let event = if enabled {
+            "plugin_enabled"
         } else {
             entry.plugin = None;
-            self.audit.plugin_disabled(entry.name(), principal);
-        }
-    }
-
-    /// Loads a plugin if it is enabled, unless the host has already tried its present component and options.
-    async fn refresh(&self, entry: &mut Entry, changed: bool) {
-        if !entry.enabled {
-            return;
-        }
-        let content = entry.content().await;
-        if !changed && entry.was_tried_with(&content) {
-            return;
-        }
-        // `load` logs the error and keeps it in the entry.
-        _ = self.load(entry, content).await;
-    }
-
-    /// Loads a plugin from the present content of its component. If that fails, the former version stays, unless its options
-    /// have changed.
-    async fn load(&self, entry: &mut Entry, content: Content) -> Result<(), LoadError> {
-        let mark = content.mark();
-        let options = entry.source.options.clone();
-        let loaded = async {
-            let workspace = match options.grants.file_roots() {
-                Some(roots) => self
-                    .workspace
-                    .restricted(&roots)
-                    .await
-                    .map_err(|error| LoadError::FileRoots(error.to_string()))?,
-                None => Arc::clone(&self.workspace),
-            };
-            let bytes = match content {
-                Content::Read(bytes, _) => bytes,
-                Content::Unreadable(error) => return Err(error),
-            };
-            let plugin = Plugin::load(&self.engine, &bytes, options.clone()).await?;
-            self.audit.plugin(&plugin.header(&options));
-            Ok((plugin, workspace))
+            "plugin_disabled"
         };
-        let loaded = loaded.await;
+        let fields = json!({ "principal": principal, "plugin": entry.name() });
+        self.audit.record(event, fields);
+    }
+
+    /// Loads a plugin if it is enabled. `changed`: its options have changed.
+    async fn refresh(&self, entry: &mut Entry, changed: bool) {
+        if entry.enabled {
+            // `load` logs the error and keeps it in the entry.
+            _ = self.load(entry, changed).await;
+        }
+    }
+
+    /// Loads a plugin from the present content of its component, unless the host has already tried that; `anew`: also then. If
+    /// the load fails, the former version stays, unless its options have changed.
+    async fn load(&self, entry: &mut Entry, anew: bool) -> Result<(), LoadError> {
+        let content = entry.source.read().await;
+        let mark = source::mark(&content);
+        if !anew && entry.was_tried_with(&mark) {
+            return Ok(());
+        }
+        let loaded = self.loaded(&entry.source.options, content).await;
         entry.tried = Some(mark);
-        match loaded {
+        let error = match loaded {
             Ok((plugin, workspace)) => {
                 entry.take(plugin, workspace);
-                Ok(())
+                return Ok(());
             }
-            Err(error) => {
-                let text = error.to_string();
-                entry.failed(text.clone());
-                let former = entry.plugin.is_some();
-                match error {
-                    LoadError::TooLarge { .. } => {
-                        self.metrics.limit(entry.name(), LimitKind::Component);
-                    }
-                    LoadError::CompileTime { .. } => {
-                        self.metrics.limit(entry.name(), LimitKind::CompileTime);
-                    }
-                    _ => {}
-                }
-                tracing::error!(
-                    plugin = entry.name(),
-                    error = text,
-                    "the plugin cannot be loaded{}",
-                    if former {
-                        "; its former version stays"
-                    } else {
-                        ""
-                    }
-                );
-                self.audit.plugin_failed(entry.name(), &text);
-                Err(error)
+            Err(error) => error,
+        };
+        let text = error.to_string();
+        entry.failed(text.clone());
+        match error {
+            LoadError::TooLarge { .. } => self.metrics.limit(entry.name(), LimitKind::Component),
+            LoadError::CompileTime { .. } => {
+                self.metrics.limit(entry.name(), LimitKind::CompileTime);
             }
+            _ => {}
         }
+        let outlook = match entry.plugin {
+            Some(_) => "; its former version stays",
+            None => "",
+        };
+        tracing::error!(
+            plugin = entry.name(),
+            error = text,
+            "the plugin cannot be loaded{outlook}"
+        );
+        let fields = json!({ "plugin": entry.name(), "error": text });
+        self.audit.record("plugin_failed", fields);
+        Err(error)
+    }
+
+    /// Returns a plugin with these options, and the part of the workspace that it was granted.
+    async fn loaded(
+        &self,
+        options: &Options,
+        content: source::Content,
+    ) -> Result<(Arc<Plugin>, Arc<dyn Workspace>), LoadError> {
+        let workspace = match options.grants.file_roots() {
+            Some(roots) => {
+                let restricted = self.workspace.restricted(&roots).await;
+                restricted.map_err(|error| LoadError::FileRoots(error.to_string()))?
+            }
+            None => Arc::clone(&self.workspace),
+        };
+        let plugin = Plugin::load(&self.engine, &content?, options.clone()).await?;
+        self.audit.record("plugin", plugin.header(options));
+        Ok((plugin, workspace))
     }
 
     /// Replaces the table that callers see by one of these plugins.
@@ -377,12 +364,4 @@ impl Plugins {
             self.changes.send_modify(|count| *count += 1);
         }
     }
-}
-
-/// Completes a change even if the caller drops the future.
-async fn see_through(
-    change: impl Future<Output = Result<PluginInfo, PluginError>> + Send + 'static,
-) -> Result<PluginInfo, PluginError> {
-    let changed = tokio::spawn(change).await;
-    changed.unwrap_or_else(|error| Err(PluginError::Host(error.to_string())))
 }

@@ -125,15 +125,9 @@ mod tests {
 
     fn rendered(result: Result<Reply, ToolError>) -> Value {
         let outcome = Outcome {
-            id: "call_1".parse().unwrap(),
-            tool: "t".into(),
-            result,
-            cancelled: false,
-            uncertain: false,
             processes: vec!["p1".into()],
             duration: Duration::from_millis(5),
-            queued: Duration::ZERO,
-            used: Default::default(),
+            ..Outcome::new("call_1".parse().unwrap(), "t", result)
         };
         let chat = "c".parse().unwrap();
         let render = |structured| {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use toolhost_core::{Host, PluginError, PluginInfo};
+use toolhost_core::{Host, PluginChange, PluginError, PluginInfo};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::{Kind, Problem};
 
@@ -58,7 +58,9 @@ async fn enable(
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
     principal.require_everything(Scope::Admin)?;
-    let enabled = host.enable_plugin(&name, true, principal.actor()).await;
+    let enabled = host
+        .change_plugin(&name, PluginChange::Enable, principal.actor())
+        .await;
     enabled.map(Json).map_err(|error| problem(&error))
 }
 
@@ -77,7 +79,9 @@ async fn disable(
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
     principal.require_everything(Scope::Admin)?;
-    let disabled = host.enable_plugin(&name, false, principal.actor()).await;
+    let disabled = host
+        .change_plugin(&name, PluginChange::Disable, principal.actor())
+        .await;
     disabled.map(Json).map_err(|error| problem(&error))
 }
 
@@ -97,7 +101,9 @@ async fn reload(
     Path(name): Path<String>,
 ) -> Result<Json<PluginInfo>, Problem> {
     principal.require_everything(Scope::Admin)?;
-    let reloaded = host.reload_plugin(&name, principal.actor()).await;
+    let reloaded = host
+        .change_plugin(&name, PluginChange::Reload, principal.actor())
+        .await;
     reloaded.map(Json).map_err(|error| problem(&error))
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::follow::Follower;
 use crate::token;
@@ -125,7 +125,7 @@ impl Credentials {
     fn take(&mut self, known: Known) -> Option<Value> {
         let changes = token_changes(&self.known, &known);
         if let Some(changes) = &changes {
-            self.audit.tokens_changed(changes);
+            self.audit.record("tokens_changed", changes);
         }
         self.known = known;
         changes
@@ -135,7 +135,8 @@ impl Credentials {
         if let Err(error) = self.refresh_tokens(tokens) {
             let error = format!("{error:#}");
             tracing::error!(error, "the tokens stay as they were");
-            self.audit.configuration_refused(&error);
+            let error = json!({ "error": error });
+            self.audit.record("configuration_refused", error);
         }
         if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
             tracing::error!(%error, "the certificate stays as it was");

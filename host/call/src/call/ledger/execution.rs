@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -76,17 +75,8 @@ impl Execution {
     }
 
     fn failed(&self, kind: ErrorKind, message: String) -> Outcome {
-        Outcome {
-            id: self.request.id.clone(),
-            tool: self.request.tool.clone(),
-            result: Err(ToolError::new(kind, message)),
-            cancelled: false,
-            uncertain: false,
-            processes: Vec::new(),
-            duration: Duration::ZERO,
-            queued: Duration::ZERO,
-            used: Default::default(),
-        }
+        let Request { id, tool, .. } = &*self.request;
+        Outcome::new(id.clone(), tool, Err(ToolError::new(kind, message)))
     }
 
     /// Returns whether the call has been cancelled so far.

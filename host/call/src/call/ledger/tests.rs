@@ -28,20 +28,9 @@ fn anyone() -> Actor {
 
 fn outcome(text: &str) -> Outcome {
     let content = vec![Content::Text { text: text.into() }];
-    Outcome {
-        id: "call".parse().unwrap(),
-        tool: "t".into(),
-        result: Ok(Reply {
-            content,
-            is_error: false,
-        }),
-        cancelled: false,
-        uncertain: false,
-        processes: Vec::new(),
-        duration: Duration::ZERO,
-        queued: Duration::ZERO,
-        used: Default::default(),
-    }
+    let is_error = false;
+    let reply = Reply { content, is_error };
+    Outcome::new("call".parse().unwrap(), "t", Ok(reply))
 }
 
 fn admitted<R, E>(execution: R) -> Result<Admitted<R>, E> {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::source::{Component, Content, Embedded, Mark, PluginSource};
+use super::source::{Component, Embedded, Mark, PluginSource};
 use crate::host::health::Health;
 use toolhost_plugin::{Options, Plugin};
 use toolhost_workspace::Workspace;
@@ -101,15 +101,9 @@ impl Entry {
         self.plugin.as_ref().filter(|_| self.enabled)
     }
 
-    /// Reads the component as it is now.
-    pub(super) async fn content(&self) -> Content {
-        self.source.read().await
-    }
-
-    /// Returns whether the host last tried to load this content, so that another attempt would change nothing.
-    pub(super) fn was_tried_with(&self, content: &Content) -> bool {
-        let same = self.tried.as_ref() == Some(&content.mark());
-        same && (self.plugin.is_some() || self.error.is_some())
+    /// Returns whether the host last tried to load the content of this mark, so that another attempt would change nothing.
+    pub(super) fn was_tried_with(&self, mark: &Mark) -> bool {
+        self.tried.as_ref() == Some(mark) && (self.plugin.is_some() || self.error.is_some())
     }
 
     /// Takes a new version into use.

@@ -58,28 +58,16 @@ impl std::fmt::Debug for Component {
     }
 }
 
-/// The content of a component at one moment.
-pub(super) enum Content {
-    /// These bytes, which have this hash.
-    Read(Arc<[u8]>, blake3::Hash),
-    /// It cannot be read.
-    Unreadable(LoadError),
-}
+/// The content of a component at one moment, or why it cannot be read.
+pub(super) type Content = Result<Arc<[u8]>, LoadError>;
 
 /// The mark by which two contents are compared: the hash, or why there is none.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Mark {
-    Hash(blake3::Hash),
-    Unreadable(String),
-}
+pub(super) type Mark = Result<blake3::Hash, String>;
 
-impl Content {
-    pub(super) fn mark(&self) -> Mark {
-        match self {
-            Self::Read(_, hash) => Mark::Hash(*hash),
-            Self::Unreadable(error) => Mark::Unreadable(error.to_string()),
-        }
-    }
+/// Returns the mark of a content.
+pub(super) fn mark(content: &Content) -> Mark {
+    let bytes = content.as_ref().map_err(ToString::to_string);
+    bytes.map(|bytes| blake3::hash(bytes))
 }
 
 impl PluginSource {
@@ -103,22 +91,14 @@ impl PluginSource {
 
     /// Reads the component, as far as it is not too large.
     pub(super) async fn read(&self) -> Content {
-        let limit = self.options.limits.component;
-        let read = match &self.component {
+        match &self.component {
             Component::Bytes(bytes) => Ok(Arc::clone(bytes)),
-            Component::File(path) => read(path.clone(), limit).await,
-        };
-        match read {
-            Ok(bytes) => {
-                let hash = blake3::hash(&bytes);
-                Content::Read(bytes, hash)
-            }
-            Err(error) => Content::Unreadable(error),
+            Component::File(path) => read(path.clone(), self.options.limits.component).await,
         }
     }
 }
 
-async fn read(path: PathBuf, limit: usize) -> Result<Arc<[u8]>, LoadError> {
+async fn read(path: PathBuf, limit: usize) -> Content {
     let unreadable = |source| LoadError::Unreadable {
         path: path.clone(),
         source,

@@ -112,12 +112,17 @@ impl Table {
         }
     }
 
+    pub(super) fn plugin(&self, name: &str) -> Option<&Listed> {
+        let mut plugins = self.plugins.iter();
+        plugins.find(|plugin| plugin.info.name == name)
+    }
+
     pub(in crate::host) fn route(&self, tool: &str) -> Option<&Arc<Route>> {
         let route = self.routes.get(tool);
         route.filter(|route| route.on.load(Ordering::Relaxed))
     }
 
-    /// Returns whether this is how well a plugin is that is in use now, rather than a version that was exchanged.
+    /// Returns whether a plugin that is in use now has this health, rather than a version that was exchanged.
     pub(in crate::host) fn has(&self, health: &Arc<Health>) -> bool {
         let mut plugins = self.plugins.iter();
         plugins.any(|plugin| Arc::ptr_eq(&plugin.health, health))

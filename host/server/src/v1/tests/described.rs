@@ -44,15 +44,9 @@ fn validate(name: &str, value: &Value) -> bool {
 
 fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
     call::Outcome {
-        id: "1".parse().unwrap(),
-        tool: "t".into(),
-        result,
-        cancelled: false,
-        uncertain: false,
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
-        queued: Duration::ZERO,
-        used: Default::default(),
+        ..call::Outcome::new("1".parse().unwrap(), "t", result)
     }
 }
 
@@ -163,7 +157,7 @@ fn definitions() -> [Definition; 2] {
 fn tools_are_as_described() {
     let render = |format: Format| format.render(&definitions());
     let list = |value: Value| value.as_array().unwrap().clone();
-    for format in Format::ALL {
+    for &format in Format::ALL {
         assert!(validate("ToolList", &render(format)), "{format}");
         assert!(validate("ToolList", &format.render(&[])), "{format}");
     }
@@ -210,9 +204,9 @@ fn formats_are_as_described() {
         .find(|parameter| parameter["name"] == "format");
     let schema = format.unwrap()["schema"].clone();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for format in Format::ALL {
+    for &format in Format::ALL {
         assert!(
-            validator.is_valid(&json!(format.name())),
+            validator.is_valid(&json!(format.to_string())),
             "{format}: {schema}"
         );
     }
