@@ -96,7 +96,8 @@ pub struct Question<'a> {
 }
 
 /// The answer of a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Answer {
     /// The call may run.
     Granted,
@@ -163,7 +164,7 @@ impl Approval {
         let tool = question.tool;
         trail.event("approval_asked", json!({ "tool": tool }));
         let answer = self.answer(question).await;
-        trail.metrics.approval(&trail.plugin, answer.name());
+        trail.metrics.approval(&trail.plugin, (&answer).into());
         match &answer {
             Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
             Answer::Refused(reason) => refused(trail, tool, reason),
@@ -234,15 +235,6 @@ impl Answer {
             Self::Failed(_) => Some(
                 "the call was not approved: the approval hook could not be asked; the operator's log says why".into(),
             ),
-        }
-    }
-
-    /// Returns the name of the answer, as it is in the metric.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::Refused(_) => "refused",
-            Self::Failed(_) => "failed",
         }
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use strum::VariantArray as _;
 
 pub use format::Format;
 pub use levels::Levels;
@@ -33,7 +34,8 @@ pub struct Metrics {
 }
 
 /// The state of a plugin in its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PluginState {
     /// Its tools are offered.
     Loaded,
@@ -46,21 +48,9 @@ pub enum PluginState {
 }
 
 impl PluginState {
-    const ALL: [Self; 4] = [
-        Self::Loaded,
-        Self::Disabled,
-        Self::Quarantined,
-        Self::Failed,
-    ];
-
     /// Returns the name, as it is in the metric.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Loaded => "loaded",
-            Self::Disabled => "disabled",
-            Self::Quarantined => "quarantined",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 
@@ -222,7 +212,7 @@ impl Metrics {
 
     /// Shows the state of a plugin.
     pub fn plugin_state(&self, name: &str, state: PluginState) {
-        for each in PluginState::ALL {
+        for &each in PluginState::VARIANTS {
             let labels = plugin_and(name, "state", each.name());
             let gauge = self.inner.counted.state.get_or_create_owned(&labels);
             gauge.set(i64::from(each == state));
@@ -231,7 +221,7 @@ impl Metrics {
 
     /// Stops showing the state of a plugin that was removed. Its counters stay.
     pub fn plugin_removed(&self, name: &str) {
-        for each in PluginState::ALL {
+        for each in PluginState::VARIANTS {
             let labels = plugin_and(name, "state", each.name());
             self.inner.counted.state.remove(&labels);
         }

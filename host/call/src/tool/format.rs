@@ -2,22 +2,25 @@
 
 mod strict;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde_json::{Value, json};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::{Definition, Hints};
 
 /// A dialect of tool definitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownFormat, parse_err_fn = unknown_format)]
 pub enum Format {
     /// Everything that Toolhost knows.
     #[default]
     Json,
     /// The `tools` of OpenAI's chat completions.
+    #[strum(serialize = "openai")]
     OpenAi,
     /// The `tools` of OpenAI's responses.
+    #[strum(serialize = "openai-responses")]
     OpenAiResponses,
     /// The `tools` of Anthropic's messages.
     Anthropic,
@@ -38,27 +41,11 @@ pub struct UnknownFormat(String);
 
 impl Format {
     /// Every format, in the order in which they are documented.
-    pub const ALL: [Self; 7] = [
-        Self::Json,
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::Bedrock,
-        Self::Mcp,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the name of the format.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Bedrock => "bedrock",
-            Self::Mcp => "mcp",
-        }
+        self.into()
     }
 
     /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
@@ -156,21 +143,8 @@ fn mcp(tool: &Definition) -> Value {
     value
 }
 
-impl fmt::Display for Format {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == text)
-            .ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
+fn unknown_format(text: &str) -> UnknownFormat {
+    UnknownFormat(text.to_owned())
 }
 
 #[cfg(test)]
@@ -197,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_format_reads_back_from_its_name() {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
         assert!("OpenAI".parse::<Format>().is_err());
@@ -250,7 +224,7 @@ mod tests {
             "type": "object", "properties": { "place": { "type": ["string", "null"] } },
             "required": ["place"], "additionalProperties": false,
         });
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let rendered = format.render_strict(&[closed.clone(), definition()]);
             if !format.has_strict_mode() {
                 assert_eq!(rendered, format.render(&[closed.clone(), definition()]));

@@ -164,7 +164,7 @@ fn definitions() -> [Definition; 2] {
 fn tools_are_as_described() {
     let render = |format: Format| format.render(&definitions());
     let list = |value: Value| value.as_array().unwrap().clone();
-    for format in Format::ALL {
+    for &format in Format::ALL {
         assert!(validate("ToolList", &render(format)), "{format}");
         assert!(validate("ToolList", &format.render(&[])), "{format}");
     }
@@ -211,7 +211,7 @@ fn formats_are_as_described() {
         .find(|parameter| parameter["name"] == "format");
     let schema = format.unwrap()["schema"].clone();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for format in Format::ALL {
+    for &format in Format::ALL {
         assert!(
             validator.is_valid(&json!(format.name())),
             "{format}: {schema}"
