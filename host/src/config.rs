@@ -55,7 +55,7 @@ pub use plugins::name_of;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
-pub use watch::Watcher;
+pub use watch::follow;
 
 /// A configuration: the content of a file, and the plugins that were added to it.
 #[derive(Clone, Debug)]
