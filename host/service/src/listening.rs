@@ -9,14 +9,13 @@ use std::process::ExitCode;
 use axum::http::Uri;
 use clap::Args;
 
-use super::audit_options::Oversight;
 use super::processes::elements;
 use super::signals::{self, Hangup};
 use super::{Common, errors, notify, stderr, token};
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
-
+use toolhost_agent::Oversight;
 use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::{Listen, Listener, Tls};
@@ -163,7 +162,7 @@ pub async fn run<S: Served>(
     let tls = clients.tls()?;
     let mut listeners = Vec::new();
     for listen in listen {
-        let listener = clients.listen(listen, tls.as_ref(), oversight.approval());
+        let listener = clients.listen(listen, tls.as_ref(), &oversight.approval);
         listeners.push(listener.await?);
     }
     let urls = listeners.iter().map(Listener::url);
@@ -172,7 +171,7 @@ pub async fn run<S: Served>(
         named,
         clients.token_file.as_deref(),
         tls,
-        oversight.audit().clone(),
+        oversight.audit.clone(),
     );
     let mut known = credentials.read()?;
     if let Some(state_dir) = common.state_dir() {
