@@ -61,7 +61,7 @@ pub enum State {
     Lingering(ExitStatus),
     /// Nothing of it is left.
     Exited(ExitStatus),
-    /// The host stopped while the process ran; the text says what is known about its end.
+    /// The host stopped while the process ran; the text has all that is known about its end.
     Lost(String),
 }
 
