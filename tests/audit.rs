@@ -312,7 +312,10 @@ async fn a_plugin_that_does_not_load() {
         .start();
     assert!(started.await.is_err());
     audit.record("plugin_removed", json!({ "plugin": "a" }));
-    audit.record("plugin_quarantined", json!({ "plugin": "d", "seconds": 30 }));
+    audit.record(
+        "plugin_quarantined",
+        json!({ "plugin": "d", "seconds": 30 }),
+    );
     assert!(audit.finish() && audit.finish());
     let events = trail.events();
     assert_eq!(

@@ -123,7 +123,7 @@ async fn the_embedded_tools_are_what_providers_take() {
         execute.input_schema["required"],
         serde_json::json!(["command"])
     );
-    for format in Format::ALL {
+    for &format in Format::ALL {
         let rendered = format.render(&setup.host.tools()).to_string();
         assert!(rendered.contains("process_signal"), "{format}");
     }

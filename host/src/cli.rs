@@ -61,7 +61,7 @@ struct Common {
         help_heading = "Common options"
     )]
     config: Option<PathBuf>,
-    /// What it says.
+    /// The content of that file.
     #[arg(skip)]
     configuration: Option<Config>,
 }
@@ -179,6 +179,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Token(options) => token::run(&options),
         }
     })
+}
+
+/// Returns 0 for a success, and 1 for a failure that is no failure of usage or set-up.
+fn exit_code(success: bool) -> ExitCode {
+    ExitCode::from(u8::from(!success))
 }
 
 /// Writes one line to standard output. A closed pipe is no failure.

@@ -55,7 +55,7 @@ pub use plugins::name_of;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
-pub use watch::Watcher;
+pub use watch::follow;
 
 /// A configuration: the content of a file, and the plugins that were added to it.
 #[derive(Clone, Debug)]
@@ -176,12 +176,10 @@ impl Config {
                 .section_of("tokens", tokens::WRITTEN)
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
-            settings: toml::Table::new(),
             path: Some(path),
-            added: BTreeMap::new(),
-            base,
             places,
             check,
+            ..Self::without_file(base)
         };
         for (key, value) in section.rest() {
             match toml::Value::deserialize(ValueDeserializer::from(value)) {
@@ -313,22 +311,14 @@ impl Config {
     ///
     /// If the directory of plugins cannot be read.
     pub fn plugins(&self) -> Result<PluginSet, ConfigError> {
-        let (set, problems) = self.look_up()?;
-        let mut broken: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let (mut set, problems) = self.look_up()?;
         for (name, key, text) in problems {
-            let text = match key.as_str() {
-                "" => text,
-                key => format!("{key}: {text}"),
-            };
-            broken.entry(name).or_default().push(text);
+            let told = set.broken.entry(name).or_default();
+            let separator = if told.is_empty() { "" } else { "; " };
+            let colon = if key.is_empty() { "" } else { ": " };
+            *told = format!("{told}{separator}{key}{colon}{text}");
         }
-        let broken = broken.into_iter();
-        Ok(PluginSet {
-            broken: broken
-                .map(|(name, texts)| (name, texts.join("; ")))
-                .collect(),
-            ..set
-        })
+        Ok(set)
     }
 
     /// Returns the problems of plugins that need files or variables which are missing now.

@@ -113,7 +113,7 @@ async fn errors_of_a_tool_are_replies() {
 #[tokio::test]
 async fn tools_in_every_format() {
     let (setup, server) = server().await;
-    for format in toolhost_core::Format::ALL {
+    for &format in toolhost_core::Format::ALL {
         let response = server
             .request(Method::GET, &format!("/v1/tools?format={format}"))
             .send()

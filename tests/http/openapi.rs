@@ -257,7 +257,7 @@ async fn answers_are_as_described() {
     ask(Method::POST, calls, execute("sleep 1000 &"), 200).await;
     let ended = ask(Method::DELETE, "/v1/chats/c", None, 200).await;
     assert_eq!(ended["ended"][0]["command"], "sleep 1000");
-    for format in toolhost_core::Format::ALL {
+    for &format in toolhost_core::Format::ALL {
         ask(
             Method::GET,
             &format!("/v1/tools?format={format}"),

@@ -1,6 +1,6 @@
 //! Clients hear when the tools change, and how calls go on.
 
-use toolhost::config::{Config, Watcher};
+use toolhost::config::{Config, follow};
 use toolhost_call::events::Event;
 
 use super::*;
@@ -85,7 +85,7 @@ async fn sessions_and_subscriptions_of_http_are_told_and_end_with_the_server() {
     let read = || Config::read(&configured.path("toolhost.toml")).unwrap();
     let set = read().plugins().unwrap();
     let http = Http::of(Setup::with(|builder| builder.configured(set)).await).await;
-    let _watcher = Watcher::start(read(), http.host().clone()).unwrap();
+    let _watcher = follow(read(), http.host().clone()).unwrap();
     let session = http.session().await;
     let stream = http
         .server

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toolhost::config::Watcher;
+use toolhost::config::follow;
 use toolhost_call::audit;
 
 use super::*;
@@ -18,7 +18,7 @@ async fn a_new_version_takes_over_and_a_broken_one_does_not() {
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
     let mut changes = setup.host.tools_changed();
-    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let _watcher = follow(configured.read(), setup.host.clone()).unwrap();
     assert_eq!(said(&setup.host).await, "first");
 
     configured.write("one.wasm", greeting("other"));
@@ -53,7 +53,7 @@ async fn a_configuration_that_is_not_valid_changes_nothing() {
     let configured = Configured::new(ONE);
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
-    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let _watcher = follow(configured.read(), setup.host.clone()).unwrap();
     let log = harness::logged(async {
         configured.write(
             "toolhost.toml",
@@ -76,7 +76,7 @@ async fn a_directory_of_plugins_is_followed() {
     configured.write("plugins/B.wasm", greeting("b say"));
     configured.write("plugins/notes.txt", "no plugin");
     let setup = configured.host().await;
-    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let _watcher = follow(configured.read(), setup.host.clone()).unwrap();
     is(&setup.host, "b", PluginState::Disabled);
     assert_eq!(said(&setup.host).await, "a say");
     let mut changes = setup.host.tools_changed();
@@ -137,7 +137,7 @@ async fn a_configuration_is_mended_by_what_it_lacked() {
     let configured = Configured::new(&text);
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
-    let watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let watcher = follow(configured.read(), setup.host.clone()).unwrap();
     watcher.applied().await;
     let info = state(&setup.host, "one");
     assert!(info.state == PluginState::Failed && info.error.unwrap().contains("secrets.key"));
@@ -221,7 +221,7 @@ async fn what_others_can_change_is_not_taken_over() {
     let configured = Configured::new(ONE);
     configured.write("one.wasm", greeting("first"));
     let setup = configured.host().await;
-    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let _watcher = follow(configured.read(), setup.host.clone()).unwrap();
     // A component.
     std::fs::write(configured.path("open.wasm"), greeting("other")).unwrap();
     set_mode(&configured.path("open.wasm"), 0o664);
@@ -260,7 +260,7 @@ async fn each_change_is_in_the_trail() {
     let trail = Trail::new();
     let audit = trail.open(&audit::Config::default());
     let setup = configured.host_with(|builder| builder.audit(audit)).await;
-    let _watcher = Watcher::start(configured.read(), setup.host.clone()).unwrap();
+    let _watcher = follow(configured.read(), setup.host.clone()).unwrap();
     let recorded = async |name: &str| {
         until(name, || {
             let events = trail.events();

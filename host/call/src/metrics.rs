@@ -3,30 +3,29 @@
 //! Label values are names of plugins, limits, capabilities, and outcomes, which are few; nothing that a guest or a caller
 //! wrote is one.
 //!
-//! docs/observability.md lists all of them; a test compares. Families without labels that are read only when a client asks are in
-//! `metrics/levels.rs`.
+//! docs/observability.md lists all of them; a test compares. `metrics/registered.rs` declares those that are counted as things happen,
+//! `metrics/levels.rs` those that are read only when a client asks.
 
-mod calls;
 mod format;
 mod http;
 mod levels;
 mod limit;
 mod process;
+mod registered;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::text;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Metric, Registry};
+use prometheus_client::registry::Registry;
+use strum::VariantArray as _;
 
 pub use format::Format;
 pub use levels::Levels;
 pub use limit::LimitKind;
 pub use limit::bytes;
+use registered::{Histograms, Labels, Registered};
 
 /// The metrics of a host. Clones share everything.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +34,8 @@ pub struct Metrics {
 }
 
 /// The state of a plugin in its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PluginState {
     /// Its tools are offered.
     Loaded,
@@ -48,182 +48,27 @@ pub enum PluginState {
 }
 
 impl PluginState {
-    const ALL: [Self; 4] = [
-        Self::Loaded,
-        Self::Disabled,
-        Self::Quarantined,
-        Self::Failed,
-    ];
-
     /// Returns the name, as it is in the metric.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Loaded => "loaded",
-            Self::Disabled => "disabled",
-            Self::Quarantined => "quarantined",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
-
-type Labels = Vec<(&'static str, Arc<str>)>;
-type Counters = Family<Labels, Counter>;
-type Gauges = Family<Labels, Gauge>;
-type Histograms = Family<Labels, Histogram, Buckets>;
-
-/// The upper bounds of the buckets of a histogram.
-#[derive(Clone, Copy, Debug)]
-struct Buckets(&'static [f64]);
-
-impl MetricConstructor<Histogram> for Buckets {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(self.0.iter().copied())
-    }
-}
-
-/// Seconds of guest time; calls are ended after 2 s by default.
-const GUEST_TIME: Buckets = Buckets(&[
-    0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
-]);
-
-/// Seconds of wall-clock time, up to the longest call.
-const DURATION: Buckets = Buckets(&[
-    0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0, 3600.0,
-]);
-
-/// Bytes of memory, up to 64 MiB by default.
-const MEMORY: Buckets = Buckets(&[
-    65_536.0,
-    262_144.0,
-    1_048_576.0,
-    4_194_304.0,
-    16_777_216.0,
-    33_554_432.0,
-    67_108_864.0,
-    268_435_456.0,
-]);
-
-/// Seconds of compilations.
-const COMPILE: Buckets = Buckets(&[0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 180.0]);
 
 #[derive(Debug)]
 struct Inner {
     registry: Registry,
-    calls: Counters,
-    running: Gauges,
-    duration: Histograms,
-    guest_time: Histograms,
-    memory: Histograms,
-    limits: Counters,
-    traps: Counters,
-    denials: Counters,
-    processes: Counters,
-    files: Counters,
-    log_left_out: Counters,
-    http_requests: Counters,
-    http_bytes: Counters,
-    compile: Histograms,
-    state: Gauges,
-    approvals: Counters,
-    audit_lines: Counter,
-    audit_lost: Counter,
-    audit_left_out: Counters,
-    http: http::Http,
-    ended: calls::Calls,
+    counted: Registered,
     watched: levels::Watched,
-}
-
-/// Registers a metric under its name, and returns it.
-fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
 }
 
 impl Default for Inner {
     fn default() -> Self {
         let mut registry = Registry::default();
         process::register(&mut registry);
-        let r = registry.sub_registry_with_prefix("toolhost");
-        let counter =
-            |r: &mut Registry, name: &str, help: &str| add(r, name, help, Counters::default());
-        let gauge =
-            |r: &mut Registry, name: &str, help: &str| add(r, name, help, Gauges::default());
-        let histogram = |r: &mut Registry, name: &str, help: &str, buckets: Buckets| {
-            add(r, name, help, Family::new_with_constructor(buckets))
-        };
+        let ours = registry.sub_registry_with_prefix("toolhost");
         Self {
-            calls: counter(r, "plugin_calls", "Calls that ended"),
-            running: gauge(r, "plugin_calls_running", "Calls that have a place now"),
-            duration: histogram(
-                r,
-                "plugin_call_duration_seconds",
-                "Wall-clock time of calls",
-                DURATION,
-            ),
-            guest_time: histogram(
-                r,
-                "plugin_guest_time_seconds",
-                "CPU time of calls",
-                GUEST_TIME,
-            ),
-            memory: histogram(
-                r,
-                "plugin_memory_bytes",
-                "The most linear memory of calls",
-                MEMORY,
-            ),
-            limits: counter(r, "plugin_limits_hit", "Limits that were reached"),
-            traps: counter(r, "plugin_traps", "Guests that trapped"),
-            denials: counter(r, "plugin_denials", "Uses of what was not granted"),
-            processes: counter(
-                r,
-                "plugin_processes_started",
-                "Processes that calls started",
-            ),
-            files: counter(r, "plugin_files_written", "Files that calls wrote"),
-            log_left_out: counter(
-                r,
-                "plugin_log_left_out_bytes",
-                "Log that exceeded its limit",
-            ),
-            http_requests: counter(r, "plugin_http_requests", "HTTP requests that calls sent"),
-            http_bytes: counter(
-                r,
-                "plugin_http_bytes",
-                "Bytes of HTTP requests and responses",
-            ),
-            compile: histogram(
-                r,
-                "plugin_compile_seconds",
-                "Wall-clock time of compilations",
-                COMPILE,
-            ),
-            state: gauge(r, "plugin_state", "1 for the state that the plugin is in"),
-            approvals: counter(
-                r,
-                "plugin_approvals",
-                "Calls that the approval hook was asked about",
-            ),
-            audit_lines: add(
-                r,
-                "audit_lines",
-                "Lines of the audit trail that were written",
-                Counter::default(),
-            ),
-            audit_lost: add(
-                r,
-                "audit_lines_lost",
-                "Lines of the audit trail that were not written",
-                Counter::default(),
-            ),
-            audit_left_out: counter(
-                r,
-                "audit_lines_left_out",
-                "Lines of the audit trail that exceeded the share of their token",
-            ),
-            http: http::Http::register(r),
-            ended: calls::Calls::register(r),
-            watched: levels::Watched::register(r),
+            counted: Registered::register(ours),
+            watched: levels::Watched::register(ours),
             registry,
         }
     }
@@ -256,14 +101,18 @@ impl Metrics {
 
     /// Counts a running call until the returned [`Running`] is dropped.
     pub fn running(&self, name: &str) -> Running {
-        let gauge = self.inner.running.get_or_create_owned(&plugin(name));
+        let gauge = self
+            .inner
+            .counted
+            .running
+            .get_or_create_owned(&plugin(name));
         gauge.inc();
         Running(gauge)
     }
 
     /// Counts a call that ended, with its use of CPU time and memory.
     pub fn call(&self, name: &str, outcome: &str, duration: Duration, used: &Used) {
-        let inner = &self.inner;
+        let inner = &self.inner.counted;
         let name_only = plugin(name);
         let outcome = plugin_and(name, "outcome", outcome);
         inner.calls.get_or_create(&outcome).inc();
@@ -280,55 +129,82 @@ impl Metrics {
         inner.memory.get_or_create(&name_only).observe(memory);
     }
 
+    /// Counts a call that ended in this state.
+    pub fn call_ended(&self, state: &'static str, duration: Duration, queued: Duration) {
+        let counted = &self.inner.counted;
+        let labels = vec![("state", state.into())];
+        counted.ended.get_or_create(&labels).inc();
+        counted.call_duration.observe(duration.as_secs_f64());
+        counted.queued.observe(queued.as_secs_f64());
+    }
+
+    /// Counts a request for a call that was refused, by one of a few reasons.
+    pub fn call_refused(&self, reason: &'static str) {
+        let family = &self.inner.counted.refused;
+        family.get_or_create(&vec![("reason", reason.into())]).inc();
+    }
+
     /// Counts a limit that was reached.
     pub fn limit(&self, name: &str, limit: LimitKind) {
         let labels = plugin_and(name, "limit", limit.name());
-        self.inner.limits.get_or_create(&labels).inc();
+        self.inner.counted.limits.get_or_create(&labels).inc();
     }
 
     /// Counts a guest that trapped.
     pub fn trap(&self, name: &str) {
-        self.inner.traps.get_or_create(&plugin(name)).inc();
+        self.inner.counted.traps.get_or_create(&plugin(name)).inc();
     }
 
     /// Counts a use of a capability that was not granted.
     pub(crate) fn denied(&self, name: &str, capability: &'static str) {
         let labels = plugin_and(name, "capability", capability);
-        self.inner.denials.get_or_create(&labels).inc();
+        self.inner.counted.denials.get_or_create(&labels).inc();
     }
 
     /// Counts a process that was started.
     pub(crate) fn process_started(&self, name: &str) {
-        self.inner.processes.get_or_create(&plugin(name)).inc();
+        self.inner
+            .counted
+            .processes
+            .get_or_create(&plugin(name))
+            .inc();
     }
 
     /// Counts a file that was written.
     pub(crate) fn file_written(&self, name: &str) {
-        self.inner.files.get_or_create(&plugin(name)).inc();
+        self.inner.counted.files.get_or_create(&plugin(name)).inc();
     }
 
     /// Counts bytes of log that were left out.
     pub fn log_left_out(&self, name: &str, bytes: u64) {
-        let family = &self.inner.log_left_out;
+        let family = &self.inner.counted.log_left_out;
         family.get_or_create(&plugin(name)).inc_by(bytes);
     }
 
     /// Counts an HTTP request that was sent.
     pub(crate) fn http_request(&self, name: &str) {
-        self.inner.http_requests.get_or_create(&plugin(name)).inc();
+        self.inner
+            .counted
+            .http_requests
+            .get_or_create(&plugin(name))
+            .inc();
     }
 
     /// Counts the bytes of HTTP requests and responses.
     pub fn http_bytes(&self, name: &str, sent: u64, received: u64) {
         for (direction, bytes) in [("sent", sent), ("received", received)] {
             let labels = plugin_and(name, "direction", direction);
-            self.inner.http_bytes.get_or_create(&labels).inc_by(bytes);
+            self.inner
+                .counted
+                .http_bytes
+                .get_or_create(&labels)
+                .inc_by(bytes);
         }
     }
 
     /// Counts a compilation.
     pub fn compiled(&self, name: &str, time: Duration) {
-        let family = &self.inner.compile;
+        let family = &self.inner.counted.compile;
         family
             .get_or_create(&plugin(name))
             .observe(time.as_secs_f64());
@@ -336,41 +212,45 @@ impl Metrics {
 
     /// Shows the state of a plugin.
     pub fn plugin_state(&self, name: &str, state: PluginState) {
-        for each in PluginState::ALL {
+        for &each in PluginState::VARIANTS {
             let labels = plugin_and(name, "state", each.name());
-            let gauge = self.inner.state.get_or_create_owned(&labels);
+            let gauge = self.inner.counted.state.get_or_create_owned(&labels);
             gauge.set(i64::from(each == state));
         }
     }
 
     /// Stops showing the state of a plugin that was removed. Its counters stay.
     pub fn plugin_removed(&self, name: &str) {
-        for each in PluginState::ALL {
+        for each in PluginState::VARIANTS {
             let labels = plugin_and(name, "state", each.name());
-            self.inner.state.remove(&labels);
+            self.inner.counted.state.remove(&labels);
         }
     }
 
     /// Counts an answer of the approval hook.
     pub(crate) fn approval(&self, name: &str, answer: &'static str) {
         let labels = plugin_and(name, "answer", answer);
-        self.inner.approvals.get_or_create(&labels).inc();
+        self.inner.counted.approvals.get_or_create(&labels).inc();
     }
 
     /// Counts a line of the audit trail that was written.
     pub(crate) fn audit_line(&self) {
-        self.inner.audit_lines.inc();
+        self.inner.counted.audit_lines.inc();
     }
 
     /// Counts lines of the audit trail that were not written.
     pub(crate) fn audit_lost(&self, count: u64) {
-        self.inner.audit_lost.inc_by(count);
+        self.inner.counted.audit_lost.inc_by(count);
     }
 
     /// Counts a line of the audit trail that exceeded the share of its token.
     pub(crate) fn audit_left_out(&self, principal: &str) {
         let labels = vec![("principal", principal.into())];
-        self.inner.audit_left_out.get_or_create(&labels).inc();
+        self.inner
+            .counted
+            .audit_left_out
+            .get_or_create(&labels)
+            .inc();
     }
 }
 

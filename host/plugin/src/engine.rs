@@ -133,8 +133,8 @@ impl Engine {
         metrics.watch(&self.inner, |inner, levels| {
             let taken = CONCURRENT_CALLS.saturating_sub(inner.calls.available_permits());
             levels.call_places_taken += taken as u64;
-            levels.guest_memory += inner.memory.taken() as u64;
-            levels.guest_memory_limit += inner.memory.limit() as u64;
+            levels.guest_memory_bytes += inner.memory.taken() as u64;
+            levels.guest_memory_limit_bytes += inner.memory.limit() as u64;
             levels.heavy_calls_waiting += inner.heavy.waiting();
             levels.compilations_waiting += inner.compiling.waiting();
         });

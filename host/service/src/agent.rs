@@ -67,7 +67,7 @@ pub async fn run(
         Ok(Offer {
             workspace,
             files: options.files.grant(),
-            oversight: oversight.of_agent(),
+            oversight: oversight.clone(),
         })
     };
     listening::run(

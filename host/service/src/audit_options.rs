@@ -9,6 +9,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::Common;
+pub use toolhost_agent::Oversight;
 use toolhost_call::approval::{Approval, ApprovalError, Url};
 use toolhost_call::audit::{self, Audit};
 use toolhost_call::metrics::Metrics;
@@ -81,14 +82,6 @@ pub struct Options {
 fn approval_url(text: &str) -> Result<String, ApprovalError> {
     Url::new(text, &[], None)?;
     Ok(text.to_owned())
-}
-
-/// The audit trail, the metrics and the approval hook of one program.
-#[derive(Clone, Debug)]
-pub struct Oversight {
-    audit: Audit,
-    metrics: Metrics,
-    approval: Approval,
 }
 
 impl Options {
@@ -167,32 +160,6 @@ impl Options {
             }
             (None, None) => Ok(Approval::default()),
             (Some(_), Some(_)) => bail!("--approval-command and --approval-url exclude each other"),
-        }
-    }
-}
-
-impl Oversight {
-    /// Returns the audit trail.
-    pub fn audit(&self) -> &Audit {
-        &self.audit
-    }
-
-    /// Returns the approval hook.
-    pub fn approval(&self) -> &Approval {
-        &self.approval
-    }
-
-    /// Returns what is counted.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    /// Returns the same for the agent API where there is no host.
-    pub(crate) fn of_agent(&self) -> toolhost_agent::Oversight {
-        toolhost_agent::Oversight {
-            audit: self.audit.clone(),
-            metrics: self.metrics.clone(),
-            approval: self.approval.clone(),
         }
     }
 }

@@ -1,30 +1,52 @@
-//! Following files while a server runs, such as tokens and certificates.
+//! Following files while a server runs, such as a configuration, tokens and certificates.
 
 mod directories;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-pub use directories::{Changes, Directories, Looks, look};
+use directories::{Changes, Directories, look};
+
+/// The most attempts to read files while they keep changing.
+const ATTEMPTS: usize = 10;
 
 /// Why files cannot be followed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct WatchError(#[from] notify::Error);
 
+/// A state of the program that files decide.
+pub trait Followed: Send + 'static {
+    /// The content of the files.
+    type Read: Send + 'static;
+
+    /// Returns the files to follow. They may be others after each reading.
+    fn files(&self) -> Vec<PathBuf>;
+
+    /// Reads the files, on a thread that may wait.
+    fn read(&mut self) -> Self::Read;
+
+    /// Forgets which problems were told: an operator asks for another reading.
+    fn reloaded(&mut self) {}
+
+    /// Takes the content, if the files looked the same before and after. Returns whether it could be used; if not, the next
+    /// event leads to another reading, whatever the files look like.
+    fn take(&mut self, read: Self::Read) -> impl Future<Output = bool> + Send;
+}
+
 /// Follows files. Dropping it ends that.
 #[derive(Debug)]
 pub struct Follower {
     task: JoinHandle<()>,
+    taken: watch::Receiver<bool>,
     again: Arc<Notify>,
 }
 
 impl Follower {
-    /// Calls `changed` whenever one of these files has changed, on a thread that may wait. It returns the files to follow from
-    /// then on.
+    /// Reads the files at once, and again whenever one of them has changed.
     ///
     /// # Errors
     ///
@@ -33,22 +55,33 @@ impl Follower {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub fn start<F>(files: Vec<PathBuf>, changed: F) -> Result<Self, WatchError>
-    where
-        F: FnMut() -> Vec<PathBuf> + Send + 'static,
-    {
+    pub fn start(followed: impl Followed) -> Result<Self, WatchError> {
         let (mut directories, changes) = Directories::new()?;
-        directories.watch(files.clone())?;
+        directories.watch(followed.files())?;
+        let (taken_once, taken) = watch::channel(false);
         let again = Arc::new(Notify::new());
-        let following = follow(directories, changes, files, changed, Arc::clone(&again));
+        let following = follow(
+            directories,
+            changes,
+            followed,
+            taken_once,
+            Arc::clone(&again),
+        );
         let task = tokio::spawn(following);
-        Ok(Self { task, again })
+        Ok(Self { task, taken, again })
     }
 
-    /// Returns what has `changed` called, whether or not the files look as before.
+    /// Returns a function that has the files read again, even if they look unchanged. Some changes are not noticed, such as on
+    /// network file systems.
     pub fn reload(&self) -> impl Fn() + Send + 'static {
         let again = Arc::clone(&self.again);
         move || again.notify_one()
+    }
+
+    /// Waits until the files of the start were taken.
+    pub async fn applied(&self) {
+        // An error says that the task has ended with its runtime.
+        _ = self.taken.clone().wait_for(|taken| *taken).await;
     }
 }
 
@@ -58,38 +91,48 @@ impl Drop for Follower {
     }
 }
 
-async fn follow<F>(
+async fn follow<F: Followed>(
     mut directories: Directories,
     mut changes: Changes,
-    mut files: Vec<PathBuf>,
-    mut changed: F,
+    mut followed: F,
+    taken: watch::Sender<bool>,
     again: Arc<Notify>,
-) where
-    F: FnMut() -> Vec<PathBuf> + Send + 'static,
-{
-    // What changed between the first reading and the first watch has no event, so that the first look counts as a change.
+) {
+    // A change between the first reading and the first watch has no event, so that the first look counts as a change.
     let mut seen = None;
     loop {
-        let looks = look(files.clone());
+        let mut looks = look(followed.files());
         if seen.as_ref() != Some(&looks) {
-            // The task ends with the runtime only, and then this does as well.
-            let called = tokio::task::spawn_blocking(move || (changed(), changed)).await;
-            let Ok((wanted, back)) = called else { return };
-            changed = back;
-            let others = wanted != files;
-            files = wanted;
-            if let Err(error) = directories.watch(files.clone()) {
-                tracing::error!(%error, "not all files are followed");
-            }
-            // What changes while it is read has an event. A file that was not watched then has none.
-            seen = (!others).then_some(looks);
-            if others {
-                continue;
+            seen = None;
+            let mut attempts = 0..ATTEMPTS;
+            loop {
+                if attempts.next().is_none() {
+                    tracing::warn!("the files change faster than they can be read");
+                    break;
+                }
+                // The task ends with the runtime only, and then this does as well.
+                let read = tokio::task::spawn_blocking(move || (followed.read(), followed));
+                let Ok((read, back)) = read.await else { return };
+                followed = back;
+                if let Err(error) = directories.watch(followed.files()) {
+                    tracing::error!(%error, "not all files are followed");
+                }
+                // Files that were not watched before, and those that changed meanwhile, are read again.
+                let now = look(followed.files());
+                if now == looks {
+                    seen = followed.take(read).await.then_some(looks);
+                    break;
+                }
+                looks = now;
             }
         }
+        taken.send_replace(true);
         tokio::select! {
             settled = changes.settled() => if !settled { return },
-            () = again.notified() => seen = None,
+            () = again.notified() => {
+                seen = None;
+                followed.reloaded();
+            }
         }
     }
 }
@@ -100,26 +143,50 @@ mod tests {
 
     use super::*;
 
+    /// Files whose texts are told.
+    struct Texts {
+        first: bool,
+        paths: [PathBuf; 2],
+        tell: mpsc::UnboundedSender<String>,
+    }
+
+    impl Followed for Texts {
+        type Read = String;
+
+        fn files(&self) -> Vec<PathBuf> {
+            self.paths[..if self.first { 1 } else { 2 }].to_vec()
+        }
+
+        fn read(&mut self) -> String {
+            self.first = false;
+            let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+            self.paths.each_ref().map(read).concat()
+        }
+
+        async fn take(&mut self, read: String) -> bool {
+            self.tell.send(read).unwrap();
+            true
+        }
+    }
+
     #[tokio::test]
     async fn files_that_change_are_read_again_and_so_are_those_that_they_name() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, second) = (
-            directory.path().join("first"),
-            directory.path().join("second"),
-        );
+        let paths = ["first", "second"].map(|name| directory.path().join(name));
+        let [first, second] = paths.clone();
         std::fs::write(&first, "1").unwrap();
         let (tell, mut told) = mpsc::unbounded_channel();
-        let paths = [first.clone(), second.clone()];
-        let _follower = Follower::start(vec![first.clone()], move || {
-            let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-            tell.send(paths.each_ref().map(read).concat()).unwrap();
-            paths.to_vec()
-        })
-        .unwrap();
+        let texts = Texts {
+            first: true,
+            paths,
+            tell,
+        };
+        let follower = Follower::start(texts).unwrap();
         let mut until = async |text: &str| {
             while told.recv().await.unwrap() != text {}
         };
         until("1").await;
+        follower.applied().await;
         std::fs::write(&second, "2").unwrap();
         until("12").await;
         // Replaced by another, as editors do.

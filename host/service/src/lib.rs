@@ -17,7 +17,6 @@ mod common;
 pub mod errors;
 pub mod files;
 pub mod follow;
-mod list;
 pub mod listening;
 pub mod logging;
 mod notify;

@@ -5,18 +5,17 @@ mod served;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use axum::http::Uri;
 use clap::Args;
 
-use super::audit_options::Oversight;
-use super::list::List;
+use super::processes::elements;
 use super::signals::{self, Hangup};
 use super::{Common, errors, notify, stderr, token};
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
+use toolhost_agent::Oversight;
 use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::{Listen, Listener, Tls};
@@ -30,16 +29,22 @@ pub struct Clients {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A name besides localhost and the address itself by which clients may reach the server; can be repeated
-    #[arg(long, value_name = "NAME", env = "TOOLHOST_ALLOW_HOST")]
-    allow_host: Vec<List>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "TOOLHOST_ALLOW_HOST",
+        value_delimiter = ','
+    )]
+    allow_host: Vec<String>,
     /// An origin, such as https://chat.example.com, whose web pages may use the server; can be repeated
     #[arg(
         long,
         value_name = "ORIGIN",
         env = "TOOLHOST_ALLOW_ORIGIN",
-        value_parser = origins
+        value_delimiter = ',',
+        value_parser = origin
     )]
-    allow_origin: Vec<List>,
+    allow_origin: Vec<String>,
     /// A PEM file with the certificate of the server, and those between it and an authority: addresses then speak TLS
     #[arg(
         long,
@@ -62,7 +67,8 @@ pub struct Clients {
         long,
         value_name = "MODE",
         env = "TOOLHOST_SOCKET_MODE",
-        default_value = "600"
+        default_value = "600",
+        value_parser = mode
     )]
     socket_mode: Mode,
 }
@@ -71,26 +77,23 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mode(u32);
 
-/// A text that is no valid mode.
-#[derive(Debug, thiserror::Error)]
-#[error("write it as chmod takes it, such as 600 or 660; the owner must be able to read and write")]
-struct InvalidMode;
+/// Reads a mode.
+fn mode(text: &str) -> Result<Mode, &'static str> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    let mode = mode.filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600);
+    mode.map(Mode).ok_or(
+        "write it as chmod takes it, such as 600 or 660; the owner must be able to read and write",
+    )
+}
 
-/// An origin that no browser sends.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{0:?} is no origin: write it as https://NAME or http://NAME:PORT, without anything behind it"
-)]
-struct InvalidOrigin(String);
-
-/// Reads origins with commas between them.
-fn origins(text: &str) -> Result<List, InvalidOrigin> {
-    let Ok(list) = text.parse::<List>();
-    let odd = list.iter().find(|origin| !is_origin(origin));
-    match odd.map(str::to_owned) {
-        Some(odd) => Err(InvalidOrigin(odd)),
-        None => Ok(list),
+/// Reads an origin. An empty one is part of a variable that is set to nothing.
+fn origin(text: &str) -> Result<String, String> {
+    if text.is_empty() || is_origin(text) {
+        return Ok(text.to_owned());
     }
+    Err(format!(
+        "{text:?} is no origin: write it as https://NAME or http://NAME:PORT, without anything behind it"
+    ))
 }
 
 /// Returns whether a browser sends this as the origin of pages: a scheme, a host, perhaps a port, and nothing else.
@@ -103,17 +106,6 @@ fn is_origin(text: &str) -> bool {
     };
     let scheme = uri.scheme_str().unwrap_or_default();
     !authority.as_str().contains('@') && text == format!("{scheme}://{authority}")
-}
-
-impl FromStr for Mode {
-    type Err = InvalidMode;
-
-    fn from_str(text: &str) -> Result<Self, InvalidMode> {
-        let mode = u32::from_str_radix(text, 8).map_err(|_| InvalidMode)?;
-        (mode <= 0o777 && mode & 0o600 == 0o600)
-            .then_some(Self(mode))
-            .ok_or(InvalidMode)
-    }
 }
 
 impl Clients {
@@ -170,7 +162,7 @@ pub async fn run<S: Served>(
     let tls = clients.tls()?;
     let mut listeners = Vec::new();
     for listen in listen {
-        let listener = clients.listen(listen, tls.as_ref(), oversight.approval());
+        let listener = clients.listen(listen, tls.as_ref(), &oversight.approval);
         listeners.push(listener.await?);
     }
     let urls = listeners.iter().map(Listener::url);
@@ -179,7 +171,7 @@ pub async fn run<S: Served>(
         named,
         clients.token_file.as_deref(),
         tls,
-        oversight.audit().clone(),
+        oversight.audit.clone(),
     );
     let mut known = credentials.read()?;
     if let Some(state_dir) = common.state_dir() {
@@ -208,8 +200,8 @@ pub async fn run<S: Served>(
     };
     let access = Access {
         tokens,
-        hosts: List::join(&clients.allow_host),
-        origins: List::join(&clients.allow_origin),
+        hosts: elements(&clients.allow_host).cloned().collect(),
+        origins: elements(&clients.allow_origin).cloned().collect(),
     };
     for url in &urls {
         stderr::notice(format_args!("listening on {url}"), &[("url", url)]);
@@ -272,12 +264,12 @@ mod tests {
         ] {
             assert!(!is_origin(bad), "{bad}");
         }
-        assert!(origins("https://a,https://b").is_ok() && origins("https://a,b").is_err());
+        assert!(origin("https://a").is_ok() && origin("").is_ok() && origin("b").is_err());
     }
 
     #[test]
     fn modes_are_octal_and_leave_the_socket_to_its_owner() {
-        let mode = |text: &str| text.parse::<Mode>().ok();
+        let mode = |text: &str| super::mode(text).ok();
         assert_eq!(mode("600"), Some(Mode(0o600)));
         assert_eq!(mode("0660"), Some(Mode(0o660)));
         for bad in ["", "000", "066", "1600", "800", "rw"] {

@@ -5,7 +5,6 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::list::List;
 use super::{Common, THIS_PROGRAM, retention};
 use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
 
@@ -54,19 +53,26 @@ pub struct Options {
         long,
         value_name = "NAME",
         env = "TOOLHOST_ENV",
-        value_parser = variables
+        value_delimiter = ',',
+        value_parser = variable
     )]
-    env: Vec<List>,
+    env: Vec<String>,
     #[command(flatten)]
     retention: retention::Options,
 }
 
-fn variables(patterns: &str) -> Result<List, ExtrasError> {
-    let Ok(patterns) = patterns.parse::<List>();
-    Extras::new(patterns.iter()).map(|_| patterns)
+fn variable(pattern: &str) -> Result<String, ExtrasError> {
+    let pattern = [pattern.to_owned()];
+    Extras::new(elements(&pattern))?;
+    Ok(pattern.concat())
 }
 
-/// What must be there before there are threads.
+/// Returns the elements of a list that has commas in a variable. A variable that is set to nothing names none.
+pub(crate) fn elements(list: &[String]) -> impl Iterator<Item = &String> {
+    list.iter().filter(|element| !element.is_empty())
+}
+
+/// The parts of a host that must be there before there are threads.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     /// The process that forks supervisors; `None` if it could not be started.
@@ -117,7 +123,7 @@ impl Options {
         records: Records,
         prepared: Prepared,
     ) -> anyhow::Result<Config> {
-        let extras = Extras::new(List::join(&self.env))?;
+        let extras = Extras::new(elements(&self.env))?;
         let mut limits = Limits {
             live_per_chat: self.max_live.into(),
             nice: self.nice,
@@ -170,12 +176,14 @@ mod tests {
         };
         parse(&["--oom-score-adj", "-5", "--nice", "0", "--env", "A,B_*"]).unwrap();
         parse(&["--no-cgroup", "--env", ""]).unwrap();
+        parse(&["--env", ",A,,B*,"]).unwrap();
         for bad in [
             ["--max-live", "0"],
             ["--nice", "-1"],
             ["--oom-score-adj", "1001"],
             ["--env", "TOOLHOST_TOKEN"],
             ["--env", "A=B"],
+            ["--env", "A,,B=C"],
         ] {
             assert!(parse(&bad).is_err(), "{bad:?}");
         }

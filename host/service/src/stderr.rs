@@ -1,14 +1,16 @@
 //! Standard error, written by a thread of its own.
 //!
 //! No other thread waits for a reader that does not read, or fails because the reader is gone: lines that do not fit into the
-//! queue are dropped and counted. `tracing-appender` does the same, but prints to standard output when it cannot end.
+//! queue are dropped and counted. `tracing-appender` bounds the lines and not their bytes, and when its thread does not end in
+//! time, it prints that itself, which would wait for the same reader.
 
-use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use tracing::Level;
 
 use super::logging;
@@ -21,38 +23,27 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The lines that are not written yet.
 struct Queue {
-    waiting: Mutex<Waiting>,
-    changed: Condvar,
+    messages: Sender<Message>,
+    bytes: AtomicUsize,
+    dropped: AtomicU64,
 }
 
-#[derive(Default)]
-struct Waiting {
-    lines: VecDeque<Vec<u8>>,
-    bytes: usize,
-    dropped: u64,
-    /// A line was taken and is not out yet.
-    writing: bool,
+enum Message {
+    Line(Vec<u8>),
+    /// Answered when all lines before it are written.
+    Finish(Sender<()>),
 }
 
-static QUEUE: Queue = Queue {
-    waiting: Mutex::new(Waiting {
-        lines: VecDeque::new(),
-        bytes: 0,
-        dropped: 0,
-        writing: false,
-    }),
-    changed: Condvar::new(),
-};
+static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 /// Starts the thread that writes.
 pub(crate) fn start() -> io::Result<()> {
+    let (queue, messages) = Queue::new();
+    let queue = QUEUE.get_or_init(|| queue);
     let thread = std::thread::Builder::new().name("stderr".into());
-    thread.spawn(|| {
-        loop {
-            let line = QUEUE.take();
-            // There is nowhere to report an error to.
-            _ = io::stderr().write_all(&line);
-            QUEUE.written();
+    thread.spawn(move || {
+        for message in messages {
+            queue.write(&message, &mut io::stderr());
         }
     })?;
     Ok(())
@@ -60,92 +51,73 @@ pub(crate) fn start() -> io::Result<()> {
 
 /// Writes one line, some time soon.
 pub fn line(text: impl Display) {
-    QUEUE.push(format!("{text}\n").into_bytes());
+    push(format!("{text}\n"));
 }
 
 /// Prints a line that no log filter suppresses. With `--log-format json`, the line has these fields.
 pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
-    QUEUE.push(logging::notice(Level::INFO, text, fields).into_bytes());
+    push(logging::notice(Level::INFO, text, fields));
 }
 
 /// Prints the reason of a failure.
 pub fn failure(text: impl Display) {
-    QUEUE.push(logging::failure(text).into_bytes());
+    push(logging::failure(text));
+}
+
+/// Writes text that ends a line, some time soon.
+pub(crate) fn push(text: String) {
+    if let Some(queue) = QUEUE.get() {
+        queue.push(text.into_bytes());
+    }
 }
 
 /// Waits until every line is written, but not for long.
 pub(crate) fn finish() {
-    let mut waiting = QUEUE.lock();
-    let busy = |waiting: &mut Waiting| waiting.writing || !waiting.lines.is_empty();
-    _ = QUEUE.changed.wait_while_for(&mut waiting, busy, LAST_LINES);
-}
-
-/// The writer of the log; each write is one event.
-#[derive(Debug)]
-pub(crate) struct Log;
-
-impl Write for Log {
-    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        QUEUE.push(event.to_vec());
-        Ok(event.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    let (done, finished) = mpsc::channel();
+    if let Some(queue) = QUEUE.get() {
+        _ = queue.messages.send(Message::Finish(done));
+        _ = finished.recv_timeout(LAST_LINES);
     }
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock()
+    fn new() -> (Self, Receiver<Message>) {
+        let (messages, received) = mpsc::channel();
+        let (bytes, dropped) = Default::default();
+        let queue = Self {
+            messages,
+            bytes,
+            dropped,
+        };
+        (queue, received)
     }
 
     fn push(&self, line: Vec<u8>) {
-        self.lock().push(line);
-        self.changed.notify_all();
-    }
-
-    fn take(&self) -> Vec<u8> {
-        let mut waiting = self.lock();
-        loop {
-            if let Some(line) = waiting.take() {
-                return line;
-            }
-            self.changed.wait(&mut waiting);
+        let size = line.len();
+        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > QUEUE_BYTES {
+            self.bytes.fetch_sub(size, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        } else {
+            _ = self.messages.send(Message::Line(line));
         }
     }
 
-    fn written(&self) {
-        self.lock().writing = false;
-        self.changed.notify_all();
-    }
-}
-
-impl Waiting {
-    fn push(&mut self, line: Vec<u8>) {
-        if self.bytes + line.len() > QUEUE_BYTES {
-            self.dropped += 1;
-            return;
+    /// Writes a line and, once no other waits, how many were dropped. There is nowhere to report an error to.
+    fn write(&self, message: &Message, to: &mut impl Write) {
+        if let Message::Line(line) = message {
+            _ = to.write_all(line);
+            if self.bytes.fetch_sub(line.len(), Ordering::Relaxed) > line.len() {
+                return;
+            }
         }
-        self.bytes += line.len();
-        self.lines.push_back(line);
-    }
-
-    fn take(&mut self) -> Option<Vec<u8>> {
-        let line = match self.lines.pop_front() {
-            Some(line) => {
-                self.bytes -= line.len();
-                line
-            }
-            None if self.dropped > 0 => {
-                let dropped = std::mem::take(&mut self.dropped);
-                let text = format_args!("{dropped} lines are missing here, as nobody read them");
-                logging::failure(text).into_bytes()
-            }
-            None => return None,
-        };
-        self.writing = true;
-        Some(line)
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            let text = format_args!("{dropped} lines are missing here, as nobody read them");
+            _ = to.write_all(logging::failure(text).as_bytes());
+        }
+        if let Message::Finish(done) = message {
+            _ = done.send(());
+        }
     }
 }
 
@@ -154,15 +126,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_reads_is_dropped_and_counted() {
-        let mut waiting = Waiting::default();
+    fn lines_that_are_not_read_are_dropped_and_counted() {
+        let (queue, messages) = Queue::new();
         for _ in 0..3 {
-            waiting.push(vec![b'x'; QUEUE_BYTES / 2]);
+            queue.push(vec![b'x'; QUEUE_BYTES / 2]);
         }
-        assert_eq!(waiting.bytes, QUEUE_BYTES);
-        let lines: Vec<_> = std::iter::from_fn(|| waiting.take()).collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines[2].starts_with(b"toolhost: 1 lines are missing"));
-        assert_eq!((waiting.bytes, waiting.take()), (0, None));
+        assert_eq!(queue.bytes.load(Ordering::Relaxed), QUEUE_BYTES);
+        let mut written = Vec::new();
+        for message in messages.try_iter() {
+            queue.write(&message, &mut written);
+        }
+        assert!(written[QUEUE_BYTES..].starts_with(b"toolhost: 1 lines are missing"));
+        assert_eq!(queue.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(queue.dropped.load(Ordering::Relaxed), 0);
     }
 }

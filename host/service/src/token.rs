@@ -47,10 +47,15 @@ fn variable() -> anyhow::Result<Option<String>> {
 /// A new token, which is shown once.
 pub(crate) struct Made {
     pub(crate) token: Token,
-    /// The text that is printed on a terminal; `None` if there is no terminal.
-    text: Option<String>,
-    /// The file that keeps the token if there is no terminal.
-    file: Option<TokenFile>,
+    kept: Kept,
+}
+
+/// The place of a new token.
+enum Kept {
+    /// A terminal that shows this text.
+    Shown(String),
+    /// A file, where there is no terminal.
+    File(TokenFile),
 }
 
 /// Makes a new token for a server.
@@ -62,8 +67,8 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {
         stderr::notice(format_args!("token: {text}"), &[]);
-        let (text, file) = (Some(text), None);
-        return Ok(Made { token, text, file });
+        let kept = Kept::Shown(text);
+        return Ok(Made { token, kept });
     }
     let nowhere = || {
         format!(
@@ -84,29 +89,21 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     let lock = lock(&state, &name).with_context(unkept)?;
     let shown = shown.to_string();
     stderr::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
-    let file = Some(TokenFile {
+    let kept = Kept::File(TokenFile {
         state,
         name,
         text,
         _lock: lock,
     });
-    Ok(Made {
-        token,
-        text: None,
-        file,
-    })
+    Ok(Made { token, kept })
 }
 
 impl Made {
     /// Returns a command that uses the token at a server of the agent API alone, of which `toolhost` itself is no client.
     pub(crate) fn agent_hint(&self, url: &str) -> String {
-        let token = match (&self.text, &self.file) {
-            (Some(text), _) => text.clone(),
-            (None, Some(file)) => {
-                let path = file.state.path().join(&file.name);
-                format!("$(cat {})", quoted(&path.display().to_string()))
-            }
-            (None, None) => return String::new(),
+        let token = match &self.kept {
+            Kept::Shown(text) => text.clone(),
+            Kept::File(file) => format!("$(cat {})", quoted(&file.path())),
         };
         let target = match url.strip_prefix("unix:") {
             Some(path) => format!("--unix-socket {} http://localhost", quoted(path)),
@@ -117,16 +114,12 @@ impl Made {
 
     /// Returns a command that uses the token, as a hint for the operator.
     pub(crate) fn hint(&self, url: &str) -> String {
-        match (&self.text, &self.file) {
-            (Some(text), _) => {
-                format!("try it: {VARIABLE}={text} toolhost tools --server {url}")
-            }
-            (None, Some(file)) => {
-                let path = file.state.path().join(&file.name);
-                let path = path.display();
+        match &self.kept {
+            Kept::Shown(text) => format!("try it: {VARIABLE}={text} toolhost tools --server {url}"),
+            Kept::File(file) => {
+                let path = file.path();
                 format!("try it: toolhost tools --server {url} --token-file {path}")
             }
-            (None, None) => String::new(),
         }
     }
 }
@@ -173,6 +166,13 @@ fn lock(state: &StateDir, name: &str) -> io::Result<Option<Flock<File>>> {
         return Ok(None);
     };
     Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).ok())
+}
+
+impl TokenFile {
+    fn path(&self) -> String {
+        let path = self.state.path().join(&self.name);
+        path.display().to_string()
+    }
 }
 
 impl Drop for TokenFile {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, host, plugins, print, remote};
+use super::{Common, exit_code, host, plugins, print, remote};
 use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Outcome, Request};
 use toolhost_call::tool::Content;
 use toolhost_core::{CallError, Host};
@@ -97,14 +97,11 @@ pub(super) async fn run(
         }
     };
     // A cancelled call has a reply, but not the one that was asked for.
-    let is_error = outcome.cancelled || outcome.is_error();
+    let failed = outcome.cancelled || outcome.is_error();
     let reply = reply(&outcome, &ended)?;
     print(&reply.to_string())?;
-    Ok(if is_error || reply.get("success") == Some(&json!(false)) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let failed = failed || reply.get("success") == Some(&json!(false));
+    Ok(exit_code(!failed))
 }
 
 /// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
@@ -121,12 +118,7 @@ async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Opt
     stderr::line(format_args!(
         "toolhost: cancelling call {id} of chat {chat}; interrupt again to leave it to the server"
     ));
-    let cancelled = async {
-        match server.cancel(request).await? {
-            Some(outcome) => anyhow::Ok(Some(Arc::new(outcome))),
-            None => Ok(None),
-        }
-    };
+    let cancelled = async { anyhow::Ok(server.cancel(request).await?.map(Arc::new)) };
     tokio::select! {
         cancelled = cancelled => {
             match &cancelled {
@@ -162,12 +154,9 @@ async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {
-            // The call is cancelled and replies with what it has.
+            // The call is cancelled and replies with the output that it has.
             let ended = end(&host).await;
-            return match host.call(request).await {
-                Ok(outcome) => Ok((outcome, ended)),
-                Err(error) => Err(error.into()),
-            };
+            return Ok((host.call(request).await?, ended));
         }
     };
     let ended = end(&host).await;
@@ -184,7 +173,7 @@ async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec
     }
 }
 
-/// Ends what still runs, and says so if that takes a while. Another signal takes its grace from it.
+/// Ends the processes that still run, and says so if that takes a while. Another signal takes their grace from them.
 async fn end(host: &Host) -> Vec<Info> {
     let mut ending = pin!(host.shutdown());
     let mut again = pin!(signals::ended(Hangup::Ends));
@@ -214,7 +203,7 @@ async fn end(host: &Host) -> Vec<Info> {
     ended
 }
 
-/// Returns what is printed of an outcome: one part bare, several as `content`, a tool error as `error`.
+/// Returns the printed form of an outcome: one part bare, several as `content`, a tool error as `error`.
 fn reply(outcome: &Outcome, ended: &[Info]) -> serde_json::Result<Value> {
     let mut reply = match &outcome.result {
         Err(error) => json!({ "error": error }),

@@ -1,4 +1,4 @@
-//! `toolhost doctor`: what works on this machine, what does not, and what to do about it.
+//! `toolhost doctor`: checks of this machine, and advice where one fails.
 
 mod machine;
 mod probe;
@@ -48,7 +48,7 @@ struct Check {
     name: &'static str,
     status: Status,
     text: String,
-    /// What would make it better.
+    /// Advice that makes it better.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -103,11 +103,7 @@ pub(super) async fn run(
     } else {
         print(table(&checks).trim_end())?;
     }
-    Ok(if failed {
-        ExitCode::from(SETUP_FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(if failed { SETUP_FAILED } else { 0 }))
 }
 
 /// Looks at everything that the configuration names.

@@ -113,9 +113,9 @@ impl Plan<'_> {
                 .processes(processes)
                 .files(options.files.grant())
                 .file_roots(options.files.roots())
-                .audit(self.oversight.audit().clone())
-                .metrics(self.oversight.metrics().clone())
-                .approval(self.oversight.approval().clone());
+                .audit(self.oversight.audit.clone())
+                .metrics(self.oversight.metrics.clone())
+                .approval(self.oversight.approval.clone());
             let builder = match options.plugins.guest_memory() {
                 Some(bytes) => builder.guest_memory(bytes),
                 None => builder,

@@ -1,7 +1,6 @@
 //! The plugins besides the embedded ones: the options that all commands share which offer tools.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use bytesize::ByteSize;
@@ -18,7 +17,7 @@ use toolhost_core::Host;
 pub(super) struct Options {
     /// A component to load as a plugin; without a name, that of the file is taken. Grants, settings and limits are said in the
     /// configuration, in [plugins.NAME]. Can be repeated
-    #[arg(long, value_name = "[NAME=]FILE")]
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
     plugin: Vec<Named>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
@@ -49,30 +48,21 @@ struct Named {
     path: PathBuf,
 }
 
-/// There is no name in it.
-#[derive(Debug, thiserror::Error)]
-#[error("write it as FILE or as NAME=FILE")]
-struct Nameless;
-
-impl FromStr for Named {
-    type Err = Nameless;
-
-    fn from_str(text: &str) -> Result<Self, Nameless> {
-        // Text before a `=` that contains a `/` is part of a path, not a name.
-        let named = text.split_once('=').filter(|(name, _)| !name.contains('/'));
-        let (name, path) = match named {
-            Some((name, path)) => (name.to_owned(), PathBuf::from(path)),
-            None => {
-                let path = PathBuf::from(text);
-                let stem = path.file_stem().ok_or(Nameless)?;
-                (name_of(&stem.to_string_lossy()), path)
-            }
-        };
-        if name.is_empty() || path.as_os_str().is_empty() {
-            return Err(Nameless);
+/// Reads `[NAME=]FILE`.
+fn named(text: &str) -> Result<Named, &'static str> {
+    // Text before a `=` that contains a `/` is part of a path, not a name.
+    let (name, path) = match text.split_once('=').filter(|(name, _)| !name.contains('/')) {
+        Some((name, path)) => (name.to_owned(), path),
+        None => {
+            let stem = Path::new(text).file_stem().unwrap_or_default();
+            (name_of(&stem.to_string_lossy()), text)
         }
-        Ok(Self { name, path })
+    };
+    if name.is_empty() || path.is_empty() {
+        return Err("write it as FILE or as NAME=FILE");
     }
+    let path = path.into();
+    Ok(Named { name, path })
 }
 
 /// Returns which plugins do not load, and why.
@@ -118,12 +108,10 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn a_plugin_is_named_by_its_file_or_by_name() {
         let named = |text: &str| {
-            text.parse::<Named>()
+            super::named(text)
                 .map(|named| (named.name, named.path.to_string_lossy().into_owned()))
                 .ok()
         };

@@ -12,13 +12,14 @@ use toolhost_core::{Host, PluginSet};
 use toolhost_http::access::Access;
 use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
+use toolhost_service::follow::Follower;
 use toolhost_service::listening::{self, Clients, Served};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
 
 use super::{Common, config_tokens, host};
-use crate::config::{Config, Watcher};
+use crate::config::{self, Config};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -132,12 +133,12 @@ impl Served for Tools {
 
 /// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after
 /// a while in which compilers are still at work: they show in the list of plugins.
-pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Watcher> {
+pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Follower> {
     const PATIENCE: Duration = Duration::from_secs(5);
     if config.dependencies().is_empty() {
         return None;
     }
-    let watcher = Watcher::start(config.clone(), host.clone());
+    let watcher = config::follow(config.clone(), host.clone());
     let watcher = watcher
         .inspect_err(|error| tracing::warn!(%error, "changed plugins are loaded at the next start"))
         .ok();

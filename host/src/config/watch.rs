@@ -1,151 +1,79 @@
 //! Following a configuration while the host runs: changes on disk are applied to the host.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use serde_json::json;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
 
 use super::{Config, ConfigError};
-use toolhost_core::Host;
-use toolhost_service::follow::{Changes, Directories, Looks, WatchError, look};
+use toolhost_core::{Host, PluginSet};
+use toolhost_service::follow::{Followed, Follower, WatchError};
 
-/// The most attempts to read the files while they keep changing.
-const ATTEMPTS: usize = 10;
-
-/// Follows a configuration. Dropping it ends that.
-#[derive(Debug)]
-pub struct Watcher {
-    task: JoinHandle<()>,
-    settled: watch::Receiver<bool>,
-    again: Arc<Notify>,
-}
-
-impl Watcher {
-    /// Applies the plugins of a configuration to the host. From then on, applies every change of the configuration and of the
-    /// files that it names.
-    ///
-    /// A configuration that is not valid is logged and changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no watches left.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime.
-    pub fn start(config: Config, host: Host) -> Result<Self, WatchError> {
-        let (directories, changes) = Directories::new()?;
-        let mut following = Following {
-            directories,
-            seen: None,
-            problem: None,
-            config,
-            host,
-        };
-        following.watch()?;
-        let (applied, settled) = watch::channel(false);
-        let again = Arc::new(Notify::new());
-        let task = tokio::spawn(following.run(changes, applied, Arc::clone(&again)));
-        Ok(Self {
-            task,
-            settled,
-            again,
-        })
-    }
-
-    /// Returns a function that makes the watcher read the files again, even if they look unchanged. Some changes are not
-    /// noticed, such as on network file systems.
-    pub fn reload(&self) -> impl Fn() + Send + 'static {
-        let again = Arc::clone(&self.again);
-        move || again.notify_one()
-    }
-
-    /// Waits until the configuration of the start was applied.
-    pub async fn applied(&self) {
-        // An error says that the task has ended with its runtime.
-        _ = self.settled.clone().wait_for(|applied| *applied).await;
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Applies the plugins of a configuration to the host. From then on, applies every change of the configuration and of the files
+/// that it names.
+///
+/// A configuration that is not valid is logged and changes nothing.
+///
+/// # Errors
+///
+/// If the system has no watches left.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime.
+pub fn follow(config: Config, host: Host) -> Result<Follower, WatchError> {
+    Follower::start(Following {
+        problem: None,
+        config,
+        host,
+    })
 }
 
 struct Following {
-    directories: Directories,
-    /// The state of the files when they were last read as a whole; `None` if reading them failed.
-    seen: Option<Looks>,
-    /// The reason why reading them failed.
+    /// The reason why the last reading failed.
     problem: Option<String>,
     /// The last configuration that was valid by itself.
     config: Config,
     host: Host,
 }
 
-impl Following {
-    async fn run(mut self, mut changes: Changes, applied: watch::Sender<bool>, again: Arc<Notify>) {
-        self.refresh().await;
-        applied.send_replace(true);
-        loop {
-            tokio::select! {
-                changed = changes.settled() => if !changed { return },
-                () = again.notified() => {
-                    (self.seen, self.problem) = (None, None);
-                }
-            }
-            self.refresh().await;
-        }
+impl Followed for Following {
+    type Read = Result<PluginSet, ConfigError>;
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.config.dependencies()
     }
 
-    /// Looks at the files, and applies them if one has changed.
-    async fn refresh(&mut self) {
-        if self.seen.is_some() && self.seen.as_ref() == Some(&look(self.config.dependencies())) {
-            return;
-        }
-        // The files must look the same before and after they are read, also those that only the new text names.
-        for _ in 0..ATTEMPTS {
-            let looks = look(self.config.dependencies());
-            let config = self.config.clone();
-            let read = tokio::task::spawn_blocking(move || {
-                let config = config.again()?;
-                let set = config.plugins();
-                Ok::<_, ConfigError>((set, config))
-            });
-            // The task fails only when the runtime ends, and then this task ends as well.
-            let Ok(read) = read.await else { return };
-            let (set, config) = match read {
-                Ok(read) => read,
-                Err(error) => {
-                    self.failed(&error);
-                    return;
-                }
-            };
-            let same = looks == look(config.dependencies());
-            // Also watch a configuration whose plugins cannot be looked up: the missing files may appear.
-            self.replace(config);
-            let set = match set {
-                Ok(set) => set,
-                Err(error) => {
-                    self.failed(&error);
-                    return;
-                }
-            };
-            if same {
-                (self.seen, self.problem) = (Some(looks), None);
+    fn read(&mut self) -> Self::Read {
+        let config = self.config.again()?;
+        let set = config.plugins();
+        // Also follow a configuration whose plugins cannot be looked up: the missing files may appear.
+        self.replace(config);
+        set
+    }
+
+    fn reloaded(&mut self) {
+        self.problem = None;
+    }
+
+    async fn take(&mut self, read: Self::Read) -> bool {
+        match read {
+            Ok(set) => {
+                self.problem = None;
                 self.host.apply(set).await;
                 self.compare();
-                return;
+                true
+            }
+            Err(error) => {
+                self.failed(&error);
+                false
             }
         }
-        tracing::warn!("the configuration changes faster than it can be read");
-        self.seen = None;
     }
+}
 
-    /// Logs the tools that tokens name and no plugin offers now.
+impl Following {
+    /// Logs the tools that tokens name and that are not offered now.
     fn compare(&self) {
         let tools = self.host.tools();
         let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -154,7 +82,7 @@ impl Following {
         }
     }
 
-    /// Takes note of a configuration that cannot be used: the next event leads to another look, whatever it is about.
+    /// Logs and records why a configuration cannot be used, unless that was the reason before.
     fn failed(&mut self, error: &ConfigError) {
         let problem = error.to_string();
         if self.problem.as_ref() != Some(&problem) {
@@ -162,10 +90,10 @@ impl Following {
             let audit = self.host.audit();
             audit.record("configuration_refused", json!({ "error": problem }));
         }
-        (self.seen, self.problem) = (None, Some(problem));
+        self.problem = Some(problem);
     }
 
-    /// Takes a configuration as the one to watch.
+    /// Takes a configuration as the one to follow.
     fn replace(&mut self, config: Config) {
         let (old, new) = (self.config.settings(), config.settings());
         let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
@@ -182,12 +110,5 @@ impl Following {
             self.host.audit().record("settings_changed", fields);
         }
         self.config = config;
-        if let Err(error) = self.watch() {
-            tracing::error!(%error, "not all files of the configuration are watched");
-        }
-    }
-
-    fn watch(&mut self) -> notify::Result<()> {
-        self.directories.watch(self.config.dependencies())
     }
 }

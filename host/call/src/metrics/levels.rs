@@ -18,191 +18,90 @@ use prometheus_client::registry::Registry;
 
 use super::Metrics;
 
-/// The levels at one moment. Each look adds to them, so that hosts that share their metrics show their sum.
-///
-/// A field that is marked as a counter must never become less while its owner lives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Levels {
-    /// Calls that run.
-    pub calls_running: u64,
-    /// Places for calls that are taken, of those for all plugins together.
-    pub call_places_taken: u64,
-    /// Bytes of memory that guests hold: linear memories, tables and stacks.
-    pub guest_memory: u64,
-    /// Bytes that all guests together may hold.
-    pub guest_memory_limit: u64,
-    /// Calls that computed long enough to take turns, and wait for theirs.
-    pub heavy_calls_waiting: u64,
-    /// Components that wait for others to be compiled.
-    pub compilations_waiting: u64,
-    /// Calls that the ledger knows.
-    pub ledger_entries: u64,
-    /// Bytes of the outcomes that it keeps.
-    pub ledger_bytes: u64,
-    /// Bytes of the journal of calls on disk.
-    pub journal_bytes: u64,
-    /// Counter: writes to it.
-    pub journal_writes: u64,
-    /// Counter: writes that failed.
-    pub journal_failures: u64,
-    /// Hosts that write calls down, so that they run once also after a crash.
-    pub journals: u64,
-    /// Processes that run or linger.
-    pub processes_live: u64,
-    /// Counter: processes that were started, whatever started them.
-    pub processes_started: u64,
-    /// Counter: shells that ended, by cause.
-    pub processes_ended: BTreeMap<String, u64>,
-    /// Counter: bytes of output that were read.
-    pub output_bytes: u64,
-    /// Bytes of saved outputs.
-    pub saved_bytes: u64,
-    /// Readers that follow the events of a chat.
-    pub event_readers: u64,
-    /// Counter: events that were published.
-    pub events_published: u64,
-    /// Counter: events that were dropped because a buffer was full, heard of or not.
-    pub events_dropped: u64,
-    /// Counter: times that a reader learnt that it had missed events.
-    pub event_resets: u64,
-    /// Counter: bytes of output that a reader was told of and could not get any more.
-    pub event_gap_bytes: u64,
-    /// Counter: readers that were refused because there were too many.
-    pub event_readers_refused: u64,
-    /// Connections that are open.
-    pub connections: u64,
+/// Declares the levels that are numbers, and how each shows: its help, its type, and its name, which in the metrics begins with
+/// `toolhost_` and, for a counter, ends with `_total`.
+macro_rules! levels {
+    ($(#[$about:meta])* { $(#[doc = $help:literal] $kind:ident $name:ident;)* } and { $($others:tt)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Levels {
+            $(#[doc = concat!($help, ": a ", stringify!($kind), ".")] pub $name: u64,)*
+            $($others)*
+        }
+
+        impl Levels {
+            fn encode_numbers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+                $(
+                    let (help, kind) = ($help.trim(), levels!(@$kind));
+                    let metric = encoder.encode_descriptor(stringify!($name), help, None, kind)?;
+                    levels!(@$kind self.$name).encode(metric)?;
+                )*
+                Ok(())
+            }
+        }
+    };
+    (@gauge) => { MetricType::Gauge };
+    (@counter) => { MetricType::Counter };
+    (@gauge $value:expr) => { ConstGauge::new($value) };
+    (@counter $value:expr) => { ConstCounter::new($value) };
 }
 
-/// How one of them shows.
-struct Row {
-    name: &'static str,
-    help: &'static str,
-    kind: MetricType,
-    of: fn(&Levels) -> u64,
-}
-
-const fn gauge(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
-    let kind = MetricType::Gauge;
-    Row {
-        name,
-        help,
-        kind,
-        of,
+levels! {
+    /// The levels at one moment. Each look adds to them, so that hosts that share their metrics show their sum.
+    ///
+    /// A counter must never become less while its owner lives.
+    {
+        /// Calls that run
+        gauge calls_running;
+        /// Places for calls that are taken
+        gauge call_places_taken;
+        /// Memory that guests hold: linear memories, tables and stacks
+        gauge guest_memory_bytes;
+        /// Memory that all guests together may hold
+        gauge guest_memory_limit_bytes;
+        /// Calls that wait for their turn to compute
+        gauge heavy_calls_waiting;
+        /// Components that wait for others to be compiled
+        gauge compilations_waiting;
+        /// Calls that the ledger knows
+        gauge ledger_entries;
+        /// Bytes of the outcomes that the ledger keeps
+        gauge ledger_bytes;
+        /// Bytes of the journal of calls
+        gauge journal_bytes;
+        /// Writes to the journal of calls
+        counter journal_writes;
+        /// Writes to the journal of calls that failed
+        counter journal_failures;
+        /// Journals of calls that are written: with none, a repeat after a crash runs again
+        gauge journals;
+        /// Processes that run or linger
+        gauge processes_live;
+        /// Processes that were started
+        counter processes_started;
+        /// Bytes of output that were read
+        counter output_bytes;
+        /// Bytes of saved outputs
+        gauge saved_bytes;
+        /// Readers that follow the events of a chat
+        gauge event_readers;
+        /// Events that were published
+        counter events_published;
+        /// Events that were dropped because a buffer was full, heard of or not
+        counter events_dropped;
+        /// Times that a reader learnt that it had missed events
+        counter event_resets;
+        /// Bytes of output that a reader was told of and could not get
+        counter event_gap_bytes;
+        /// Readers that were refused because there were too many
+        counter event_readers_refused;
+        /// Connections that are open
+        gauge connections;
+    } and {
+        /// Shells that ended, by cause: counters.
+        pub processes_ended: BTreeMap<String, u64>,
     }
 }
-
-const fn counter(name: &'static str, help: &'static str, of: fn(&Levels) -> u64) -> Row {
-    let kind = MetricType::Counter;
-    Row {
-        name,
-        help,
-        kind,
-        of,
-    }
-}
-
-/// The metrics without labels, by their names without `toolhost_`; the names of counters get `_total`.
-const ROWS: &[Row] = &[
-    gauge("calls_running", "Calls that run", |levels| {
-        levels.calls_running
-    }),
-    gauge(
-        "call_places_taken",
-        "Places for calls that are taken",
-        |levels| levels.call_places_taken,
-    ),
-    gauge(
-        "guest_memory_bytes",
-        "Memory that guests hold: linear memories, tables and stacks",
-        |levels| levels.guest_memory,
-    ),
-    gauge(
-        "guest_memory_limit_bytes",
-        "Memory that all guests together may hold",
-        |levels| levels.guest_memory_limit,
-    ),
-    gauge(
-        "heavy_calls_waiting",
-        "Calls that wait for their turn to compute",
-        |levels| levels.heavy_calls_waiting,
-    ),
-    gauge(
-        "compilations_waiting",
-        "Components that wait for others to be compiled",
-        |levels| levels.compilations_waiting,
-    ),
-    gauge("ledger_entries", "Calls that the ledger knows", |levels| {
-        levels.ledger_entries
-    }),
-    gauge(
-        "ledger_bytes",
-        "Bytes of the outcomes that the ledger keeps",
-        |levels| levels.ledger_bytes,
-    ),
-    gauge("journal_bytes", "Bytes of the journal of calls", |levels| {
-        levels.journal_bytes
-    }),
-    counter(
-        "journal_writes",
-        "Writes to the journal of calls",
-        |levels| levels.journal_writes,
-    ),
-    counter(
-        "journal_failures",
-        "Writes to the journal of calls that failed",
-        |levels| levels.journal_failures,
-    ),
-    gauge(
-        "journals",
-        "Journals of calls that are written: with none, a repeat after a crash runs again",
-        |levels| levels.journals,
-    ),
-    gauge("processes_live", "Processes that run or linger", |levels| {
-        levels.processes_live
-    }),
-    counter(
-        "processes_started",
-        "Processes that were started",
-        |levels| levels.processes_started,
-    ),
-    counter("output_bytes", "Bytes of output that were read", |levels| {
-        levels.output_bytes
-    }),
-    gauge("saved_bytes", "Bytes of saved outputs", |levels| {
-        levels.saved_bytes
-    }),
-    gauge(
-        "event_readers",
-        "Readers that follow the events of a chat",
-        |levels| levels.event_readers,
-    ),
-    counter("events_published", "Events that were published", |levels| {
-        levels.events_published
-    }),
-    counter(
-        "events_dropped",
-        "Events that were dropped because a buffer was full, heard of or not",
-        |levels| levels.events_dropped,
-    ),
-    counter(
-        "event_resets",
-        "Times that a reader learnt that it had missed events",
-        |levels| levels.event_resets,
-    ),
-    counter(
-        "event_gap_bytes",
-        "Bytes of output that a reader was told of and could not get",
-        |levels| levels.event_gap_bytes,
-    ),
-    counter(
-        "event_readers_refused",
-        "Readers that were refused because there were too many",
-        |levels| levels.event_readers_refused,
-    ),
-    gauge("connections", "Connections that are open", |levels| {
-        levels.connections
-    }),
-];
 
 /// Adds to the levels; `false`: the owner of the look is gone.
 type Look = Box<dyn Fn(&mut Levels) -> bool + Send + Sync>;
@@ -240,14 +139,7 @@ impl Watched {
 impl Collector for Watched {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let levels = self.now();
-        for row in ROWS {
-            let value = (row.of)(&levels);
-            let metric = encoder.encode_descriptor(row.name, row.help, None, row.kind)?;
-            match row.kind {
-                MetricType::Counter => ConstCounter::new(value).encode(metric)?,
-                _ => ConstGauge::new(value).encode(metric)?,
-            }
-        }
+        levels.encode_numbers(&mut encoder)?;
         if levels.processes_ended.is_empty() {
             return Ok(());
         }

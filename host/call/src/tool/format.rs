@@ -4,6 +4,7 @@ mod list;
 mod strict;
 
 use serde_json::Value;
+use strum::VariantArray;
 use utoipa::ToSchema;
 
 use super::Definition;
@@ -20,6 +21,7 @@ pub use list::ToolList;
     ToSchema,
     strum::Display,
     strum::EnumString,
+    strum::IntoStaticStr,
     strum::VariantArray,
 )]
 #[schema(as = ToolFormat, rename_all = "kebab-case")]
@@ -61,7 +63,12 @@ impl UnknownFormat {
 
 impl Format {
     /// Every format, in the order in which they are documented.
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// Returns the name of the format.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 
     /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
     pub fn render(self, tools: &[Definition]) -> Value {
@@ -107,8 +114,8 @@ mod tests {
 
     #[test]
     fn every_format_reads_back_from_its_name() {
-        for format in Format::ALL {
-            assert_eq!(format.to_string().parse(), Ok(*format));
+        for &format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
         }
         assert!("OpenAI".parse::<Format>().is_err());
     }
@@ -160,7 +167,7 @@ mod tests {
             "type": "object", "properties": { "place": { "type": ["string", "null"] } },
             "required": ["place"], "additionalProperties": false,
         });
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let rendered = format.render_strict(&[closed.clone(), definition()]);
             if !format.has_strict_mode() {
                 assert_eq!(rendered, format.render(&[closed.clone(), definition()]));

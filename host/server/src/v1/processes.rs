@@ -144,7 +144,7 @@ struct SignalRequest {
 fn signals() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .enum_values(Some(Signal::NAMES.map(|(_, name)| name)))
+        .enum_values(Some(Signal::NAMES.iter().copied()))
         .examples(["terminate"])
         .build()
 }

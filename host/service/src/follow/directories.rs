@@ -1,4 +1,4 @@
-//! Being told when files change: the directories that they are in are watched, because files are replaced by others.
+//! Events of files: the directories of the files are watched, because files are replaced by others.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -9,27 +9,27 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// How long nothing may have changed before it is looked at: a file that is being written is not whole.
+/// How long there must be no event before the files are looked at: a file that is being written is not whole.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How long it waits for that at most.
+/// The longest wait for that.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The directories that are watched.
 #[derive(Debug)]
-pub struct Directories {
+pub(super) struct Directories {
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
 }
 
 /// Says that something happened in one of the directories.
 #[derive(Debug)]
-pub struct Changes(mpsc::Receiver<()>);
+pub(super) struct Changes(mpsc::Receiver<()>);
 
 impl Changes {
     /// Waits until something has happened, and then until nothing happens for a moment. Returns false if there is nothing to
     /// wait for.
-    pub async fn settled(&mut self) -> bool {
+    pub(super) async fn settled(&mut self) -> bool {
         if self.0.recv().await.is_none() {
             return false;
         }
@@ -43,12 +43,12 @@ impl Changes {
 
 impl Directories {
     /// Begins without any.
-    pub fn new() -> notify::Result<(Self, Changes)> {
-        // One place: what happens while it is taken is seen when it is looked at.
+    pub(super) fn new() -> notify::Result<(Self, Changes)> {
+        // One place: a look at the files sees the events that find it taken.
         let (tell, told) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             match event {
-                // Reading is what this itself does.
+                // The follower itself reads the files.
                 Ok(event) if event.kind.is_access() => {}
                 Ok(_) => _ = tell.try_send(()),
                 Err(error) => tracing::warn!(%error, "a change may not have been seen"),
@@ -59,10 +59,10 @@ impl Directories {
     }
 
     /// Watches the directories of these files, and no others.
-    pub fn watch(&mut self, files: Vec<PathBuf>) -> notify::Result<()> {
+    pub(super) fn watch(&mut self, files: Vec<PathBuf>) -> notify::Result<()> {
         let mut wanted = BTreeSet::new();
         for path in files {
-            // A link may be exchanged, or what it leads to.
+            // A link may be exchanged, or its target.
             let real = path.canonicalize().ok();
             for path in [Some(path), real].into_iter().flatten() {
                 if path.is_dir() {
@@ -72,7 +72,7 @@ impl Directories {
             }
         }
         for gone in self.watched.difference(&wanted) {
-            // It may have been removed, and its watch with it.
+            // The directory may have been removed, and its watch with it.
             _ = self.watcher.unwatch(gone);
         }
         let mut watched = BTreeSet::new();
@@ -90,27 +90,15 @@ impl Directories {
     }
 }
 
-/// How files look, by their paths; `None`: there is none.
-pub type Looks = Vec<(PathBuf, Option<Look>)>;
+/// A file as it looks: its device, its inode, and when its content, size or mode last changed.
+type Look = (u64, u64, i64, i64);
 
-/// What changes when a file does: device, inode, size, and the times of its last changes.
-pub(super) type Look = (u64, u64, u64, i64, i64, i64, i64);
-
-/// Looks at files.
-pub fn look(files: Vec<PathBuf>) -> Looks {
+/// Looks at files, in their order. A file that is missing has no look.
+pub(super) fn look(files: Vec<PathBuf>) -> Vec<(PathBuf, Option<Look>)> {
     let look = |path: PathBuf| {
-        let found = std::fs::metadata(&path).ok().map(|found| {
-            (
-                found.dev(),
-                found.ino(),
-                found.size(),
-                found.mtime(),
-                found.mtime_nsec(),
-                found.ctime(),
-                found.ctime_nsec(),
-            )
-        });
-        (path, found)
+        let found = std::fs::metadata(&path).ok();
+        let look = found.map(|found| (found.dev(), found.ino(), found.ctime(), found.ctime_nsec()));
+        (path, look)
     };
     files.into_iter().map(look).collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::follow::Follower;
+use crate::follow::{Followed, Follower};
 use crate::token;
 use toolhost_call::audit::Audit;
 use toolhost_http::Tls;
@@ -105,20 +105,18 @@ impl Credentials {
     pub(super) fn follow(mut self, known: Known, tokens: Tokens) -> Option<Follower> {
         // The configuration says the same, so the log need not.
         _ = self.take(known);
-        let files = self.files();
-        if files.is_empty() {
+        if self.files().is_empty() {
             return None;
         }
-        let mut credentials = self;
-        let follower = Follower::start(files, move || {
-            credentials.refresh(&tokens);
-            credentials.files()
-        });
-        follower
-            .inspect_err(|error| {
-                tracing::warn!(%error, "changed tokens and certificates are read at the next start");
-            })
-            .ok()
+        let credentials = self;
+        Follower::start(Following {
+            credentials,
+            tokens,
+        })
+        .inspect_err(|error| {
+            tracing::warn!(%error, "changed tokens and certificates are read at the next start");
+        })
+        .ok()
     }
 
     /// Notes the tokens that are in use now. If they differ from those before, records and returns the changes.
@@ -166,6 +164,28 @@ impl Credentials {
         files
             .map(|path| std::path::absolute(&path).unwrap_or(path))
             .collect()
+    }
+}
+
+/// Credentials that are followed, and the tokens that a server takes.
+struct Following {
+    credentials: Credentials,
+    tokens: Tokens,
+}
+
+impl Followed for Following {
+    type Read = ();
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.credentials.files()
+    }
+
+    fn read(&mut self) {
+        self.credentials.refresh(&self.tokens);
+    }
+
+    async fn take(&mut self, (): ()) -> bool {
+        true
     }
 }
 

@@ -5,7 +5,6 @@
 //! holds, an event is one line, and nothing in it acts on a terminal.
 
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -146,7 +145,7 @@ impl Visit for Fields {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        // With its causes, which say what to do as often as it does.
+        // With its causes: the advice is in a cause as often as in the error itself.
         let mut text = Bounded::default();
         _ = write!(text, "{value}");
         let mut cause = value.source();
@@ -224,8 +223,7 @@ where
             Look::Json => json(time, *metadata.level(), metadata.target(), message, fields),
             Look::Text { colours } => text(&time, *metadata.level(), message, &fields, colours),
         };
-        // It is a queue, which never fails.
-        _ = stderr::Log.write_all(line.as_bytes());
+        stderr::push(line);
     }
 }
 
@@ -251,7 +249,7 @@ fn json(
     line
 }
 
-/// Escapes what JSON leaves as it is, but a terminal or an editor acts on. All of it is within strings.
+/// Escapes characters that JSON leaves as they are, but a terminal or an editor acts on. All of them are within strings.
 fn escape_hidden(line: &mut String) {
     if !line.chars().any(is_hidden) {
         return;
@@ -267,7 +265,7 @@ fn escape_hidden(line: &mut String) {
     *line = escaped;
 }
 
-/// Control characters, and those that turn or hide what follows.
+/// Returns whether this is a control character, or turns or hides the text behind it.
 fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -6,16 +6,15 @@ mod subprocess;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::{Common, Format, Subject, engine};
-use crate::cli::print;
+use crate::cli::{exit_code, print};
 use report::Report;
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
-use toolhost_plugin::{CAPABILITIES, Capability, Digest, GrantValue, InvalidGrant, Plugin, Shape};
+use toolhost_plugin::{CAPABILITIES, Capability, Digest, GrantValue, Plugin, Shape};
 use toolhost_service::processes::Prepared;
 use toolhost_workspace::files::FilesGrant;
 
@@ -25,11 +24,11 @@ pub(super) struct Options {
     subject: Subject,
     /// What its examples may use: processes=own, files=none, files=read, files=write or http=PATTERN; can be repeated
     /// [default: files=write, within the temporary workspace]
-    #[arg(long, value_name = "GRANT")]
+    #[arg(long, value_name = "GRANT", value_parser = grant)]
     grant: Vec<Grant>,
     /// A setting of the plugin; can be repeated
-    #[arg(long, value_name = "NAME=VALUE")]
-    setting: Vec<Setting>,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    setting: Vec<(String, String)>,
     /// The directory in which the process of the check lives: this is it
     #[arg(long, value_name = "DIR", hide = true)]
     confined: Option<PathBuf>,
@@ -40,21 +39,6 @@ pub(super) struct Options {
 struct Grant {
     capability: &'static Capability,
     value: String,
-}
-
-/// A setting as it is written on the command line.
-#[derive(Clone, Debug)]
-struct Setting(String, String);
-
-/// An argument that is not valid.
-#[derive(Debug, thiserror::Error)]
-enum Invalid {
-    #[error("a grant is {}", written())]
-    Grant,
-    #[error("{0}")]
-    Value(InvalidGrant),
-    #[error("a setting is NAME=VALUE")]
-    Setting,
 }
 
 /// Returns every way in which a grant is written: `a, b or c`.
@@ -70,37 +54,32 @@ fn written() -> String {
     }
 }
 
-impl FromStr for Grant {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let (name, value) = text.split_once('=').ok_or(Invalid::Grant)?;
-        let capability = Capability::named(name).ok_or(Invalid::Grant)?;
-        let granted = Grants::default().grant(capability, GrantValue::Text(value.into()));
-        match granted.map_err(|mut problems| problems.pop()) {
-            Ok(()) => Ok(Self {
-                capability,
-                value: value.into(),
-            }),
-            // The text of a whole value says no more than the list of all of them.
-            Err(Some(problem)) if !problem.part.is_empty() => Err(Invalid::Value(problem)),
-            Err(_) => Err(Invalid::Grant),
-        }
+/// Reads a grant.
+fn grant(text: &str) -> Result<Grant, String> {
+    let invalid = || format!("a grant is {}", written());
+    let (name, value) = text.split_once('=').ok_or_else(invalid)?;
+    let capability = Capability::named(name).ok_or_else(invalid)?;
+    let granted = Grants::default().grant(capability, GrantValue::Text(value.into()));
+    match granted.map_err(|mut problems| problems.pop()) {
+        Ok(()) => Ok(Grant {
+            capability,
+            value: value.into(),
+        }),
+        // The text of a whole value says no more than the list of all of them.
+        Err(Some(problem)) if !problem.part.is_empty() => Err(problem.to_string()),
+        Err(_) => Err(invalid()),
     }
+}
+
+/// Reads a setting: its name and its value.
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("a setting is NAME=VALUE")?;
+    Ok((name.into(), value.into()))
 }
 
 impl std::fmt::Display for Grant {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}={}", self.capability.name(), self.value)
-    }
-}
-
-impl FromStr for Setting {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let (name, value) = text.split_once('=').ok_or(Invalid::Setting)?;
-        Ok(Self(name.into(), value.into()))
     }
 }
 
@@ -145,11 +124,7 @@ pub(super) async fn run(
         Format::Table => report.table(),
         Format::Json => serde_json::to_string_pretty(&report.json())?,
     })?;
-    Ok(if report.failed() == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(report.failed() == 0))
 }
 
 /// Loads the plugin with all grants that it needs, if that is possible. Returns the plugin, and the grants that its examples
@@ -178,13 +153,10 @@ async fn load(
     missing.retain(|need| granted.get(need.name()).is_none());
     let mut grants = granted;
     missing.iter().for_each(|need| grants.grant_least(need));
-    let settings = options.setting.iter();
     let plugin_options = PluginOptions {
         grants,
         settings: Settings {
-            settings: settings
-                .map(|Setting(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            settings: options.setting.iter().cloned().collect(),
             ..Settings::default()
         },
         ..PluginOptions::new(name)
@@ -209,9 +181,9 @@ async fn load(
     }
 }
 
-/// Says what is worth knowing of the tools, which are sound as they were loaded.
+/// Notes weaknesses of the tools, which are sound as they were loaded.
 fn tools(plugin: &Plugin, report: &mut Report) {
-    /// What every provider takes.
+    /// The longest description that every provider takes, in bytes.
     const SHORT: usize = 1024;
     if plugin.tools().is_empty() {
         report.note("tools", "it lists none".into());

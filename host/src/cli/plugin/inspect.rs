@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Common, Format, Subject, engine, least};
-use crate::cli::print;
+use crate::cli::{exit_code, print};
 use toolhost_core::{Definition, Options as PluginOptions};
 use toolhost_plugin::{Digest, LoadError, Plugin, Shape};
 
@@ -19,7 +19,7 @@ pub(super) struct Options {
     subject: Subject,
 }
 
-/// What there is to say about a component.
+/// The findings about a component.
 #[derive(Debug, Serialize)]
 struct Inspection {
     name: String,
@@ -35,7 +35,7 @@ struct Inspection {
     error: Option<String>,
 }
 
-/// The names of imports, by what they take.
+/// The names of imports, in groups.
 #[derive(Debug, Default, Serialize)]
 struct Imports {
     /// Those that take a grant, each with its name.
@@ -95,13 +95,10 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         Format::Json => print(&serde_json::to_string_pretty(&inspection)?)?,
         Format::Table => print(table::render(&inspection).trim_end())?,
     }
-    Ok(match inspection.error {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
-    })
+    Ok(exit_code(inspection.error.is_none()))
 }
 
-/// Groups imports by what they take.
+/// Groups imports: those that take a grant, and the others by their package.
 fn imports(shape: &Shape) -> Imports {
     let granted: Vec<_> = shape.granted().collect();
     let mut imports = Imports::default();
@@ -145,10 +142,10 @@ fn tools(plugin: &Plugin) -> Vec<Tool> {
         .collect()
 }
 
-/// Returns what to write into the configuration to use the plugin as it is.
+/// Returns the section of the configuration with which the plugin is used as it is.
 fn configuration(name: &str, path: &str, shape: Option<&Shape>, digest: Digest) -> String {
     let needs = shape.map(Shape::needs).unwrap_or_default();
-    // A string of JSON is one of TOML, but for what an escape may be.
+    // A string of JSON is one of TOML, but for some escapes.
     let path = Value::from(path).to_string();
     let mut text = format!("[plugins.{name}]\ncomponent = {path}\nsha256 = \"{digest}\"\n");
     let lines: Vec<_> = needs.iter().map(|need| need.line()).collect();

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::super::{Common, plugins, print, remote};
 use super::Format;
-use crate::cli::host;
+use crate::cli::{Common, exit_code, host, plugins, print, remote};
 use toolhost_plugin::shown;
 
 #[derive(Debug, Args)]
@@ -39,11 +38,7 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
         Format::Table => print(&table(all))?,
     }
     let failed = |plugin: &Value| plugin.get("error").is_some();
-    Ok(if all.iter().any(failed) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code(!all.iter().any(failed)))
 }
 
 /// Returns a line for each plugin, and below it why it does not load.

@@ -1,16 +1,19 @@
 //! How a workspace holds commands together.
 
-use std::fmt;
-
 /// The kind of containment of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A supervisor for each command, and a cgroup around the processes that it starts.
+    #[strum(to_string = "a supervisor and a cgroup per command")]
     Cgroup,
     /// A supervisor for each command.
+    #[strum(to_string = "a supervisor per command")]
     Supervisor,
     /// A process group for each command, which its processes can leave.
+    #[strum(to_string = "a process group per command")]
     ProcessGroup,
 }
 
@@ -21,14 +24,4 @@ pub struct Containment {
     pub kind: Kind,
     /// Why no better kind is in force; `None` if there is no better one.
     pub reason: Option<String>,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Cgroup => "a supervisor and a cgroup per command",
-            Self::Supervisor => "a supervisor per command",
-            Self::ProcessGroup => "a process group per command",
-        })
-    }
 }

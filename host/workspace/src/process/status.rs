@@ -1,10 +1,21 @@
 //! The state of a process, and the cause of its end.
 
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 /// The cause of the end of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The process itself, or a program outside of this host.
     Itself,
@@ -22,25 +33,11 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 6] = [
-        Self::Itself,
-        Self::Signalled,
-        Self::OutputLimit,
-        Self::OutOfMemory,
-        Self::Shutdown,
-        Self::Cancelled,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// Returns the name by which replies and the journal know it.
+    /// Returns the name in replies and in the journal.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Itself => "itself",
-            Self::Signalled => "signalled",
-            Self::OutputLimit => "output_limit",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Shutdown => "shutdown",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 
@@ -84,7 +81,19 @@ impl State {
 }
 
 /// A signal that a caller can send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    Display,
+    EnumString,
+    VariantNames,
+)]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = no_signal)]
 pub enum Signal {
     /// SIGINT.
     Interrupt,
@@ -103,37 +112,12 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Every signal with its name.
-    pub const NAMES: [(Self, &'static str); 7] = [
-        (Self::Interrupt, "interrupt"),
-        (Self::Terminate, "terminate"),
-        (Self::Kill, "kill"),
-        (Self::Hangup, "hangup"),
-        (Self::Quit, "quit"),
-        (Self::User1, "user1"),
-        (Self::User2, "user2"),
-    ];
+    /// The name of every signal.
+    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 }
 
-impl fmt::Display for Signal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES
-            .iter()
-            .find(|(signal, _)| signal == self)
-            .map_or("", |(_, name)| name);
-        formatter.write_str(name)
-    }
-}
-
-impl FromStr for Signal {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::NAMES.iter().find(|(_, name)| *name == text);
-        known
-            .map(|(signal, _)| *signal)
-            .ok_or_else(|| format!("there is no signal {text:?}"))
-    }
+fn no_signal(text: &str) -> String {
+    format!("there is no signal {text:?}")
 }
 
 #[cfg(test)]
@@ -142,9 +126,20 @@ mod tests {
 
     #[test]
     fn every_signal_has_a_name_that_reads_back() {
-        for (signal, name) in Signal::NAMES {
-            assert_eq!(signal.to_string(), name);
-            assert_eq!(name.parse(), Ok(signal));
+        assert_eq!(
+            Signal::NAMES,
+            [
+                "interrupt",
+                "terminate",
+                "kill",
+                "hangup",
+                "quit",
+                "user1",
+                "user2"
+            ]
+        );
+        for name in Signal::NAMES {
+            assert_eq!(name.parse::<Signal>().unwrap().to_string(), *name);
         }
         assert!("SIGFOO".parse::<Signal>().is_err());
     }
