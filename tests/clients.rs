@@ -62,7 +62,7 @@ async fn with_conformance(workspace: &Path) -> (Serving, PathBuf) {
     std::fs::write(&component, toolhost_artifacts::CONFORMANCE).unwrap();
     let serving = serving(workspace, &["--plugin", component.to_str().unwrap()]);
     // It listens before the plugin is compiled, if that takes long.
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let url = format!("{}/v1/tools", serving.url);
     loop {
         let tools = client.get(&url).bearer_auth(TOKEN).send().await.unwrap();

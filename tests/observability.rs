@@ -31,8 +31,7 @@ impl Program {
         let mut command = server(workspace.path());
         command.arg("serve").env("TOOLHOST_TOKEN", TOKEN);
         change(&mut command);
-        let client = reqwest::Client::builder()
-            .no_proxy()
+        let client = crate::harness::http_client()
             .timeout(PATIENCE)
             .build()
             .unwrap();

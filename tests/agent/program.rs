@@ -34,7 +34,7 @@ impl Program {
     fn started(command: Command) -> Self {
         Self {
             serving: Serving::of(command),
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            client: crate::harness::http_client().build().unwrap(),
         }
     }
 
@@ -301,7 +301,7 @@ async fn what_it_says_to_try_works() {
     };
     assert_eq!(flag, "-H");
     let (name, value) = header.split_once(": ").unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let list = ok(client.get(url).header(name, value)).await;
     assert_eq!(list["processes"], json!([]));
     child.kill().unwrap();

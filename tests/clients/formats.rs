@@ -10,7 +10,7 @@ async fn every_format_is_what_its_sdk_takes() {
     let installed = prepared("formats");
     let workspace = tempfile::tempdir().unwrap();
     let serving = serving(workspace.path(), &[]);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     for (format, strict) in [
         ("openai", false),
         ("openai", true),

@@ -39,7 +39,7 @@ async fn finds_its_processes(client: Command, name: &str) {
     }
 
     // It is in the chat that the header named, with nothing else that runs.
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = crate::harness::http_client().build().unwrap();
     let url = format!("{}/v1/chats/support-42/processes?running=true", serving.url);
     let processes = http.get(url).bearer_auth(TOKEN).send().await.unwrap();
     let processes: Value = processes.json().await.unwrap();

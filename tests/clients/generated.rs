@@ -7,7 +7,7 @@ use super::*;
 /// Starts a server, and writes its description where a generator finds it.
 async fn described(workspace: &Path) -> (Serving, PathBuf) {
     let serving = serving(workspace, &[]);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let url = format!("{}/openapi.json", serving.url);
     let description = client.get(&url).bearer_auth(TOKEN).send().await.unwrap();
     let file = workspace.join("openapi.json");

@@ -62,7 +62,7 @@ impl Unreliable {
         let calls = Arc::new(AtomicUsize::new(0));
         let forward = Forward {
             to: to.to_owned(),
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            client: crate::harness::http_client().build().unwrap(),
             calls: Arc::clone(&calls),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

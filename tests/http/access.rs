@@ -105,7 +105,7 @@ async fn pages_of_a_known_origin_can_use_the_server() {
     let setup = Setup::new().await;
     let base = for_pages(&setup).await;
     let url = format!("{base}/v1/chats/a/calls/1");
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let preflight = async |origin: &'static str, path: &str, method: &str, headers: &str| {
         let request = client.request(Method::OPTIONS, format!("{base}{path}"));
         let request = request
@@ -209,7 +209,7 @@ async fn pages_of_a_known_origin_can_use_the_server() {
 async fn a_second_origin_is_refused() {
     let setup = Setup::new().await;
     let url = format!("{}/v1/tools", for_pages(&setup).await);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let ask = async |origins: &[&'static str]| {
         let mut request = client.get(&url).bearer_auth(TOKEN);
         for origin in origins {

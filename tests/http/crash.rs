@@ -61,7 +61,7 @@ async fn no_command_runs_twice_though_the_host_is_killed_and_no_caller_is_left_a
     let workspace = tempfile::tempdir().unwrap();
     let mut serving = start(workspace.path());
     let (urls, url) = watch::channel(serving.url.clone());
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let (replies, replied) = watch::channel(0_usize);
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let replies = Arc::new(replies);
@@ -138,7 +138,7 @@ async fn an_interrupted_call_says_what_its_process_wrote() {
     let workspace = tempfile::tempdir().unwrap();
     let mut serving = start(workspace.path());
     let (_urls, url) = watch::channel(serving.url.clone());
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let body = execute("echo as far as it came; echo > begun; exec sleep 1000");
     let mut call = Box::pin(persist(&client, &url, "1", &body));
     let begun = crate::harness::until("the command runs", || {

@@ -159,7 +159,7 @@ async fn a_server_that_shuts_down_answers_until_all_has_ended() {
     let (setup, server) = served(&workspace).await;
     let url = server.url.clone();
     // Each with a connection of its own.
-    let client = || reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = || crate::harness::http_client().build().unwrap();
     let put = |call: &str, command: &str| {
         let request = client().put(format!("{url}/v1/chats/a/calls/{call}"));
         request.bearer_auth(TOKEN).json(&execute(command))

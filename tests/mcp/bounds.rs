@@ -140,7 +140,7 @@ async fn the_log_has_little_of_what_clients_send() {
     let mut command = crate::cli::server(workspace.path());
     command.arg("serve").env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::of(command);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let post = async |session: &str, id: u64, method: &str, params: Value| {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let mut request = client

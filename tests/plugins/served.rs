@@ -105,7 +105,7 @@ async fn serve_takes_a_configuration_and_follows_it() {
         .arg(configured.path("toolhost.toml"));
     command.arg("serve");
     let serving = Serving::of(command);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let says = async |id: usize| {
         let url = format!("{}/v1/chats/c/calls/{id}", serving.url);
         let put = client.put(url).bearer_auth(TOKEN).body(r#"{"tool":"t"}"#);

@@ -23,7 +23,6 @@ pub use body::ResponseBody;
 pub use destination::{Destination, Host, HostError, Scheme};
 pub use error::SendError;
 pub use network::Network;
-pub use network::system_roots;
 pub use pattern::{Pattern, PatternError};
 pub use resolve::{Resolve, Resolver, Resolving};
 pub use send::{Connection, Observer, Sender, Session, Timeouts};

@@ -60,7 +60,7 @@ impl Limited {
     }
 
     fn request(&self, method: Method, target: &str) -> RequestBuilder {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = crate::harness::http_client().build().unwrap();
         let url = format!("{}{target}", self.serving.url);
         client.request(method, url).bearer_auth(TOKEN)
     }

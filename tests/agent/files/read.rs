@@ -295,7 +295,7 @@ async fn five_gigabytes_take_little_memory() {
     let mut command = server(workspace.path());
     command.env("TOOLHOST_TOKEN", TOKEN).arg("agent");
     let serving = Serving::of(command);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let ask = async |query: &[(&str, &str)]| {
         let mut query = query.to_vec();
         query.push(("path", path.to_str().unwrap()));

@@ -16,7 +16,7 @@ fn write(path: &Path, text: &str, mode: u32) {
 }
 
 async fn status(url: &str, token: &str) -> u16 {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let request = client.get(format!("{url}/v1/tools")).bearer_auth(token);
     request.send().await.unwrap().status().as_u16()
 }
@@ -59,7 +59,7 @@ async fn tokens_of_the_configuration_are_exchanged_while_the_server_runs() {
     // Where there is a token, none is made.
     assert!(!serving.stderr.contains("token file"), "{}", serving.stderr);
     assert_eq!(status(&url, &first).await, 200);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let delete = client.delete(format!("{url}/v1/chats/a-1"));
     let refused = delete.bearer_auth(&first).send().await.unwrap();
     assert_eq!(refused.status(), 403);

@@ -41,7 +41,7 @@ async fn each_token_is_good_for_what_it_says() {
     };
     let surfaces = ServerParts::from(setup.host.clone()).with_agent();
     tokio::spawn(serve(listener, surfaces, access, std::future::pending()));
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::harness::http_client().build().unwrap();
     let ask = async |token: &str, method: Method, path: &str| {
         let request = client.request(method, format!("{url}{path}"));
         let response = request.bearer_auth(token).send().await.unwrap();

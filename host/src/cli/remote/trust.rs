@@ -14,7 +14,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use toolhost_plugin::outgoing::system_roots;
+use toolhost_call::client::system_roots;
 
 /// Returns how a server is known: by the certificates in a file, or else by those that the system trusts.
 pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
