@@ -6,8 +6,8 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use axum::http::{Method, StatusCode};
 use clap::Args;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use connection::{Answer, Endpoint};
@@ -53,22 +53,20 @@ pub(super) struct Server {
     /// `None`: it knows who asks, by the socket.
     token: Option<String>,
     token_file: Option<PathBuf>,
-    ca: Option<PathBuf>,
 }
 
 impl Server {
     fn new(url: &str, token_file: Option<&Path>, ca: Option<&Path>) -> anyhow::Result<Self> {
         let place = Endpoint::new(url, ca)?;
         let token = toolhost_service::token::configured(token_file)?;
-        if token.is_none() && !place.is_socket() {
+        if token.is_none() && place.socket.is_none() {
             bail!("a server needs a token: set TOOLHOST_TOKEN or --token-file");
         }
         Ok(Self {
             place,
-            url: url.trim_end_matches('/').to_owned(),
+            url: url.to_owned(),
             token,
             token_file: token_file.map(Path::to_owned),
-            ca: ca.map(Path::to_owned),
         })
     }
 
@@ -116,17 +114,14 @@ impl Server {
             (None, Some(_)) => " -H \"Authorization: Bearer $TOOLHOST_TOKEN\"".to_owned(),
             (None, None) => String::new(),
         };
-        let (way, base) = match self.url.strip_prefix("unix:") {
-            Some(socket) => (
-                format!(" --unix-socket {}", quoted(socket)),
-                "http://localhost",
-            ),
-            None => (String::new(), self.url.as_str()),
+        let option = |name: &str, path: Option<&PathBuf>| {
+            let path = path.map(|path| format!(" {name} {}", quoted(&path.to_string_lossy())));
+            path.unwrap_or_default()
         };
-        let ca = self.ca.as_deref().map(Path::to_string_lossy);
-        let ca = ca.map_or_else(String::new, |ca| format!(" --cacert {}", quoted(&ca)));
-        let url = quoted(&format!("{base}{}", path(request)));
-        ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{way}{token} {url}"))
+        let ca = option("--cacert", self.place.ca.as_ref());
+        let socket = option("--unix-socket", self.place.socket.as_ref());
+        let url = quoted(&format!("{}{}", self.place.base, path(request)));
+        ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{socket}{token} {url}"))
     }
 
     async fn send(
