@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 
 use connection::{Answer, Endpoint};
@@ -71,14 +71,16 @@ impl Server {
     }
 
     pub(super) async fn tools(&self, format: Format, strict: bool) -> anyhow::Result<Value> {
-        let path = format!("/v1/tools?format={format}&strict={strict}");
-        let answer = self.send(Method::GET, &path, None).await?;
+        let mut url = self.place.url(&["v1", "tools"]);
+        url.set_query(Some(&format!("format={format}&strict={strict}")));
+        let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
     }
 
     /// Returns the plugins of the server, as it describes them.
     pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
-        let answer = self.send(Method::GET, "/v1/plugins", None).await?;
+        let url = self.place.url(&["v1", "plugins"]);
+        let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
     }
 
@@ -87,14 +89,16 @@ impl Server {
         let arguments: &serde_json::value::RawValue =
             serde_json::from_str(request.arguments.as_str())?;
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
-        let sent = self.send(Method::PUT, &path(request), Some(body)).await;
+        let url = self.url(request);
+        let sent = self.send(Method::PUT, url, Some(body)).await;
         let answer = sent.with_context(|| format!("call {}", request.id))?;
         answer.json().context("the server's answer is no outcome")
     }
 
     /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.
     pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Outcome>> {
-        let answer = self.send(Method::DELETE, &path(request), None).await?;
+        let url = self.url(request);
+        let answer = self.send(Method::DELETE, url, None).await?;
         if answer.status == StatusCode::NO_CONTENT {
             return Ok(None);
         }
@@ -120,18 +124,19 @@ impl Server {
         };
         let ca = option("--cacert", self.place.ca.as_ref());
         let socket = option("--unix-socket", self.place.socket.as_ref());
-        let url = quoted(&format!("{}{}", self.place.base, path(request)));
+        let url = quoted(self.url(request).as_str());
         ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{socket}{token} {url}"))
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> anyhow::Result<Answer> {
+    /// Returns the URL of a call.
+    fn url(&self, request: &Request) -> Url {
+        let (chat, id) = (request.chat.as_str(), request.id.as_str());
+        self.place.url(&["v1", "chats", chat, "calls", id])
+    }
+
+    async fn send(&self, method: Method, url: Url, body: Option<String>) -> anyhow::Result<Answer> {
         let token = self.token.as_deref();
-        let answer = self.place.ask(method, path, token, body).await;
+        let answer = self.place.ask(method, url, token, body).await;
         let answer = answer.with_context(|| format!("cannot reach {}", self.url))?;
         if answer.status.is_success() {
             return Ok(answer);
@@ -145,12 +150,6 @@ impl Server {
     }
 }
 
-/// Returns the path of a call.
-fn path(request: &Request) -> String {
-    let (chat, id) = (&request.chat, escape(request.id.as_str()));
-    format!("/v1/chats/{chat}/calls/{id}")
-}
-
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:%@+=,".contains(c);
@@ -158,19 +157,6 @@ fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-}
-
-/// Percent-encodes what is not unreserved in a path: an id may contain `?`, `#` and `%`.
-fn escape(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let each = |byte: u8| {
-        if plain(byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    text.bytes().map(each).collect()
 }
 
 #[cfg(test)]
@@ -182,11 +168,5 @@ mod tests {
         assert_eq!(quoted("http://[::1]:1/a%20b"), "'http://[::1]:1/a%20b'");
         assert_eq!(quoted("/a/b"), "/a/b");
         assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
-
-    #[test]
-    fn ids_are_escaped_in_paths() {
-        assert_eq!(escape("call_7Qx-1.~"), "call_7Qx-1.~");
-        assert_eq!(escape("a?b#c%d"), "a%3Fb%23c%25d");
     }
 }

@@ -17,7 +17,7 @@ use toolhost_call::client;
 pub(super) struct Endpoint {
     client: Client,
     /// What the URLs of requests begin with.
-    pub(super) base: String,
+    base: Url,
     /// The Unix socket that it listens on, if it is named by one.
     pub(super) socket: Option<PathBuf>,
     /// The file with the certificates that are trusted, if one was named.
@@ -40,7 +40,7 @@ impl Endpoint {
             }
             return Ok(Self {
                 client: client::builder(untrusting()?).unix_socket(path).build()?,
-                base: "http://localhost".to_owned(),
+                base: Url::parse("http://localhost")?,
                 socket: Some(path.into()),
                 ca: None,
             });
@@ -50,36 +50,44 @@ impl Endpoint {
                 "{url:?} cannot be reached: name a server as http://HOST:PORT, https://HOST:PORT or unix:/PATH"
             )
         };
-        let parsed: Url = url.parse().ok().with_context(unusable)?;
-        let more = (parsed.password(), parsed.query(), parsed.fragment());
-        if more != (None, None, None) || !parsed.username().is_empty() {
+        let base: Url = url.parse().ok().with_context(unusable)?;
+        let more = (base.password(), base.query(), base.fragment());
+        if more != (None, None, None) || !base.username().is_empty() {
             bail!(unusable());
         }
-        let (tls, ca) = match parsed.scheme() {
+        let (tls, ca) = match base.scheme() {
             "http" => (untrusting()?, None),
             "https" => (trust::config(ca)?, ca),
             _ => bail!(unusable()),
         };
         Ok(Self {
             client: client::builder(tls).build()?,
-            base: url.trim_end_matches('/').to_owned(),
+            base,
             socket: None,
             ca: ca.map(Path::to_owned),
         })
+    }
+
+    /// Returns the URL of a path, whose segments it encodes.
+    pub(super) fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
     }
 
     /// Sends a request and waits for its answer, which takes as long as it takes.
     pub(super) async fn ask(
         &self,
         method: Method,
-        path: &str,
+        url: Url,
         token: Option<&str>,
         body: Option<String>,
     ) -> anyhow::Result<Answer> {
         if let Some(path) = &self.socket {
             check_owner(path)?;
         }
-        let url = format!("{}{path}", self.base);
         let mut request = self.client.request(method, url);
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -150,10 +158,10 @@ mod tests {
         let socket = place("unix:/run/x").unwrap().socket;
         assert_eq!(socket.as_deref(), Some(Path::new("/run/x")));
         let tcp = place("http://[::1]:1/base/").unwrap();
-        assert_eq!(
-            (tcp.base.as_str(), tcp.socket),
-            ("http://[::1]:1/base", None)
-        );
+        // An id may contain these.
+        let url = tcp.url(&["calls", "call_7Qx-1.~", "a?b#c%d"]);
+        let expected = "http://[::1]:1/base/calls/call_7Qx-1.~/a%3Fb%23c%25d";
+        assert_eq!((url.as_str(), tcp.socket), (expected, None));
         for bad in [
             "",
             "127.0.0.1:7411",
