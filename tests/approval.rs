@@ -15,12 +15,13 @@ use toolhost_call::approval::{Approval, Header, Url};
 use toolhost_call::audit::{Audit, Config};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::{ErrorKind, ToolError};
+use toolhost_http::Listener;
 use toolhost_plugin::Limits;
 use toolhost_server::ServerParts;
 use toolhost_state::state_dir::StateDir;
 
 use crate::guest::{guest, limited, options};
-use crate::harness::{PATIENCE, Server, Setup, call, file, request, until_dead};
+use crate::harness::{Certificate, PATIENCE, Server, Setup, call, file, request, until_dead};
 
 /// What is not a matter of time here gets as much of it as there is.
 const LONG: Duration = Duration::from_secs(3600);
@@ -439,6 +440,36 @@ async fn a_hook_that_others_can_change_is_not_asked() {
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).unwrap();
     let refused = Url::new("http://localhost", &[], Some(token)).unwrap_err();
     assert!(refused.to_string().contains("chmod 600"), "{refused}");
+}
+
+/// A URL is asked over TLS if the system trusts its certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_is_asked_over_tls() {
+    let workspace = tempfile::tempdir().unwrap();
+    let certificate = Certificate::new(workspace.path());
+    let listener = Listener::tcp("127.0.0.1:0".parse().unwrap(), Some(certificate.tls())).await;
+    let listener = listener.unwrap();
+    let url = listener.url().unwrap();
+    let routes = Router::new().route("/", post(async || r#"{"approved":true}"#));
+    tokio::spawn(async move {
+        let metrics = Metrics::default();
+        toolhost_http::serve(listener, routes, &metrics, std::future::pending::<()>()).await
+    });
+    let call = |trusted: bool| {
+        let mut command = crate::harness::serving::server(workspace.path());
+        command.args(["call", "execute", r#"{"command":"echo hi"}"#]);
+        command.args(["--approval-url", &url]);
+        if trusted {
+            command.env("SSL_CERT_FILE", &certificate.files[0]);
+        }
+        let output = command.output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let said = call(true);
+    assert!(said.contains(r#""output":"hi\n""#), "{said}");
+    let said = call(false);
+    assert!(said.contains(FAILED), "{said}");
+    assert!(said.contains("invalid peer certificate"), "{said}");
 }
 
 /// What a server was asked: headers and body of each request.

@@ -10,18 +10,21 @@ pub(crate) mod processes;
 pub(crate) mod serving;
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use toolhost_agent::Offer;
 use toolhost_core::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
+use toolhost_http::Tls;
 use toolhost_http::access::{Access, Token, Tokens};
 use toolhost_local::process::Spawner;
 use toolhost_server::{ServerParts, serve};
@@ -61,13 +64,11 @@ pub(crate) fn program() -> &'static Path {
 
 /// A client that takes no proxy from the environment.
 pub(crate) fn client() -> reqwest::Client {
-    let client = reqwest::Client::builder().no_proxy();
-    client.timeout(PATIENCE).build().unwrap()
+    http_client().timeout(PATIENCE).build().unwrap()
 }
 
 /// Copies the program to where every user can run it.
 pub(crate) fn copy_for_others(directory: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -198,6 +199,46 @@ pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     use base64::Engine;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
     format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+}
+
+/// A client that goes straight to its server.
+pub(crate) fn http_client() -> reqwest::ClientBuilder {
+    let tls = toolhost_call::client::tls(rustls::RootCertStore::empty()).unwrap();
+    toolhost_call::client::builder(tls)
+}
+
+/// A certificate for this machine that signed itself, and its key, in files.
+pub(crate) struct Certificate {
+    pub(crate) der: CertificateDer<'static>,
+    pub(crate) files: [PathBuf; 2],
+}
+
+impl Certificate {
+    /// Makes one, and replaces the files of the one before it.
+    pub(crate) fn new(directory: &Path) -> Self {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let write = |name: &str, text: String, mode| {
+            let path = directory.join(name);
+            let new = directory.join(format!("{name}.new"));
+            std::fs::write(&new, text).unwrap();
+            std::fs::set_permissions(&new, PermissionsExt::from_mode(mode)).unwrap();
+            std::fs::rename(&new, &path).unwrap();
+            path
+        };
+        let key = pem("PRIVATE KEY", &made.signing_key.serialize_der());
+        let key = write("key.pem", key, 0o600);
+        let certificate = write("cert.pem", pem("CERTIFICATE", made.cert.der()), 0o644);
+        Self {
+            der: made.cert.der().clone(),
+            files: [certificate, key],
+        }
+    }
+
+    pub(crate) fn tls(&self) -> Tls {
+        let [certificate, key] = &self.files;
+        Tls::open(certificate, key).unwrap()
+    }
 }
 
 /// A server on a free port, ended with the test.

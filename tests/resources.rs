@@ -51,8 +51,7 @@ impl Measured {
         Self {
             child,
             url: url.expect("it says where it listens"),
-            client: reqwest::Client::builder()
-                .no_proxy()
+            client: crate::harness::http_client()
                 .timeout(PATIENCE * 5)
                 .build()
                 .unwrap(),

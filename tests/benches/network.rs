@@ -173,8 +173,7 @@ struct Times {
 
 async fn work(url: &str, time: Duration) -> Times {
     let client = |idle| {
-        let builder = reqwest::Client::builder().no_proxy();
-        builder
+        harness::http_client()
             .pool_max_idle_per_host(idle)
             .build()
             .expect("a client")

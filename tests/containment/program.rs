@@ -138,7 +138,7 @@ impl Program {
     async fn execute(&self, arguments: Value) -> Value {
         static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let call = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
+        let client = crate::harness::http_client().timeout(PATIENCE);
         let request = client
             .build()
             .unwrap()

@@ -7,6 +7,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 pub mod approval;
 pub mod audit;
 pub mod call;
+pub mod client;
 pub mod events;
 pub mod metrics;
 pub mod tool;

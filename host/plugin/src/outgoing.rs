@@ -24,7 +24,6 @@ pub use body::ResponseBody;
 pub use destination::{Destination, Host, HostError, Scheme};
 pub use error::{Limit, SendError};
 pub use network::Network;
-pub use network::system_roots;
 pub use observer::Observer;
 pub use pattern::{Pattern, PatternError};
 pub use resolve::{Resolve, Resolver, Resolving};

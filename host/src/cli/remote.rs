@@ -6,8 +6,8 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use axum::http::{Method, StatusCode};
 use clap::Args;
+use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 
 use connection::{Answer, Endpoint};
@@ -53,34 +53,34 @@ pub(super) struct Server {
     /// `None`: it knows who asks, by the socket.
     token: Option<String>,
     token_file: Option<PathBuf>,
-    ca: Option<PathBuf>,
 }
 
 impl Server {
     fn new(url: &str, token_file: Option<&Path>, ca: Option<&Path>) -> anyhow::Result<Self> {
         let place = Endpoint::new(url, ca)?;
         let token = toolhost_service::token::configured(token_file)?;
-        if token.is_none() && !place.is_socket() {
+        if token.is_none() && place.socket.is_none() {
             bail!("a server needs a token: set TOOLHOST_TOKEN or --token-file");
         }
         Ok(Self {
             place,
-            url: url.trim_end_matches('/').to_owned(),
+            url: url.to_owned(),
             token,
             token_file: token_file.map(Path::to_owned),
-            ca: ca.map(Path::to_owned),
         })
     }
 
     pub(super) async fn tools(&self, format: Format, strict: bool) -> anyhow::Result<Value> {
-        let path = format!("/v1/tools?format={format}&strict={strict}");
-        let answer = self.send(Method::GET, &path, None).await?;
+        let mut url = self.place.url(&["v1", "tools"]);
+        url.set_query(Some(&format!("format={format}&strict={strict}")));
+        let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
     }
 
     /// Returns the plugins of the server, as it describes them.
     pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
-        let answer = self.send(Method::GET, "/v1/plugins", None).await?;
+        let url = self.place.url(&["v1", "plugins"]);
+        let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
     }
 
@@ -89,14 +89,16 @@ impl Server {
         let arguments: &serde_json::value::RawValue =
             serde_json::from_str(request.arguments.as_str())?;
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
-        let sent = self.send(Method::PUT, &path(request), Some(body)).await;
+        let url = self.url(request);
+        let sent = self.send(Method::PUT, url, Some(body)).await;
         let answer = sent.with_context(|| format!("call {}", request.id))?;
         answer.json().context("the server's answer is no outcome")
     }
 
     /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.
     pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Outcome>> {
-        let answer = self.send(Method::DELETE, &path(request), None).await?;
+        let url = self.url(request);
+        let answer = self.send(Method::DELETE, url, None).await?;
         if answer.status == StatusCode::NO_CONTENT {
             return Ok(None);
         }
@@ -116,27 +118,25 @@ impl Server {
             (None, Some(_)) => " -H \"Authorization: Bearer $TOOLHOST_TOKEN\"".to_owned(),
             (None, None) => String::new(),
         };
-        let (way, base) = match self.url.strip_prefix("unix:") {
-            Some(socket) => (
-                format!(" --unix-socket {}", quoted(socket)),
-                "http://localhost",
-            ),
-            None => (String::new(), self.url.as_str()),
+        let option = |name: &str, path: Option<&PathBuf>| {
+            let path = path.map(|path| format!(" {name} {}", quoted(&path.to_string_lossy())));
+            path.unwrap_or_default()
         };
-        let ca = self.ca.as_deref().map(Path::to_string_lossy);
-        let ca = ca.map_or_else(String::new, |ca| format!(" --cacert {}", quoted(&ca)));
-        let url = quoted(&format!("{base}{}", path(request)));
-        ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{way}{token} {url}"))
+        let ca = option("--cacert", self.place.ca.as_ref());
+        let socket = option("--unix-socket", self.place.socket.as_ref());
+        let url = quoted(self.url(request).as_str());
+        ["", " -X DELETE"].map(|method| format!("curl -sS{method}{ca}{socket}{token} {url}"))
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> anyhow::Result<Answer> {
+    /// Returns the URL of a call.
+    fn url(&self, request: &Request) -> Url {
+        let (chat, id) = (request.chat.as_str(), request.id.as_str());
+        self.place.url(&["v1", "chats", chat, "calls", id])
+    }
+
+    async fn send(&self, method: Method, url: Url, body: Option<String>) -> anyhow::Result<Answer> {
         let token = self.token.as_deref();
-        let answer = self.place.ask(method, path, token, body).await;
+        let answer = self.place.ask(method, url, token, body).await;
         let answer = answer.with_context(|| format!("cannot reach {}", self.url))?;
         if answer.status.is_success() {
             return Ok(answer);
@@ -150,12 +150,6 @@ impl Server {
     }
 }
 
-/// Returns the path of a call.
-fn path(request: &Request) -> String {
-    let (chat, id) = (&request.chat, escape(request.id.as_str()));
-    format!("/v1/chats/{chat}/calls/{id}")
-}
-
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:%@+=,".contains(c);
@@ -163,19 +157,6 @@ fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-}
-
-/// Percent-encodes what is not unreserved in a path: an id may contain `?`, `#` and `%`.
-fn escape(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let each = |byte: u8| {
-        if plain(byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    text.bytes().map(each).collect()
 }
 
 #[cfg(test)]
@@ -187,11 +168,5 @@ mod tests {
         assert_eq!(quoted("http://[::1]:1/a%20b"), "'http://[::1]:1/a%20b'");
         assert_eq!(quoted("/a/b"), "/a/b");
         assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
-
-    #[test]
-    fn ids_are_escaped_in_paths() {
-        assert_eq!(escape("call_7Qx-1.~"), "call_7Qx-1.~");
-        assert_eq!(escape("a?b#c%d"), "a%3Fb%23c%25d");
     }
 }

@@ -1,75 +1,33 @@
 //! TLS, and certificates that change.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::RootCertStore;
+use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use toolhost_http::{Listener, Tls};
+use toolhost_http::Listener;
 
 use super::*;
+use crate::harness::Certificate;
 use crate::harness::serving::{Serving, server as program};
 
-/// A certificate for this machine, in files.
-struct Certificate {
-    der: CertificateDer<'static>,
-    files: [PathBuf; 2],
-}
-
-impl Certificate {
-    /// Makes one, and replaces the files of the one before it.
-    fn new(directory: &Path) -> Self {
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
-        let write = |name: &str, text: String, mode| {
-            let path = directory.join(name);
-            let new = directory.join(format!("{name}.new"));
-            std::fs::write(&new, text).unwrap();
-            std::fs::set_permissions(&new, PermissionsExt::from_mode(mode)).unwrap();
-            std::fs::rename(&new, &path).unwrap();
-            path
-        };
-        let key = write(
-            "key.pem",
-            crate::harness::pem("PRIVATE KEY", &made.signing_key.serialize_der()),
-            0o600,
-        );
-        let certificate = write(
-            "cert.pem",
-            crate::harness::pem("CERTIFICATE", made.cert.der()),
-            0o644,
-        );
-        Self {
-            der: made.cert.der().clone(),
-            files: [certificate, key],
-        }
-    }
-
-    fn tls(&self) -> Tls {
-        let [certificate, key] = &self.files;
-        Tls::open(certificate, key).unwrap()
-    }
-
-    /// Connects, if this is the certificate that the server shows.
-    async fn connect(&self, address: &str) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.der.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let stream = TcpStream::connect(address).await.unwrap();
-        let name = ServerName::try_from("localhost").unwrap();
-        TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
-            .await
-    }
+/// Connects, if this is the certificate that the server shows.
+async fn connect(
+    certificate: &Certificate,
+    address: &str,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.der.clone()).unwrap();
+    let mut config = toolhost_call::client::tls(roots).unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let stream = TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
 }
 
 #[tokio::test]
@@ -86,15 +44,15 @@ async fn requests_come_in_over_tls_and_the_certificate_can_change() {
     tokio::spawn(serve(listener, host, access(), std::future::pending()));
     let headers =
         |more: &str| format!("host: {address}\r\nauthorization: Bearer {TOKEN}\r\n{more}");
-    let stream = first.connect(&address).await.unwrap();
+    let stream = connect(&first, &address).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
     assert_eq!(exchange(stream, &headers("")).await, 200);
     for (origin, expected) in [("https", 200), ("http", 403)] {
-        let stream = first.connect(&address).await.unwrap();
+        let stream = connect(&first, &address).await.unwrap();
         let origin = headers(&format!("origin: {origin}://{address}\r\n"));
         assert_eq!(exchange(stream, &origin).await, expected);
     }
-    let stream = first.connect(&address).await.unwrap();
+    let stream = connect(&first, &address).await.unwrap();
     assert_eq!(exchange(stream, "host: localhost\r\n").await, 401);
     // A client that speaks no TLS, one that trusts others, and one that never ends its handshake, disturb nobody.
     let mut plain = TcpStream::connect(&address).await.unwrap();
@@ -104,16 +62,16 @@ async fn requests_come_in_over_tls_and_the_certificate_can_change() {
     assert!(!answer.starts_with(b"HTTP"));
     let mut stuck = TcpStream::connect(&address).await.unwrap();
     stuck.write_all(&[22, 3, 1, 2, 0]).await.unwrap();
-    let open = first.connect(&address).await.unwrap();
+    let open = connect(&first, &address).await.unwrap();
     let second = Certificate::new(directory.path());
     assert!(
-        second.connect(&address).await.is_err(),
+        connect(&second, &address).await.is_err(),
         "it was not read yet"
     );
     tls.reload().unwrap();
-    let stream = second.connect(&address).await.unwrap();
+    let stream = connect(&second, &address).await.unwrap();
     assert_eq!(exchange(stream, &headers("")).await, 200);
-    assert!(first.connect(&address).await.is_err());
+    assert!(connect(&first, &address).await.is_err());
     assert_eq!(
         exchange(open, &headers("")).await,
         200,
@@ -155,16 +113,16 @@ async fn the_command_line_follows_the_certificate_and_calls_over_tls() {
     assert!(code == Some(2) && said.contains("certificate"), "{said}");
     // What cannot be used is not taken.
     std::fs::write(workspace.path().join("cert.pem"), "nothing").unwrap();
-    assert!(first.connect(&address).await.is_ok());
+    assert!(connect(&first, &address).await.is_ok());
     let second = Certificate::new(workspace.path());
     let begun = std::time::Instant::now();
-    while second.connect(&address).await.is_err() {
+    while connect(&second, &address).await.is_err() {
         assert!(
             begun.elapsed() < PATIENCE,
             "the certificate is not read again"
         );
     }
-    assert!(first.connect(&address).await.is_err());
+    assert!(connect(&first, &address).await.is_err());
 }
 
 #[test]

@@ -29,8 +29,7 @@ async fn connect(server: &Server) -> TcpStream {
 
 /// Another client, on a connection of its own for each request and on one that it keeps.
 async fn others_work(server: &Server) {
-    let fresh = reqwest::Client::builder()
-        .no_proxy()
+    let fresh = crate::harness::http_client()
         .pool_max_idle_per_host(0)
         .timeout(PATIENCE)
         .build()

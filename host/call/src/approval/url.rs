@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
+use rustls::RootCertStore;
 use serde::Deserialize;
 
 use super::{Answer, ApprovalError};
+use crate::client;
 use toolhost_state::trusted::read_private;
 
 /// The longest answer that is read, in bytes.
@@ -43,7 +44,7 @@ impl Url {
     ///
     /// # Errors
     ///
-    /// If the URL is no absolute `http` one, a header cannot be sent, or others can use the file of the token.
+    /// If the URL is no absolute `http` or `https` one, a header cannot be sent, or others can use the file of the token.
     pub fn new(
         url: &str,
         headers: &[Header],
@@ -56,10 +57,11 @@ impl Url {
         let parsed: reqwest::Url = url
             .parse()
             .map_err(|error| unusable(format!("it is no URL: {error}")))?;
-        if parsed.scheme() != "http" {
-            let text = "its scheme must be http: put a proxy that speaks TLS in between";
-            return Err(unusable(text.into()));
-        }
+        let roots = match parsed.scheme() {
+            "http" => RootCertStore::empty(),
+            "https" => client::system_roots(),
+            _ => return Err(unusable("its scheme must be http or https".into())),
+        };
         let mut map = HeaderMap::new();
         for header in headers {
             let bad = || ApprovalError::Header(header.name.clone());
@@ -72,11 +74,9 @@ impl Url {
         if let Some(path) = &token_file {
             read_private(path)?;
         }
-        let client = Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
+        let tls = client::tls(roots).map_err(|error| unusable(error.to_string()))?;
+        let client = client::builder(tls).build();
+        let client = client.map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             url: parsed,
             headers: map,
@@ -97,7 +97,7 @@ impl Url {
             .headers(headers)
             .body(body);
         let problem = |error: reqwest::Error| {
-            let mut text = error.without_url().to_string();
+            let mut text = client::cause(&error).to_string();
             text.truncate(text.floor_char_boundary(500));
             text
         };
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_refused() {
         let error = |url: &str| Url::new(url, &[], None).unwrap_err().to_string();
-        insta::assert_snapshot!(error("https://localhost/x"), @r#"the URL "https://localhost/x" of the approval hook cannot be asked: its scheme must be http: put a proxy that speaks TLS in between"#);
+        insta::assert_snapshot!(error("ftp://localhost/x"), @r#"the URL "ftp://localhost/x" of the approval hook cannot be asked: its scheme must be http or https"#);
         insta::assert_snapshot!(error("localhost"), @r#"the URL "localhost" of the approval hook cannot be asked: it is no URL: relative URL without a base"#);
         let headers = [Header {
             name: "a b".into(),

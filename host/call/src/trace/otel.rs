@@ -4,13 +4,16 @@
 //! are dropped. The exporter is not traced itself.
 
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use opentelemetry::Context;
 use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::{TraceContextExt as _, TracerProvider as _};
-use opentelemetry_otlp::{SpanExporter as Exporter, WithExportConfig as _};
+use opentelemetry_otlp::{
+    ExporterBuildError, SpanExporter as Exporter, WithExportConfig as _, WithHttpConfig as _,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -25,6 +28,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{TRACEPARENT, TRACESTATE, TraceContext};
+use crate::client;
 
 /// How often it is said that a collector takes no spans.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
@@ -36,6 +40,12 @@ const LAST_SPANS: Duration = Duration::from_secs(3);
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+
+/// The variables that hold how long a collector may take, in milliseconds.
+const TIMEOUTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
 ];
 
 /// Exports spans, from [`Export::connect`] to [`Export::finish`].
@@ -96,9 +106,16 @@ impl Export {
     /// # Errors
     ///
     /// If the variables make no sense, or no thread can be started.
-    pub fn connect(&self) -> Result<(), opentelemetry_otlp::ExporterBuildError> {
+    pub fn connect(&self) -> Result<(), ExporterBuildError> {
+        let failed = |error: &dyn Error| ExporterBuildError::InternalFailure(error.to_string());
+        // The exporter's own client would find no cryptography, and on a system without certificates fail also over http.
+        let tls = client::tls(client::system_roots()).map_err(|error| failed(&error))?;
+        let http = reqwest::blocking::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .timeout(patience());
         let exporter = Exporter::builder()
             .with_http()
+            .with_http_client(http.build().map_err(|error| failed(&error))?)
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
             .build()?;
         let mut processor = BatchSpanProcessor::builder(Complaining {
@@ -116,6 +133,13 @@ impl Export {
         // Why not was said before.
         _ = self.provider.shutdown_with_timeout(LAST_SPANS);
     }
+}
+
+/// Returns how long the collector may take for a batch of spans: 10 s by default, as the exporter's own client.
+fn patience() -> Duration {
+    let read = |name| std::env::var(name).ok()?.parse().ok();
+    let milliseconds = TIMEOUTS.into_iter().find_map(read).unwrap_or(10_000);
+    Duration::from_millis(milliseconds)
 }
 
 /// Hands spans on once there is something to hand them to: a thread that sends must not be there before the spawner is forked.

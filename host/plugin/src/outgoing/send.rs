@@ -1,21 +1,20 @@
 //! One request, from the check of its destination to the end of its connection.
 
-use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, HOST, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::account::{Account, Counted, Quota};
@@ -63,7 +62,7 @@ pub struct Timeouts {
 }
 
 /// Carries the rest of an exchange. It has to be polled while the body is read; dropping it closes the connection.
-pub struct Connection(BoxFuture<'static, ()>);
+pub type Connection = BoxFuture<'static, ()>;
 
 impl Sender {
     /// Makes a sender for requests that one of these patterns allows.
@@ -176,13 +175,28 @@ impl Session {
         prepare(&mut request, destination);
         let counted = Counted::new(stream, Arc::clone(&self.account));
         let explain = |error| SendError::explain(error, self.account.reached());
-        let (mut requests, connection) = http1::Builder::new()
+        let (mut requests, driver) = http1::Builder::new()
             .max_buf_size(BUFFER)
             .handshake(TokioIo::new(counted))
             .await
             .map_err(explain)?;
-        let mut driver = Driver::new(connection, place);
-        let response = driver.drive(requests.send_request(request));
+        let mut connection: BoxFuture<'static, hyper::Result<()>> = Box::pin(async move {
+            let _place = place;
+            driver.await
+        });
+        let mut response = pin!(requests.send_request(request));
+        let response = async {
+            tokio::select! {
+                biased;
+                response = &mut response => response,
+                ended = &mut connection => {
+                    ended?;
+                    connection = Box::pin(std::future::ready(Ok(())));
+                    // The connection has ended: the response is here now or will never come.
+                    response.await
+                }
+            }
+        };
         let response = match timeouts.first_byte {
             Some(patience) => timeout_at(self.until(patience), response)
                 .await
@@ -193,7 +207,9 @@ impl Session {
         sent.status = Some(response.status().as_u16());
         let (account, patience) = (Arc::clone(&self.account), timeouts.between_bytes);
         let response = response.map(|incoming| ResponseBody::new(incoming, account, patience));
-        Ok((response, Connection(Box::pin(driver))))
+        // The reader of the body gets the error.
+        let connection = connection.map(drop).boxed();
+        Ok((response, connection))
     }
 
     /// Returns when so much time has passed, or the call has to end.
@@ -249,74 +265,5 @@ impl Drop for Sent {
     fn drop(&mut self) {
         self.observer
             .sent(self.method.as_str(), &self.destination, self.status);
-    }
-}
-
-/// A connection, until it has ended, and the place that it takes among those of its call.
-struct Driver<C> {
-    connection: Option<Pin<Box<C>>>,
-    place: Option<OwnedSemaphorePermit>,
-}
-
-impl<C: Future<Output = hyper::Result<()>>> Driver<C> {
-    fn new(connection: C, place: OwnedSemaphorePermit) -> Self {
-        Self {
-            connection: Some(Box::pin(connection)),
-            place: Some(place),
-        }
-    }
-
-    fn poll_connection(&mut self, context: &mut Context<'_>) -> Poll<hyper::Result<()>> {
-        let Some(connection) = &mut self.connection else {
-            return Poll::Ready(Ok(()));
-        };
-        let ended = std::task::ready!(connection.as_mut().poll(context));
-        self.connection = None;
-        self.place = None;
-        Poll::Ready(ended)
-    }
-
-    /// Waits for the headers of a response, and moves bytes meanwhile.
-    async fn drive(
-        &mut self,
-        response: impl Future<Output = hyper::Result<Response<Incoming>>>,
-    ) -> hyper::Result<Response<Incoming>> {
-        let mut response = pin!(response);
-        poll_fn(|context| {
-            if let Poll::Ready(response) = response.as_mut().poll(context) {
-                return Poll::Ready(response);
-            }
-            match self.poll_connection(context) {
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                // The connection has ended: the response is here now or will never come.
-                Poll::Ready(Ok(())) => response.as_mut().poll(context),
-                // The bytes that moved may have been the response.
-                Poll::Pending => response.as_mut().poll(context),
-            }
-        })
-        .await
-    }
-}
-
-impl<C: Future<Output = hyper::Result<()>>> Future for Driver<C> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // The reader of the body gets the error.
-        self.poll_connection(context).map(|_| ())
-    }
-}
-
-impl Future for Connection {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(context)
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Connection")
     }
 }

@@ -2,40 +2,26 @@
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use axum::body::{Body, Bytes};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use axum::http::uri::{Authority, Scheme};
-use axum::http::{HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt;
-use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use bytes::Bytes;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Method, StatusCode, Url};
+use rustls::RootCertStore;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::TlsConnector;
 
 use super::trust;
+use toolhost_call::client;
 
 /// Where a server is.
-pub(super) enum Endpoint {
-    Tcp {
-        authority: Authority,
-        tls: Option<Tls>,
-        /// What paths begin with.
-        base: String,
-    },
-    Unix(PathBuf),
-}
-
-/// How a server is known.
-pub(super) struct Tls {
-    config: Arc<ClientConfig>,
+pub(super) struct Endpoint {
+    client: Client,
+    /// What the URLs of requests begin with.
+    base: Url,
+    /// The Unix socket that it listens on, if it is named by one.
+    pub(super) socket: Option<PathBuf>,
     /// The file with the certificates that are trusted, if one was named.
-    ca: Option<PathBuf>,
+    pub(super) ca: Option<PathBuf>,
 }
 
 /// What a server answers.
@@ -44,106 +30,97 @@ pub(super) struct Answer {
     body: Bytes,
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
 impl Endpoint {
     /// Reads the name of a server.
     pub(super) fn new(url: &str, ca: Option<&Path>) -> anyhow::Result<Self> {
+        let untrusting = || client::tls(RootCertStore::empty());
         if let Some(path) = url.strip_prefix("unix:") {
-            let path = PathBuf::from(path);
-            if !path.is_absolute() {
+            if !path.starts_with('/') {
                 bail!("{url:?} cannot be reached: name a socket as unix:/PATH");
             }
-            return Ok(Self::Unix(path));
+            return Ok(Self {
+                client: client::builder(untrusting()?).unix_socket(path).build()?,
+                base: Url::parse("http://localhost")?,
+                socket: Some(path.into()),
+                ca: None,
+            });
         }
         let unusable = || {
             format!(
                 "{url:?} cannot be reached: name a server as http://HOST:PORT, https://HOST:PORT or unix:/PATH"
             )
         };
-        let uri: Uri = url.parse().ok().with_context(unusable)?;
-        let authority = uri.authority().with_context(unusable)?;
-        if authority.as_str().contains('@') || uri.query().is_some() {
+        let base: Url = url.parse().ok().with_context(unusable)?;
+        let more = (base.password(), base.query(), base.fragment());
+        if more != (None, None, None) || !base.username().is_empty() {
             bail!(unusable());
         }
-        let tls = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => None,
-            Some(scheme) if *scheme == Scheme::HTTPS => Some(Tls {
-                config: trust::config(ca)?,
-                ca: ca.map(Path::to_owned),
-            }),
+        let (tls, ca) = match base.scheme() {
+            "http" => (untrusting()?, None),
+            "https" => (trust::config(ca)?, ca),
             _ => bail!(unusable()),
         };
-        Ok(Self::Tcp {
-            authority: authority.clone(),
-            tls,
-            base: uri.path().trim_end_matches('/').to_owned(),
+        Ok(Self {
+            client: client::builder(tls).build()?,
+            base,
+            socket: None,
+            ca: ca.map(Path::to_owned),
         })
     }
 
-    /// Returns whether it is a Unix socket.
-    pub(super) fn is_socket(&self) -> bool {
-        matches!(self, Self::Unix(_))
+    /// Returns the URL of a path, whose segments it encodes.
+    pub(super) fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
     }
 
     /// Sends a request and waits for its answer, which takes as long as it takes.
     pub(super) async fn ask(
         &self,
         method: Method,
-        path: &str,
+        url: Url,
         token: Option<&str>,
         body: Option<String>,
     ) -> anyhow::Result<Answer> {
-        let (stream, host, base) = match self {
-            Self::Unix(path) => (socket(path).await?, "localhost", ""),
-            Self::Tcp {
-                authority,
-                tls,
-                base,
-            } => {
-                let stream = connect(authority, tls.as_ref()).await?;
-                (stream, authority.as_str(), base.as_str())
-            }
-        };
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{base}{path}"))
-            .header(HOST, host);
+        if let Some(path) = &self.socket {
+            check_owner(path)?;
+        }
+        let mut request = self.client.request(method, url);
         if let Some(token) = token {
-            let value = HeaderValue::from_str(&format!("Bearer {token}"));
-            let mut value = value.context("the token is none that can be sent")?;
-            value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
+            request = request.bearer_auth(token);
         }
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let request = request.body(Body::from(body.unwrap_or_default()))?;
-        let io = TokioIo::new(stream);
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
-        let exchange = async {
-            let response = sender.send_request(request).await?;
+        let answer = async {
+            let response = request.send().await?;
             let status = response.status();
-            let body = response.into_body().collect().await?.to_bytes();
+            let body = response.bytes().await?;
             Ok(Answer { status, body })
         };
-        let mut exchange = std::pin::pin!(exchange);
-        let answer: Result<Answer, hyper::Error> = tokio::select! {
-            biased;
-            answer = &mut exchange => answer,
-            // What it had to say may be there all the same.
-            _ = connection => exchange.await,
+        answer.await.map_err(|error| self.explain(&error))
+    }
+
+    /// Says why a request has no answer, and what to do.
+    fn explain(&self, error: &reqwest::Error) -> anyhow::Error {
+        let cause = client::cause(error);
+        if let Some(refused) = cause.downcast_ref() {
+            return trust::refused(error.url(), refused, self.ca.as_deref());
+        }
+        let said = anyhow::anyhow!("{cause}");
+        if error.is_connect() {
+            return said;
+        }
+        let exchange = cause.downcast_ref::<hyper::Error>();
+        // The client speaks HTTP/1 alone, so the server began a TLS handshake, or speaks another protocol.
+        let text = match exchange.is_some_and(hyper::Error::is_parse) {
+            true => "this is no HTTP server; if it has a certificate, write https://",
+            false => "the answer was lost; a call is repeated with `--call` and its id",
         };
-        answer.map_err(|error| {
-            // The client speaks HTTP/1 alone, so the server began a TLS handshake, or speaks another protocol.
-            let text = match error.is_parse() {
-                true => "this is no HTTP server; if it has a certificate, write https://",
-                false => "the answer was lost; a call is repeated with `--call` and its id",
-            };
-            anyhow::Error::from(error).context(text)
-        })
+        said.context(text)
     }
 }
 
@@ -153,30 +130,8 @@ impl Answer {
     }
 }
 
-async fn connect(authority: &Authority, tls: Option<&Tls>) -> anyhow::Result<Box<dyn Stream>> {
-    let host = authority.host();
-    let host = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
-    let port = if tls.is_some() { 443 } else { 80 };
-    let port = authority.port_u16().unwrap_or(port);
-    let stream = TcpStream::connect((host, port)).await?;
-    // A request is written as a whole; waiting for more would only delay it.
-    _ = stream.set_nodelay(true);
-    let Some(tls) = tls else {
-        return Ok(Box::new(stream));
-    };
-    let name = ServerName::try_from(host.to_owned())?;
-    let connecting = TlsConnector::from(Arc::clone(&tls.config)).connect(name, stream);
-    let connected = connecting.await;
-    Ok(Box::new(connected.map_err(|error| {
-        trust::refused(host, error, tls.ca.as_deref())
-    })?))
-}
-
-/// Connects to a socket, which must not be a stranger's, who would get the token.
-async fn socket(path: &Path) -> anyhow::Result<Box<dyn Stream>> {
+/// Checks that a socket is not a stranger's, who would get the token.
+fn check_owner(path: &Path) -> anyhow::Result<()> {
     let found = std::fs::metadata(path)?;
     let user = nix::unistd::geteuid().as_raw();
     if !found.file_type().is_socket() {
@@ -190,7 +145,7 @@ async fn socket(path: &Path) -> anyhow::Result<Box<dyn Stream>> {
             found.uid()
         );
     }
-    Ok(Box::new(UnixStream::connect(path).await?))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -200,24 +155,23 @@ mod tests {
     #[test]
     fn servers_are_named_by_url_or_socket() {
         let place = |url: &str| Endpoint::new(url, None).map_err(|error| error.to_string());
-        assert!(place("unix:/run/x").unwrap().is_socket());
-        let Ok(Endpoint::Tcp {
-            authority,
-            tls,
-            base,
-        }) = place("http://[::1]:1/base/")
-        else {
-            panic!()
-        };
-        assert_eq!((authority.host(), base.as_str()), ("[::1]", "/base"));
-        assert!(tls.is_none());
+        let socket = place("unix:/run/x").unwrap().socket;
+        assert_eq!(socket.as_deref(), Some(Path::new("/run/x")));
+        let tcp = place("http://[::1]:1/base/").unwrap();
+        // An id may contain these.
+        let url = tcp.url(&["calls", "call_7Qx-1.~", "a?b#c%d"]);
+        let expected = "http://[::1]:1/base/calls/call_7Qx-1.~/a%3Fb%23c%25d";
+        assert_eq!((url.as_str(), tcp.socket), (expected, None));
         for bad in [
             "",
             "127.0.0.1:7411",
+            "localhost:7411",
             "ftp://a",
             "http://",
             "http://user:secret@a",
+            "http://user@a",
             "http://a?b",
+            "http://a#b",
             "unix:x",
             "unix:",
         ] {

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use reqwest::Url;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -14,22 +15,17 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use toolhost_plugin::outgoing::system_roots;
+use toolhost_call::client;
 
 /// Returns how a server is known: by the certificates in a file, or else by those that the system trusts.
-pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?;
-    let mut config = match ca {
-        None => builder.with_root_certificates(system_roots()),
-        Some(path) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Given::read(path, provider)?)),
-    }
-    .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<ClientConfig> {
+    let Some(path) = ca else {
+        return Ok(client::tls(client::system_roots())?);
+    };
+    let mut config = client::tls(RootCertStore::empty())?;
+    let given = Given::read(path, Arc::clone(config.crypto_provider()))?;
+    config.dangerous().set_certificate_verifier(Arc::new(given));
+    Ok(config)
 }
 
 /// Trusts what the authorities of a file have signed, and the certificates in it themselves.
@@ -123,14 +119,12 @@ fn is_of_authority(error: &Error) -> bool {
 }
 
 /// Says why no TLS connection to a server could be made, and what to do.
-pub(super) fn refused(host: &str, error: std::io::Error, ca: Option<&Path>) -> anyhow::Error {
+pub(super) fn refused(url: Option<&Url>, error: &Error, ca: Option<&Path>) -> anyhow::Error {
     use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext};
-    let inner = error
-        .get_ref()
-        .and_then(|error| error.downcast_ref::<Error>());
-    let Some(Error::InvalidCertificate(reason)) = inner else {
-        return anyhow::Error::new(error).context("no TLS connection could be made");
+    let Error::InvalidCertificate(reason) = error else {
+        return anyhow::Error::new(error.clone()).context("no TLS connection could be made");
     };
+    let host = url.and_then(Url::host_str).unwrap_or("this name");
     let advice = match (reason, ca) {
         (Expired | ExpiredContext { .. }, _) => {
             "it has expired: the server needs another".to_owned()

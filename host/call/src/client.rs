@@ -1,0 +1,60 @@
+//! The HTTP client of the approval hook and of `--server`: straight to its host, over TLS with certificates that are trusted here.
+
+use std::error::Error;
+use std::io;
+use std::iter::successors;
+use std::sync::Arc;
+
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder};
+use rustls::{ClientConfig, RootCertStore};
+
+/// Returns a builder of clients that follow no redirect and use no proxy.
+pub fn builder(mut tls: ClientConfig) -> ClientBuilder {
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Client::builder()
+        .redirect(Policy::none())
+        .no_proxy()
+        .tls_backend_preconfigured(tls)
+}
+
+/// Returns the settings of TLS that trust these authorities.
+///
+/// # Errors
+///
+/// If the cryptography that is built in supports no version of TLS.
+pub fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Returns the certificates that the system trusts, or those that Mozilla trusts if it has none.
+pub fn system_roots() -> RootCertStore {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "some certificates of the system cannot be read");
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        tracing::info!(
+            "the system has no certificates of authorities: those that Mozilla trusts are used"
+        );
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+/// Returns the first cause of an error: a refused connection, or a certificate that is not trusted.
+pub fn cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let causes = successors(Some(error), |&error| {
+        match error.downcast_ref().and_then(io::Error::get_ref) {
+            // The source of an I/O error is that of the error within it, which would be left out.
+            Some(inner) => Some(inner),
+            None => error.source(),
+        }
+    });
+    causes.last().unwrap_or(error)
+}
