@@ -74,7 +74,7 @@ impl Plugin {
         let outcome = called.instrument(span.clone()).await;
         span::ended(&span, &outcome);
         self.engine.metrics.call_ended(
-            span::state_name(outcome.state()),
+            outcome.state().name(),
             outcome.duration,
             outcome.queued,
         );

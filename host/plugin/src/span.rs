@@ -3,7 +3,7 @@
 use tracing::Span;
 use tracing::field::Empty;
 
-use toolhost_call::call::{Outcome, Request, State};
+use toolhost_call::call::{Outcome, Request};
 use toolhost_call::trace::{self, TraceContext};
 
 /// Begins the span of a call, within that of the request that asked for it.
@@ -43,19 +43,7 @@ pub(super) fn ended(span: &Span, outcome: &Outcome) {
         return;
     }
     let milliseconds = u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX);
-    span.record("state", state_name(outcome.state()));
+    span.record("state", outcome.state().name());
     span.record("duration_ms", milliseconds);
     span.in_scope(|| tracing::debug!("a call ended"));
-}
-
-/// Returns the name of a state, as it is in replies.
-pub(super) fn state_name(state: State) -> &'static str {
-    match state {
-        State::Queued => "queued",
-        State::Running => "running",
-        State::Finished => "finished",
-        State::Failed => "failed",
-        State::Cancelled => "cancelled",
-        State::Unknown => "unknown",
-    }
 }

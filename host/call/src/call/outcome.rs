@@ -58,6 +58,18 @@ impl State {
     pub fn is_live(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
     }
+
+    /// Returns the name of the state, as it is in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 impl Outcome {

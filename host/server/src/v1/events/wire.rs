@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use crate::v1::process_status::ProcessStatus;
 use crate::v1::stretch::Bytes;
-use toolhost_call::call::State;
 use toolhost_call::events::{Event, Reset, Subject};
 
 /// One event.
@@ -114,7 +113,7 @@ impl Data {
             Event::Call { call, tool, state } => Self::Call {
                 call: call.to_string(),
                 tool,
-                state: state_name(state),
+                state: state.name(),
                 is_error,
             },
             Event::Progress {
@@ -160,16 +159,5 @@ impl Data {
             Event::ChatEnded => Self::ChatEnded { chat: chat.into() },
             Event::Output { .. } => return None,
         })
-    }
-}
-
-fn state_name(state: State) -> &'static str {
-    match state {
-        State::Queued => "queued",
-        State::Running => "running",
-        State::Finished => "finished",
-        State::Failed => "failed",
-        State::Cancelled => "cancelled",
-        State::Unknown => "unknown",
     }
 }
