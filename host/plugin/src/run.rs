@@ -13,7 +13,7 @@ use wasmtime::Store;
 
 use super::admission::Admitted;
 use super::aftermath;
-use super::approve::{ApprovalRequest, approve};
+use super::approve::approve;
 use super::call_recorder::{self, CallRecorder, Usage};
 use super::failure::{Failure, Instantiating, Reached};
 use super::guest_memory::Share;
@@ -155,14 +155,7 @@ impl Plugin {
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
-        let case = ApprovalRequest {
-            approval: &context.approval,
-            trail: tally.trail(),
-            tool,
-            hints,
-            request,
-        };
-        approve(&case, &deadline, &context.cancelled).await?;
+        approve(context, tally.trail(), tool, hints, request, &deadline).await?;
         let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),
