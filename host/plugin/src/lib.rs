@@ -9,7 +9,6 @@ mod aftermath;
 mod approve;
 mod cache;
 mod call_recorder;
-mod capabilities;
 mod capability;
 mod chats;
 mod compile;
@@ -43,8 +42,7 @@ mod wasi;
 
 pub use admission::{Admitted, Busy};
 pub use cache::{CacheError, CodeCache};
-pub use capabilities::{CAPABILITIES, Capability};
-pub use capability::Settings;
+pub use capability::{CAPABILITIES, Capability, Settings};
 pub use compile::Compiler;
 pub use compile::{COMPILER, run_compiler};
 pub use definition::Example;

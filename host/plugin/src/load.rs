@@ -15,10 +15,9 @@ use super::store::State;
 use super::text::shown;
 use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
-use crate::capabilities;
-use crate::capability::Settings;
-use crate::capability::bindings::FullPluginPre;
+use crate::capability::bindings::PluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::capability::{self, Settings};
 use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 
@@ -63,7 +62,7 @@ pub struct Plugin {
     pub(super) limits: Limits,
     pub(super) settings: Arc<Settings>,
     pub(super) granted: Arc<Granted>,
-    pub(super) pre: FullPluginPre<State>,
+    pub(super) pre: PluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
     /// The bytes of memory with which a call begins: as many as listing the tools took.
@@ -240,12 +239,12 @@ fn link(
     engine: &Engine,
     component: &Component,
     grants: &Grants,
-) -> Result<FullPluginPre<State>, LoadError> {
+) -> Result<PluginPre<State>, LoadError> {
     let wasm = &engine.inner.wasm;
     let mismatch = |error: wasmtime::Error| LoadError::Mismatch(shown(&format!("{error:#}")));
     let mut linker = Linker::new(wasm);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(mismatch)?;
-    capabilities::add_to_linker(&mut linker, grants).map_err(mismatch)?;
+    capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
-    FullPluginPre::new(pre).map_err(mismatch)
+    PluginPre::new(pre).map_err(mismatch)
 }

@@ -23,9 +23,7 @@ use toolhost_workspace::files::FilesGrant;
 pub(super) struct Options {
     #[command(flatten)]
     subject: Subject,
-    /// What its examples may use: processes=own, files=none, files=read, files=write or http=PATTERN; can be repeated
-    /// [default: files=write, within the temporary workspace]
-    #[arg(long, value_name = "GRANT")]
+    #[arg(long, value_name = "GRANT", help = help_of_grant())]
     grant: Vec<Grant>,
     /// A setting of the plugin; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
@@ -55,6 +53,13 @@ enum Invalid {
     Value(InvalidGrant),
     #[error("a setting is NAME=VALUE")]
     Setting,
+}
+
+fn help_of_grant() -> String {
+    format!(
+        "What its examples may use: {}; can be repeated [default: files=write, within the temporary workspace]",
+        written()
+    )
 }
 
 /// Returns every way in which a grant is written: `a, b or c`.
@@ -191,7 +196,7 @@ async fn load(
     };
     match Plugin::load(&engine(common)?, bytes, plugin_options).await {
         Ok(plugin) => {
-            let world = shape.world().unwrap_or("no world");
+            let world = shape.world().unwrap_or_else(|| "no world".into());
             let count = match plugin.tools().len() {
                 1 => "1 tool".into(),
                 count => format!("{count} tools"),
@@ -209,9 +214,9 @@ async fn load(
     }
 }
 
-/// Says what is worth knowing of the tools, which are sound as they were loaded.
+/// Reports facts about the tools, which are sound as they were loaded.
 fn tools(plugin: &Plugin, report: &mut Report) {
-    /// What every provider takes.
+    /// The longest description that every provider takes, in bytes.
     const SHORT: usize = 1024;
     if plugin.tools().is_empty() {
         report.note("tools", "it lists none".into());

@@ -19,13 +19,13 @@ pub(super) struct Options {
     subject: Subject,
 }
 
-/// What there is to say about a component.
+/// The facts about a component.
 #[derive(Debug, Serialize)]
 struct Inspection {
     name: String,
     size: usize,
     sha256: Digest,
-    world: Option<&'static str>,
+    world: Option<String>,
     contract: Option<String>,
     imports: Imports,
     exports: Vec<String>,
@@ -35,7 +35,7 @@ struct Inspection {
     error: Option<String>,
 }
 
-/// The names of imports, by what they take.
+/// The names of imports, by the grants that they take.
 #[derive(Debug, Default, Serialize)]
 struct Imports {
     /// Those that take a grant, each with its name.
@@ -101,7 +101,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     })
 }
 
-/// Groups imports by what they take.
+/// Groups imports by the grants that they take.
 fn imports(shape: &Shape) -> Imports {
     let granted: Vec<_> = shape.granted().collect();
     let mut imports = Imports::default();
@@ -145,10 +145,10 @@ fn tools(plugin: &Plugin) -> Vec<Tool> {
         .collect()
 }
 
-/// Returns what to write into the configuration to use the plugin as it is.
+/// Returns the lines of the configuration with which the plugin is used as it is.
 fn configuration(name: &str, path: &str, shape: Option<&Shape>, digest: Digest) -> String {
     let needs = shape.map(Shape::needs).unwrap_or_default();
-    // A string of JSON is one of TOML, but for what an escape may be.
+    // A string of JSON is one of TOML, except for some escapes.
     let path = Value::from(path).to_string();
     let mut text = format!("[plugins.{name}]\ncomponent = {path}\nsha256 = \"{digest}\"\n");
     let lines: Vec<_> = needs.iter().map(|need| need.line()).collect();

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::capability::wit::files as wit;
+use super::wit;
 use toolhost_workspace::files::{
     Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write,
 };

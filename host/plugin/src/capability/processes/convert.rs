@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::capability::wit::processes as wit;
+use super::wit;
 use toolhost_workspace::process;
 
 impl From<process::Error> for wit::Error {
