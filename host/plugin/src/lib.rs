@@ -12,6 +12,7 @@ mod call_recorder;
 mod capability;
 mod chats;
 mod compile;
+mod convert;
 mod cpu_limit;
 mod definition;
 mod digest;
