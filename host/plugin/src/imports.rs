@@ -184,16 +184,9 @@ fn version(name: &str) -> Option<(u64, u64)> {
 
 /// Reads a version of three numbers. A draft of a version (`0.1.0-rc.1`) is not that version.
 fn parse(version: &str) -> Option<(u64, u64)> {
-    let mut numbers = version.split('.').map(str::parse);
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Ok(major)), Some(Ok(minor)), Some(Ok::<u64, _>(_)), None) => Some((major, minor)),
-        _ => None,
-    }
+    let version = semver::Version::parse(version).ok()?;
+    let is_plain = version.pre.is_empty() && version.build.is_empty();
+    is_plain.then_some((version.major, version.minor))
 }
 
 #[cfg(test)]
