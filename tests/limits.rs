@@ -261,6 +261,7 @@ async fn calls_at_the_same_time() {
 async fn a_busy_chat_is_refused_and_others_are_not() {
     let limits = Limits {
         guest_time: Duration::from_secs(3600),
+        cancel_grace: Duration::from_millis(50),
         calls_per_chat: 1,
         ..Limits::default()
     };
@@ -418,7 +419,7 @@ async fn metrics_over_http() {
     server.stop().await;
 }
 
-/// Fails unless each line is what the text format of OpenMetrics allows, each sample after the type of its family.
+/// Fails unless the text format of OpenMetrics allows each line, each sample after the type of its family.
 fn parse(text: &str) {
     let sample = regex::Regex::new(
         r#"^([a-z][a-z0-9_]*)(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [0-9.e+-]+$"#,

@@ -26,7 +26,7 @@ fn engine() -> &'static Engine {
     })
 }
 
-/// Loads what must not load, with nothing granted, and returns why it does not.
+/// Loads a component that must not load, with nothing granted, and returns the error.
 async fn error(component: &[u8]) -> LoadError {
     Plugin::load(engine(), component, Options::new("x"))
         .await

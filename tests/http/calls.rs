@@ -136,7 +136,7 @@ async fn tools_in_every_format() {
     }
 }
 
-/// What a model writes that can only fill in a schema: null where it may.
+/// The arguments of a model that fills in a schema: null wherever the schema allows it.
 fn least(schema: &Value) -> Value {
     let kinds = &schema["type"];
     if kinds
@@ -208,16 +208,17 @@ async fn two_spellings_of_a_number_are_one_call() {
 async fn too_many_calls_are_told_to_come_back() {
     let limits = toolhost_plugin::Limits {
         concurrent_calls: 1,
+        cancel_grace: std::time::Duration::ZERO,
         ..Default::default()
     };
     let setup = Setup::with(|builder| {
-        let looping = toolhost_core::Options {
+        let sleeping = toolhost_core::Options {
             limits,
-            ..options("looping")
+            ..options("sleeping")
         };
         builder
             .without_shell()
-            .plugin(guest("endless_loop"), looping)
+            .plugin(guest("endless_sleep"), sleeping)
     })
     .await;
     let server = Server::start(setup.host.clone()).await;
@@ -230,12 +231,15 @@ async fn too_many_calls_are_told_to_come_back() {
         .await;
         let path = "/v1/chats/a/calls/2";
         let request = server.request(Method::PUT, path).json(&body);
-        request.send().await.unwrap()
+        let refused = request.send().await.unwrap();
+        let cancel = server.request(Method::DELETE, "/v1/chats/a/calls/1");
+        assert!(cancel.send().await.unwrap().status().is_success());
+        refused
     };
     let (first, refused) = tokio::join!(first, refused);
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()["retry-after"], "1");
-    assert_eq!((first.0, &first.1["state"]), (200, &json!("failed")));
+    assert_eq!((first.0, &first.1["state"]), (200, &json!("cancelled")));
 }
 
 #[tokio::test]
@@ -513,7 +517,7 @@ async fn more_callers_of_one_call_than_may_wait_are_told_to_come_back() {
     };
     let mut answers: futures_util::stream::FuturesUnordered<_> =
         (0..MOST + MORE).map(call).collect();
-    // The others wait for what has not happened yet.
+    // The others wait for events that have not happened yet.
     for _ in 0..MORE {
         let (status, again, body) = answers.next().await.unwrap();
         assert_eq!((status, again.as_deref()), (429, Some("1")), "{body}");

@@ -1,4 +1,4 @@
-//! How calls and chats end that do not end well: what is said of them, and what is left.
+//! Calls and chats that end badly: their outcomes, and the processes that are left.
 
 use toolhost_call::call::Limits;
 
@@ -84,7 +84,12 @@ async fn a_trap_ends_what_it_started_and_names_it() {
 
 #[tokio::test]
 async fn a_guest_that_does_not_hear_is_dropped_and_the_host_says_what_it_started() {
-    let (setup, server) = with_guest("wait_loop", Default::default()).await;
+    // The guest computes until the grace is over.
+    let limits = toolhost_plugin::Limits {
+        cancel_grace: std::time::Duration::from_millis(100),
+        ..Default::default()
+    };
+    let (setup, server) = with_guest("wait_loop", limits).await;
     let call = server.put("a", "1", call_of(&setup, "wait_loop"));
     let cancelling = async {
         let chat: toolhost_core::ChatId = "a".parse().unwrap();

@@ -87,7 +87,7 @@ FAILED   example of add  should fail: it should report an error, and does not
     insta::assert_snapshot!(lines(Reply::Text("3"), &good), @"FAILED   example of add  good: the tool has an output schema, and its reply has no json part");
     insta::assert_snapshot!(lines(Reply::Error("no\u{1b}[2J"), &good), @r#"FAILED   example of add  good: it reports an error: no\u{1b}[2J"#);
     insta::assert_snapshot!(lines(Reply::Invalid("never"), &good), @"FAILED   example of add  good: it failed: never");
-    // That it breaks is not what an example may promise.
+    // An example cannot promise that the tool breaks.
     insta::assert_snapshot!(lines(Reply::Trap, &[("trap", "{}", true)]), @"FAILED   example of add  trap: it failed: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
 }
 
@@ -125,6 +125,7 @@ fn examples_with_processes_run_only_if_that_is_granted() {
     );
 }
 
+/// The guest uses up the default of the guest time; other tests lower it.
 #[test]
 fn a_looping_plugin_is_stopped() {
     let (code, text) = check(&guest("loop_in_list_tools"), &[]);

@@ -1,11 +1,13 @@
 //! Tools that are not sound, and plugins that do not say which they have.
 
+use std::time::Duration;
+
 use toolhost_core::Options;
-use toolhost_plugin::Plugin;
+use toolhost_plugin::{Limits, Plugin};
 
 use super::made::{self, Reply, Says, Tool};
 use super::{engine, error};
-use crate::guest::guest;
+use crate::guest::{guest, limited};
 use crate::harness;
 
 /// Why a plugin with one such tool does not load.
@@ -109,5 +111,11 @@ async fn a_plugin_that_does_not_list_its_tools_says_why() {
     assert!(error_of.len() < 700, "{} bytes", error_of.len());
     let trap = error(&guest("trap_in_list_tools")).await.to_string();
     insta::assert_snapshot!(trap, @"the plugin did not list its tools: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
-    insta::assert_snapshot!(error(&guest("loop_in_list_tools")).await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 2000 ms reached");
+    let limits = Limits {
+        guest_time: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let options = limited("x", limits);
+    let looping = Plugin::load(engine(), &guest("loop_in_list_tools"), options).await;
+    insta::assert_snapshot!(looping.unwrap_err(), @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
 }

@@ -9,10 +9,14 @@ mod host;
 
 use std::fmt;
 
-pub use crate::bindings::toolhost::plugin::files::{
+pub use generated::toolhost::plugin::files::{
     Chunk, Entry, Kind, Metadata, Precondition, Skipped, Write,
 };
 pub use host::Host;
+
+crate::bindings::generate!(
+    inline: "package sdk:files; world front { import toolhost:plugin/files@0.1.0; }",
+);
 
 /// The files of the workspace.
 pub trait Files: fmt::Debug {
@@ -61,7 +65,7 @@ pub trait Files: fmt::Debug {
 /// Why an operation failed. The texts are for the model to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The path, or what else was asked for, cannot be.
+    /// The path, or another argument, is not valid.
     Invalid(String),
     /// The plugin was not granted this, or the operating system refused it.
     Denied(String),

@@ -12,10 +12,14 @@ mod host;
 use std::fmt;
 use std::time::Duration;
 
-pub use crate::bindings::toolhost::plugin::processes::{
+pub use generated::toolhost::plugin::processes::{
     Cause, Chunk, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor, Waited, Wake,
 };
 pub use host::Host;
+
+crate::bindings::generate!(
+    inline: "package sdk:processes; world front { import toolhost:plugin/processes@0.1.0; }",
+);
 
 /// The processes of the calling chat.
 pub trait Processes: fmt::Debug {
@@ -85,7 +89,7 @@ pub trait Process: fmt::Debug {
     fn signal(&self, signal: Signal, grace: Option<Duration>) -> Result<State, Error>;
 }
 
-/// What to run, and how.
+/// A command to run, and its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StartOptions {
     /// The command, run as `sh -c command`. It must not be empty nor contain NUL.
@@ -101,7 +105,7 @@ pub struct StartOptions {
     pub stdin: Option<Vec<u8>>,
 }
 
-/// What to wait for, besides the end.
+/// The events that end a wait, besides the end of the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WaitOptions {
     /// The longest wait. Zero looks and returns at once.
@@ -136,7 +140,7 @@ pub enum Error {
     Invalid(String),
     /// The working directory does not exist, is not a directory, or cannot be entered.
     Workdir(String),
-    /// A limit of the chat is reached; the text says which, and what uses it up.
+    /// A limit of the chat is reached; the text names the limit and its users.
     Limit(String),
     /// The workspace cannot be reached. Nothing was done.
     Unavailable(String),

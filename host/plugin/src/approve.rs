@@ -1,42 +1,33 @@
-//! Asking before a tool runs that may destroy something. No guest is there yet: only the place of the call is held.
+//! The question to the approval hook before a tool runs that may destroy something. No guest is there yet: only the place of the
+//! call is held.
 
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use toolhost_call::approval::{Approval, Question, refused};
+use super::run::Context;
+use toolhost_call::approval::{Question, refused};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 
-/// The approval hook, and the call that it is asked about.
-pub(super) struct ApprovalRequest<'a> {
-    pub(super) approval: &'a Approval,
-    pub(super) trail: &'a Trail,
-    /// The name that the plugin gave the tool.
-    pub(super) tool: &'a str,
-    pub(super) hints: Hints,
-    pub(super) request: &'a Request,
-}
-
-/// Returns once the call may run.
+/// Returns once the call may run. `tool` is the name that the plugin gave the tool.
 ///
 /// # Errors
 ///
 /// If it may not, if there is no answer, or if the call ended before there was one.
 pub(super) async fn approve(
-    case: &ApprovalRequest<'_>,
-    deadline: &Deadline,
-    cancelled: &CancellationToken,
-) -> Result<(), ToolError> {
-    let &ApprovalRequest {
+    Context {
         approval,
-        trail,
-        tool,
-        hints,
-        request,
-    } = case;
+        cancelled,
+        ..
+    }: &Context,
+    trail: &Trail,
+    tool: &str,
+    hints: Hints,
+    request: &Request,
+    deadline: &Deadline,
+) -> Result<(), ToolError> {
     if !approval.is_needed(hints) {
         return Ok(());
     }

@@ -1,203 +1,150 @@
-//! The interfaces that a plugin may import: one file per WIT interface, each a few lines of conversion from the contract to the
-//! domain.
+//! The capabilities: one file per interface, each with its state for one call, and conversions from the contract to the domain.
 //!
-//! Everything is in the scope of one call ([`Scope`]): a plugin cannot name another chat. Nothing here can panic, whatever
+//! The table at the end of this file names all of them. Loading, the configuration, `plugin inspect` and `plugin check` read it.
+//! A plugin cannot name another chat: every state is that of one call ([`CallContext`]). Nothing here can panic, whatever
 //! a guest passes; a bad handle is a trap, everything else an error that the guest can read.
 
+mod about;
 mod allowance;
 pub(crate) mod bindings;
+mod call;
 mod context;
 pub(crate) mod files;
 pub(crate) mod http;
 mod log;
-pub(crate) mod process;
 pub(crate) mod processes;
 mod progress;
 mod settings;
 mod sockets;
 mod started;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::marker::PhantomData;
 
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use wasmtime::component::{HasData, Linker, ResourceTable};
-use wasmtime_wasi_http::WasiHttpView;
 
-use crate::grants::{GrantValue, InvalidGrant};
-use bindings::toolhost::plugin as wit;
-use toolhost_call::audit::{Trail, Use};
-use toolhost_call::call::Request;
-use toolhost_workspace::Workspace;
-use toolhost_workspace::files::{CpuAccount, FilesGrant};
+use crate::failure::Reached;
+use crate::grants::{GrantValue, Grants};
+use crate::store::State;
 
+pub use about::Capability;
+pub(crate) use about::grants_line;
 pub(crate) use allowance::Allowance;
-pub(crate) use http::Http;
+pub(crate) use call::{Call, CallContext, Scope};
 pub(crate) use log::LineLog;
-pub(crate) use progress::Progress;
+pub use settings::Settings;
 pub(crate) use started::{Started, StartedProcess};
 
-/// The description of a capability that takes a grant.
-#[derive(Debug)]
-pub(crate) struct About {
-    /// The name of the capability, which is the key of its grant.
-    pub(crate) name: &'static str,
-    /// The interfaces that need the capability, without versions.
-    pub(crate) imports: &'static [&'static str],
-    /// The line of the configuration with the least that lets a plugin load.
-    pub(crate) line: &'static str,
-    /// The permissions that the capability gives a plugin, in sentences without the last full stop.
-    pub(crate) meaning: &'static str,
-    /// The values on the command line; the last one grants most.
-    pub(crate) options: &'static [&'static str],
-    /// Reads a value as an operator wrote it. Returns the granted value, if there is one, and the problems of the value.
-    pub(crate) read: fn(GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>),
-    /// Returns the least value with which a plugin loads.
-    pub(crate) least: fn() -> GrantValue,
-}
+/// The state of a granted capability for one call.
+pub(crate) trait CallState: Sized {
+    /// The grant, which is prepared once for all calls of a plugin.
+    type Grant: fmt::Debug;
 
-/// Settings and secrets that the operator gave a plugin.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Values that may be shown.
-    pub settings: BTreeMap<String, String>,
-    /// Values that may not.
-    pub secrets: BTreeMap<String, String>,
-}
+    /// Prepares a granted value; `None`: the capability is not granted.
+    fn prepare(value: Option<&GrantValue>) -> Self::Grant;
 
-impl Settings {
-    /// Returns a text with the secrets in it replaced by their names. A secret of less than six bytes stays: in a text it is
-    /// most likely a word that means something else.
-    fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        const SHORTEST: usize = 6;
-        let mut text = Cow::Borrowed(text);
-        for (name, secret) in &self.secrets {
-            if secret.len() >= SHORTEST && text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), &format!("[secret {name}]")));
-            }
-        }
-        text
+    /// Begins a call.
+    fn begin(grant: &Self::Grant, context: &CallContext) -> Self;
+
+    /// Returns the limit of the capability that the call has reached, if it has: a guest mostly traps soon after.
+    fn reached(&self) -> Option<Reached> {
+        None
     }
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secrets: Vec<_> = self.secrets.keys().collect();
-        formatter
-            .debug_struct("Settings")
-            .field("settings", &self.settings)
-            .field("secrets", &secrets)
-            .finish()
-    }
-}
-
-/// The state of one call, or of one request for the tools, that the capabilities use.
-#[derive(Debug)]
-pub(crate) struct Scope {
-    /// The running call; `None` while the host asks for the tools.
-    pub(crate) call: Option<Call>,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) log: LineLog,
-    pub(crate) files: FilesGrant,
-    /// Where uses of capabilities are recorded.
-    pub(crate) trail: Trail,
-    /// How much the call may ask of the host.
-    pub(crate) allowance: Allowance,
-    /// The CPU time of operations on files, which the guest is charged for.
-    pub(crate) work: Arc<CpuAccount>,
-}
-
-impl Scope {
-    /// Returns the call, or records that a plugin uses a capability while it is asked for its tools, and returns the text
-    /// for it.
-    fn call_for(&self, capability: &'static str) -> Result<&Call, String> {
-        self.call.as_ref().ok_or_else(|| {
-            self.denied(capability, "used while no tool was called".into());
-            format!("{capability} can be used only while a tool is called")
-        })
-    }
-
-    /// Refuses and records an operation that only an approved call may do, if the call was not approved.
-    fn check_approved(&self, call: &Call, capability: &'static str) -> Result<(), String> {
-        if !call.unapproved {
-            return Ok(());
-        }
-        self.denied(capability, "a change by a tool that promises none".into());
-        Err(
-            "the tool promises to be read-only or non-destructive, so the call was not approved: it may neither start \
-             nor signal processes nor write files"
-                .into(),
-        )
-    }
-
-    /// Records a denied use of a capability.
-    fn denied(&self, capability: &'static str, what: String) {
-        self.trail.record(&Use::Denied { capability, what });
-    }
-}
-
-/// The call in whose scope a plugin runs.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) request: Arc<Request>,
-    pub(crate) workspace: Arc<dyn Workspace>,
-    /// When the host ends the call.
-    pub(crate) deadline: Instant,
-    /// The longest that one wait may take, if the operator bounds it.
-    pub(crate) max_wait: Option<Duration>,
-    /// Whether the approval hook was not asked, because the tool promises to destroy nothing.
-    pub(crate) unapproved: bool,
-    pub(crate) cancelled: CancellationToken,
-    pub(crate) started: Started,
-    pub(crate) progress: Progress,
-}
-
-impl Call {
-    /// Returns whether the call is cancelled, for a guest that learns of the cancellation from the answer. If it is, begins to
-    /// end the processes of the call.
-    fn tell_cancelled(&self) -> bool {
-        let cancelled = self.cancelled.is_cancelled();
-        if cancelled {
-            self.started.tell_cancelled();
-        }
-        cancelled
-    }
-}
-
-/// The type for which the generated traits are implemented: the scope, and the handles of the guest.
-pub(crate) struct View<'a> {
-    pub(crate) scope: &'a mut Scope,
+/// The type for which the generated traits are implemented: the state of a capability, and the handles of the guest.
+pub(crate) struct View<'a, S> {
+    pub(crate) state: &'a mut S,
     pub(crate) table: &'a mut ResourceTable,
 }
 
-/// A store's data that has a scope.
-pub(crate) trait ScopeView: Send {
-    fn view(&mut self) -> View<'_>;
+/// Marks a capability whose state is `S`, for the linker.
+struct Of<S>(PhantomData<S>);
+
+impl<S: 'static> HasData for Of<S> {
+    type Data<'a> = View<'a, S>;
 }
 
-struct Capabilities;
+/// Makes everything that is needed of each capability from its one line: its module, and the type of its state.
+macro_rules! table {
+    (free { $($free:ident: $FreeState:ty,)* } granted { $($name:ident: $State:ty,)* }) => {
+        /// Every capability that takes a grant, in the order in which they are shown.
+        pub static CAPABILITIES: [Capability; [$(stringify!($name)),*].len()] = [$($name::CAPABILITY),*];
 
-impl HasData for Capabilities {
-    type Data<'a> = View<'a>;
+        /// The grants of a plugin, prepared for its calls.
+        #[derive(Debug)]
+        pub(crate) struct Prepared {
+            $($name: <$State as CallState>::Grant,)*
+        }
+
+        /// The states of all capabilities for one call.
+        #[derive(Debug)]
+        pub(crate) struct States {
+            $($free: $FreeState,)*
+            $($name: $State,)*
+        }
+
+        impl Prepared {
+            /// Prepares the grants of a plugin.
+            pub(crate) fn new(grants: &Grants) -> Self {
+                Self {
+                    $($name: <$State>::prepare(grants.get($name::CAPABILITY.name)),)*
+                }
+            }
+        }
+
+        impl States {
+            /// Begins a call.
+            pub(crate) fn begin(prepared: &Prepared, context: &CallContext) -> Self {
+                Self {
+                    $($free: <$FreeState>::begin(context),)*
+                    $($name: <$State>::begin(&prepared.$name, context),)*
+                }
+            }
+
+            /// Returns the limit of a capability that the call has reached, if it has.
+            pub(crate) fn reached(&self) -> Option<Reached> {
+                None$(.or_else(|| self.$name.reached()))*
+            }
+        }
+
+        $(impl AsMut<$FreeState> for States {
+            fn as_mut(&mut self) -> &mut $FreeState {
+                &mut self.$free
+            }
+        })*
+
+        $(impl AsMut<$State> for States {
+            fn as_mut(&mut self) -> &mut $State {
+                &mut self.$name
+            }
+        })*
+
+        /// Links the capabilities that every plugin has, and those that this one was granted. WASI has to be linked before, as
+        /// a part of it is replaced.
+        pub(crate) fn add_to_linker(linker: &mut Linker<State>, grants: &Grants) -> wasmtime::Result<()> {
+            $($free::link(linker)?;)*
+            for known in &CAPABILITIES {
+                if grants.get(known.name()).is_some() {
+                    (known.link)(linker)?;
+                }
+            }
+            Ok(())
+        }
+    };
 }
 
-/// Links the capabilities that every plugin has.
-pub(crate) fn add_free_to_linker<T: ScopeView + 'static>(
-    linker: &mut Linker<T>,
-) -> wasmtime::Result<()> {
-    wit::context::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    wit::settings::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    wit::log::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    wit::progress::add_to_linker::<T, Capabilities>(linker, T::view)
-}
-
-/// Links the sockets of WASI, which are denied and recorded.
-pub(crate) fn add_sockets_to_linker<T: ScopeView + WasiHttpView + 'static>(
-    linker: &mut Linker<T>,
-) -> wasmtime::Result<()> {
-    sockets::add_to_linker(linker)
+table! {
+    free {
+        context: context::Context,
+        settings: settings::Given,
+        log: LineLog,
+        progress: progress::Progress,
+        sockets: sockets::Sockets,
+    }
+    granted {
+        processes: processes::Processes,
+        files: files::Files,
+        http: http::Http,
+    }
 }

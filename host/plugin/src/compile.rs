@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use wasmtime::component::Component;
 
 use super::cache::deserialize;
-use super::engine::Engine;
+use super::engine::{Engine, Inner};
 use super::{CodeCache, LoadError};
 
 pub use program::{ARGUMENT as COMPILER, run as run_compiler};
@@ -53,14 +53,16 @@ pub(super) async fn compile(
     limit: Duration,
 ) -> Result<Component, LoadError> {
     let inner = &engine.inner;
-    let name = name(engine, component).await?;
-    if let Some(cached) = cached(engine, &name).await {
+    let hashed = Arc::clone(component);
+    let name = move |inner: &Inner| CodeCache::name(&inner.wasm, &hashed);
+    let name = blocking(engine, name).await.map_err(LoadError::Compiler)?;
+    if let Some(cached) = cached(engine, &name).await? {
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
     let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
     // The compilation before this one may have been of the same component.
-    if let Some(cached) = cached(engine, &name).await {
+    if let Some(cached) = cached(engine, &name).await? {
         return Ok(cached);
     }
     tracing::debug!(
@@ -89,9 +91,7 @@ pub(super) async fn compile(
     let code = code.map_err(|failure| failure.of(plugin))?;
     tracing::debug!(plugin, elapsed_ms = began.elapsed().as_millis(), "compiled");
     engine.metrics.compiled(plugin, began.elapsed());
-    let engine = engine.clone();
-    let take = move || {
-        let inner = &engine.inner;
+    let take = move |inner: &Inner| {
         let compiled = deserialize(&inner.wasm, &code)
             .map_err(|error| LoadError::Compiler(format!("its code is of no use: {error:#}")))?;
         if let Some(cache) = &inner.cache {
@@ -99,27 +99,25 @@ pub(super) async fn compile(
         }
         Ok(compiled)
     };
-    let taken = tokio::task::spawn_blocking(take).await;
-    taken.map_err(|error| LoadError::Compiler(error.to_string()))?
+    blocking(engine, take).await.map_err(LoadError::Compiler)?
 }
 
-/// Returns the name of the code in the cache, on a thread that may block: megabytes are hashed.
-async fn name(engine: &Engine, component: &Arc<[u8]>) -> Result<String, LoadError> {
-    let (engine, component) = (engine.clone(), Arc::clone(component));
-    let name = move || CodeCache::name(&engine.inner.wasm, &component);
-    let named = tokio::task::spawn_blocking(name).await;
-    named.map_err(|error| LoadError::Compiler(error.to_string()))
+/// Looks into the cache.
+async fn cached(engine: &Engine, name: &str) -> Result<Option<Component>, LoadError> {
+    let name = name.to_owned();
+    let look = move |inner: &Inner| inner.cache.as_ref()?.load(&inner.wasm, &name);
+    let looked = blocking(engine, look).await;
+    looked.map_err(LoadError::Compiler)
 }
 
-/// Looks into the cache, on a thread that may block: megabytes are read.
-async fn cached(engine: &Engine, name: &str) -> Option<Component> {
-    let (engine, name) = (engine.clone(), name.to_owned());
-    let look = move || {
-        let inner = &engine.inner;
-        let cache = inner.cache.as_ref()?;
-        cache.load(&inner.wasm, &name)
-    };
-    tokio::task::spawn_blocking(look).await.ok().flatten()
+/// Works on a thread that may block: megabytes are hashed, read and written.
+async fn blocking<T: Send + 'static>(
+    engine: &Engine,
+    work: impl FnOnce(&Inner) -> T + Send + 'static,
+) -> Result<T, String> {
+    let engine = engine.clone();
+    let done = tokio::task::spawn_blocking(move || work(&engine.inner)).await;
+    done.map_err(|error| error.to_string())
 }
 
 /// Why there is no code.
@@ -154,12 +152,10 @@ impl Failure {
 
 /// Compiles on a thread of this process. The compilation cannot be stopped.
 async fn in_process(engine: &Engine, component: &Arc<[u8]>) -> Result<Vec<u8>, Failure> {
-    let (wasm, component) = (engine.inner.wasm.clone(), Arc::clone(component));
-    let compiling = tokio::task::spawn_blocking(move || wasm.precompile_component(&component));
-    match compiling.await {
-        Ok(compiled) => compiled.map_err(|error| Failure::Component(format!("{error:#}"))),
-        Err(error) => Err(Failure::Compiler(error.to_string())),
-    }
+    let component = Arc::clone(component);
+    let compile = move |inner: &Inner| inner.wasm.precompile_component(&component);
+    let compiled = blocking(engine, compile).await.map_err(Failure::Compiler)?;
+    compiled.map_err(|error| Failure::Component(format!("{error:#}")))
 }
 
 /// Waits for `work`, and calls `notice` now and then while it is not done.

@@ -168,11 +168,6 @@ impl Engine {
         &self.protected
     }
 
-    /// Returns whether instances come from a pool. They do not where the address space is limited.
-    pub fn is_pooling(&self) -> bool {
-        self.inner.pooling
-    }
-
     /// Returns the runtime on whose threads guests run, apart from everything else: a guest that computes blocks no
     /// listener and no reader of output.
     pub(super) fn guests(&self) -> &Handle {

@@ -52,9 +52,8 @@ impl Reached {
 
     /// Makes the text of a limit of time with this value.
     pub(super) fn time(kind: LimitKind, value: Duration) -> Self {
-        let value = u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
-        let text = kind.reached(value);
-        Self { kind, text }
+        let value = usize::try_from(value.as_millis()).unwrap_or(usize::MAX);
+        Self::of(kind, value)
     }
 
     /// Adds that a later try may succeed: other calls hold the resource and may give it back.

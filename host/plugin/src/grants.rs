@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toolhost_workspace::files::FilesGrant;
 
-use crate::capabilities::Capability;
-use crate::capability::{files, http, processes};
+use crate::capability::{Capability, files, http, processes};
 use crate::outgoing::Pattern;
 
 /// The grants of a plugin. By default the operator grants nothing.
@@ -144,11 +143,6 @@ impl Grants {
     /// and the further roots of the host.
     pub fn file_roots(&self) -> Option<Vec<PathBuf>> {
         files::roots(self.get(files::NAME)?)
-    }
-
-    /// Returns the granted destinations of requests. Without any, a plugin that imports `wasi:http` does not load.
-    pub fn http(&self) -> Vec<Pattern> {
-        http::patterns(self.get(http::NAME))
     }
 }
 

@@ -76,36 +76,9 @@ fn grants(grants: &Grants) -> Value {
 
 /// Returns the limits that are not the defaults, times in milliseconds.
 fn limits(limits: &Limits) -> Value {
-    let named = |limits: &Limits| {
-        let time = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        [
-            ("memory", limits.memory as u64),
-            ("table_elements", limits.table_elements as u64),
-            ("handles", limits.handles as u64),
-            ("guest_time_ms", time(limits.guest_time)),
-            ("deadline_ms", time(limits.deadline)),
-            ("max_deadline_ms", time(limits.max_deadline)),
-            ("cancel_grace_ms", time(limits.cancel_grace)),
-            ("reply", limits.reply as u64),
-            ("log", limits.log as u64),
-            ("host_call_data", limits.host_call_data as u64),
-            ("host_data", limits.host_data as u64),
-            ("concurrent_calls", limits.concurrent_calls as u64),
-            ("calls_per_chat", limits.calls_per_chat as u64),
-            ("instances", limits.instances as u64),
-            ("process_starts", limits.process_starts.into()),
-            ("http_requests", limits.http_requests.into()),
-            ("http_bytes", limits.http_bytes),
-            ("component", limits.component as u64),
-            ("compile_time_ms", time(limits.compile_time)),
-            ("traps", limits.traps.into()),
-        ]
-    };
-    let (own, defaults) = (named(limits), named(&Limits::default()));
-    let different = own.into_iter().zip(defaults);
-    different
-        .filter(|(own, default)| own != default)
-        .map(|((name, value), _)| (name.to_owned(), value.into()))
-        .collect::<Map<_, _>>()
-        .into()
+    let (mut own, defaults) = (json!(limits), json!(Limits::default()));
+    if let Value::Object(own) = &mut own {
+        own.retain(|name, value| defaults.get(name) != Some(value));
+    }
+    own
 }

@@ -3,7 +3,7 @@
 
 use super::text::shown;
 use super::{LoadError, Shape};
-use crate::capabilities::{CAPABILITIES, Capability};
+use crate::capability::{CAPABILITIES, Capability};
 use crate::grants::Grants;
 
 /// The package of the contract.
@@ -26,14 +26,9 @@ const WASI: [&str; 6] = [
     "wasi:sockets/",
 ];
 
-/// The worlds of the contract by the names that they have in `wit/world.wit`, the smallest first, each with the capabilities of the
-/// contract that it has. The last one has all.
-const WORLDS: [(&str, &[&str]); 4] = [
-    ("plugin", &[]),
-    ("process-plugin", &["processes"]),
-    ("file-plugin", &["files"]),
-    ("full-plugin", &["processes", "files"]),
-];
+/// The world of the contract without a capability that takes a grant, and the one with these two.
+const PLAIN: &str = "plugin";
+const FULL: (&str, [&str; 2]) = ("full-plugin", ["process-plugin", "file-plugin"]);
 
 /// Which import of a component this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,20 +94,18 @@ impl Shape {
         known.or_else(|| tools().next()).map(|(_, version)| version)
     }
 
-    /// Returns the name of the smallest world of the contract that it fits, if it exports the tools in a version that this host
-    /// speaks.
-    pub fn world(&self) -> Option<&'static str> {
+    /// Returns the name of the smallest world of the contract that it fits, or the names of those that it needs together, if it
+    /// exports the tools in a version that this host speaks.
+    pub fn world(&self) -> Option<String> {
         self.contract()
             .filter(|contract| parse(contract) == Some(VERSION))?;
-        let granted = self.granted();
-        let needs: Vec<_> = granted
-            .filter(|(import, _)| import.starts_with(PACKAGE))
-            .map(|(_, need)| need.name())
-            .collect();
-        let fits = |has: &[&str]| needs.iter().all(|need| has.contains(need));
-        let mut worlds = WORLDS.iter();
-        let world = worlds.find(|(_, has)| fits(has)).or(WORLDS.last());
-        world.map(|(name, _)| *name)
+        let needs = self.needs();
+        let worlds: Vec<_> = needs.iter().filter_map(|need| need.world()).collect();
+        Some(match worlds.is_empty() {
+            true => PLAIN.into(),
+            false if worlds == FULL.1 => FULL.0.into(),
+            false => worlds.join(" and "),
+        })
     }
 
     /// Returns the exports of the contract's tools, in any version.
@@ -191,16 +184,9 @@ fn version(name: &str) -> Option<(u64, u64)> {
 
 /// Reads a version of three numbers. A draft of a version (`0.1.0-rc.1`) is not that version.
 fn parse(version: &str) -> Option<(u64, u64)> {
-    let mut numbers = version.split('.').map(str::parse);
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Ok(major)), Some(Ok(minor)), Some(Ok::<u64, _>(_)), None) => Some((major, minor)),
-        _ => None,
-    }
+    let version = semver::Version::parse(version).ok()?;
+    let is_plain = version.pre.is_empty() && version.build.is_empty();
+    is_plain.then_some((version.major, version.minor))
 }
 
 #[cfg(test)]
@@ -248,7 +234,7 @@ mod tests {
         };
         let both = shape(&["toolhost:plugin/tools@0.2.0", "toolhost:plugin/tools@0.1.3"]);
         assert_eq!(both.contract(), Some("0.1.3"));
-        assert_eq!(both.world(), Some("file-plugin"));
+        assert_eq!(both.world().as_deref(), Some("file-plugin"));
         both.judge_exports().unwrap();
         let newer = shape(&["toolhost:plugin/tools@0.2.0"]);
         assert_eq!((newer.contract(), newer.world()), (Some("0.2.0"), None));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use wasmtime::ResourceLimiter;
 
 use super::engine::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL};
@@ -12,7 +13,7 @@ use super::guest_memory::Share;
 use toolhost_call::metrics::LimitKind;
 
 /// The limits of one plugin. Each limit is per call unless its text says otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Limits {
     /// Linear memory in bytes, summed over all memories of the call; 64 MiB.
     pub memory: usize,
@@ -21,12 +22,16 @@ pub struct Limits {
     /// Live handles of resources; 1,000.
     pub handles: usize,
     /// CPU time of the guest and of the host calls that it makes, without waits; 2 s.
+    #[serde(rename = "guest_time_ms", serialize_with = "milliseconds")]
     pub guest_time: Duration,
     /// Wall-clock time of a call, unless its tool names a longer time; 10 min.
+    #[serde(rename = "deadline_ms", serialize_with = "milliseconds")]
     pub deadline: Duration,
     /// Wall-clock time of any call, even if its tool names a longer time; 1 h.
+    #[serde(rename = "max_deadline_ms", serialize_with = "milliseconds")]
     pub max_deadline: Duration,
     /// Wall-clock time for a cancelled call to reply with its partial result; 2 s.
+    #[serde(rename = "cancel_grace_ms", serialize_with = "milliseconds")]
     pub cancel_grace: Duration,
     /// Bytes of a reply; 1 MiB.
     pub reply: usize,
@@ -57,7 +62,12 @@ pub struct Limits {
     /// CPU time of compiling the component, of all cores together, in whole seconds; 3 min. A component of Python takes half a
     /// minute. A compilation that takes 20 times as long on the wall, and at least 10 min, hangs and is given up. A program that
     /// embeds the library without `Builder::compiler` has only that second limit.
+    #[serde(rename = "compile_time_ms", serialize_with = "milliseconds")]
     pub compile_time: Duration,
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl Default for Limits {

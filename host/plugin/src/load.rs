@@ -15,10 +15,9 @@ use super::store::State;
 use super::text::shown;
 use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
-use crate::capabilities;
-use crate::capability::Settings;
-use crate::capability::bindings::FullPluginPre;
+use crate::capability::bindings::PluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::capability::{self, Settings};
 use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 
@@ -27,7 +26,7 @@ use toolhost_call::tool::Definition;
 const CHECKING: Duration = Duration::from_secs(10);
 
 /// How a plugin is loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.
     pub name: String,
@@ -44,14 +43,9 @@ pub struct Options {
 impl Options {
     /// Makes options with nothing granted and the default limits.
     pub fn new(name: impl Into<String>) -> Self {
-        let (grants, settings, limits) =
-            (Grants::default(), Settings::default(), Limits::default());
         Self {
             name: name.into(),
-            sha256: None,
-            grants,
-            settings,
-            limits,
+            ..Self::default()
         }
     }
 }
@@ -63,7 +57,7 @@ pub struct Plugin {
     pub(super) limits: Limits,
     pub(super) settings: Arc<Settings>,
     pub(super) granted: Arc<Granted>,
-    pub(super) pre: FullPluginPre<State>,
+    pub(super) pre: PluginPre<State>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) chats: Arc<Chats>,
     /// The bytes of memory with which a call begins: as many as listing the tools took.
@@ -111,18 +105,18 @@ impl Plugin {
             });
         }
         let component: Arc<[u8]> = component.into();
-        let facts = read(Arc::clone(&component)).await?;
-        if let Some(pinned) = sha256.filter(|pinned| *pinned != facts.digest) {
+        let (digest, shape) = read(Arc::clone(&component)).await?;
+        if let Some(pinned) = sha256.filter(|pinned| *pinned != digest) {
             return Err(LoadError::Digest {
                 plugin: name,
                 pinned,
-                found: facts.digest,
+                found: digest,
             });
         }
         let facts = Facts {
-            shape: facts.shape?,
+            shape: shape?,
             size: component.len(),
-            digest: facts.digest,
+            digest,
         };
         facts.shape.judge(&name, &grants)?;
         let granted = Granted::look_up(&name, &grants, engine.protected())?;
@@ -209,18 +203,10 @@ impl std::fmt::Debug for Plugin {
     }
 }
 
-/// The digest and the shape of a component. A wrong digest is reported before any other problem with the component.
-struct Read {
-    digest: Digest,
-    shape: Result<Shape, LoadError>,
-}
-
-/// Reads a component on a thread that may block: a large component takes a while.
-async fn read(component: Arc<[u8]>) -> Result<Read, LoadError> {
-    let read = move || Read {
-        digest: Digest::of(&component),
-        shape: Shape::read(&component),
-    };
+/// Reads the digest and the shape of a component on a thread that may block: a large component takes a while. A wrong digest is
+/// reported before any other problem with the component.
+async fn read(component: Arc<[u8]>) -> Result<(Digest, Result<Shape, LoadError>), LoadError> {
+    let read = move || (Digest::of(&component), Shape::read(&component));
     let read = tokio::task::spawn_blocking(read).await;
     read.map_err(|error| LoadError::NotAComponent(error.to_string()))
 }
@@ -240,12 +226,12 @@ fn link(
     engine: &Engine,
     component: &Component,
     grants: &Grants,
-) -> Result<FullPluginPre<State>, LoadError> {
+) -> Result<PluginPre<State>, LoadError> {
     let wasm = &engine.inner.wasm;
     let mismatch = |error: wasmtime::Error| LoadError::Mismatch(shown(&format!("{error:#}")));
     let mut linker = Linker::new(wasm);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(mismatch)?;
-    capabilities::add_to_linker(&mut linker, grants).map_err(mismatch)?;
+    capability::add_to_linker(&mut linker, grants).map_err(mismatch)?;
     let pre: InstancePre<State> = linker.instantiate_pre(component).map_err(mismatch)?;
-    FullPluginPre::new(pre).map_err(mismatch)
+    PluginPre::new(pre).map_err(mismatch)
 }

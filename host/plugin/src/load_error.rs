@@ -8,7 +8,7 @@ use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::imports::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
 use super::text::shown;
-use crate::capabilities::{CAPABILITIES, Capability, grants_line};
+use crate::capability::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;
 
 /// Why a plugin does not load. Each text says what to do, in one line. Text that the plugin wrote is escaped and cut in it.

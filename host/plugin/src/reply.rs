@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::failure::{Failure, Reached};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
+use crate::convert::same_fields;
 use toolhost_call::call::MAX_DEPTH;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{Blob, Content, ErrorKind, Reply, ToolError};
@@ -76,14 +77,7 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-impl From<wit::Blob> for Blob {
-    fn from(blob: wit::Blob) -> Self {
-        Self {
-            media_type: blob.media_type,
-            data: blob.data,
-        }
-    }
-}
+same_fields!(wit::Blob => Blob { media_type, data });
 
 impl From<wit::ToolError> for ToolError {
     fn from(error: wit::ToolError) -> Self {

@@ -13,10 +13,10 @@ use wasmtime::Store;
 
 use super::admission::Admitted;
 use super::aftermath;
-use super::approve::{ApprovalRequest, approve};
+use super::approve::approve;
 use super::call_recorder::{self, CallRecorder, Usage};
 use super::deadline::Deadline;
-use super::failure::{Failure, Instantiating, Reached};
+use super::failure::{Failure, Instantiating};
 use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
 use super::reply;
@@ -24,16 +24,15 @@ use super::span;
 use super::store::{self, State};
 use super::text::shown;
 use super::{LoadError, Plugin};
-use crate::capability::bindings::FullPlugin;
+use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Allowance, Call, LineLog, Progress, Scope, Started};
+use crate::capability::{Call, CallContext, Started};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::events::Events;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
-use toolhost_workspace::files::CpuAccount;
 
 /// How long a plugin may take to list its tools, in wall-clock time: far more than its guest time takes on a busy machine, so it
 /// ends only a guest that waits.
@@ -153,14 +152,7 @@ impl Plugin {
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
-        let case = ApprovalRequest {
-            approval: &context.approval,
-            trail: tally.trail(),
-            tool,
-            hints,
-            request,
-        };
-        approve(&case, &deadline, &context.cancelled).await?;
+        approve(context, tally.trail(), tool, hints, request, &deadline).await?;
         let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),
@@ -173,7 +165,7 @@ impl Plugin {
             unapproved: context.approval.is_configured() && !context.approval.is_needed(hints),
             cancelled: context.cancelled.clone(),
             started: started.clone(),
-            progress: Progress::new(context.events.clone(), Arc::clone(request)),
+            events: context.events.clone(),
         };
         let wit_call = wit::Call {
             id: request.id.to_string(),
@@ -258,31 +250,17 @@ impl Plugin {
     ) -> (Guest<T>, Usage)
     where
         T: Send + 'static,
-        U: for<'a> FnOnce(
-                &'a FullPlugin,
-                &'a mut Store<State>,
-            ) -> BoxFuture<'a, wasmtime::Result<T>>
+        U: for<'a> FnOnce(&'a Exports, &'a mut Store<State>) -> BoxFuture<'a, wasmtime::Result<T>>
             + Send
             + 'static,
     {
         let inner = &self.engine.inner;
-        let log = LineLog::new(&trail, &self.settings, self.limits.log);
-        let work = Arc::new(CpuAccount::limited(self.limits.guest_time));
-        let scope = Scope {
-            call,
-            settings: Arc::clone(&self.settings),
-            log,
-            files: self.grants.files(),
-            trail,
-            allowance: Allowance::new(self.limits.process_starts, self.limits.host_data),
-            work: Arc::clone(&work),
-        };
-        let meter = Meter::new(self.limits.guest_time, work);
+        let context = CallContext::new(call, &self.settings, &self.limits, trail);
+        let meter = Meter::new(self.limits.guest_time, Arc::clone(&context.work));
         let mut store = store::make(
             &self.engine,
-            &self.limits,
             &self.granted,
-            scope,
+            &context,
             memory,
             Arc::clone(&meter),
         );
@@ -290,12 +268,7 @@ impl Plugin {
             meter: Arc::clone(&meter),
             memory: Arc::clone(store.data().limiter.peak()),
         };
-        let (pre, limits, plugin) = (
-            self.pre.clone(),
-            self.limits.clone(),
-            Arc::clone(&self.name),
-        );
-        let time = Arc::clone(&meter);
+        let (pre, time) = (self.pre.clone(), Arc::clone(&meter));
         let guest = async move {
             let result = async {
                 let instance = pre.instantiate_async(&mut store).await;
@@ -305,25 +278,22 @@ impl Plugin {
             let result = result.await;
             let limiter = &store.data().limiter;
             tracing::debug!(
-                plugin = &*plugin,
+                plugin = &*context.trail.plugin,
                 guest_time_us = time.used().as_micros(),
                 memory = limiter.peak().load(Ordering::Relaxed),
                 ok = result.is_ok(),
                 "a guest ended"
             );
-            let http = store.data().http.refusal();
-            if let (Ok(_), Some(limit)) = (&result, http) {
-                store.data().scope.trail.limit(limit.kind);
+            let reached = store.data().capabilities.reached();
+            if let (Ok(_), Some(reached)) = (&result, &reached) {
+                context.trail.limit(reached.kind);
             }
             result.map_err(|error| {
-                let failure = Failure::classify(&error, limiter, &limits);
-                match (&failure, http) {
-                    // A guest whose requests are refused mostly traps soon after.
-                    (Failure::Trap(_), Some(limit)) => {
-                        let most = usize::try_from(limit.most).unwrap_or(usize::MAX);
-                        Failure::Limit(Reached::of(limit.kind, most))
-                    }
-                    _ => failure,
+                let failure = Failure::classify(&error, limiter, &context.limits);
+                match (failure, reached) {
+                    // A guest that a capability refuses mostly traps soon after.
+                    (Failure::Trap(_), Some(reached)) => Failure::Limit(reached),
+                    (failure, _) => failure,
                 }
             })
         };

@@ -1,9 +1,5 @@
 //! Standard output and error of a guest: line by line to the operator's log, never to a stream that speaks a protocol.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use tokio::io::AsyncWrite;
 use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
@@ -34,13 +30,6 @@ struct Lines {
 impl GuestOutput {
     pub(super) fn new(log: LineLog, level: Level) -> Self {
         Self { log, level }
-    }
-
-    fn open(&self) -> Lines {
-        Lines {
-            output: self.clone(),
-            partial: Vec::new(),
-        }
     }
 }
 
@@ -81,12 +70,16 @@ impl IsTerminal for GuestOutput {
 }
 
 impl StdoutStream for GuestOutput {
+    /// WASI 0.2 asks for `p2_stream` alone.
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(self.open())
+        Box::new(tokio::io::sink())
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.open())
+        Box::new(Lines {
+            output: self.clone(),
+            partial: Vec::new(),
+        })
     }
 }
 
@@ -107,24 +100,5 @@ impl OutputStream for Lines {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         Ok(PERMIT)
-    }
-}
-
-impl AsyncWrite for Lines {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.get_mut().push(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }

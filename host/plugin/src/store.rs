@@ -6,26 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::component::ResourceTable;
 use wasmtime::{CallHook, CallHookHandler, Store, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::engine::Engine;
 use super::guest_memory::Share;
-use super::limits::{Limiter, Limits};
+use super::limits::Limiter;
 use super::meter::{GuestTimeExceeded, Meter};
 use super::ticker::Ticker;
 use super::wasi::Granted;
-use crate::capability::{Http, Scope, ScopeView, View};
-use crate::outgoing::Quota;
+use crate::capability::{CallContext, States, View};
 
-/// The most HTTP requests of one call at the same time.
-const CONCURRENT_REQUESTS: usize = 16;
-
-/// The data of a store: the scope of the call, and WASI with the grants in it.
+/// The data of a store: the states of the capabilities, and WASI with the grants in it.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) scope: Scope,
+    pub(super) capabilities: States,
     pub(super) limiter: Limiter,
-    pub(super) http: Http,
     wasi: WasiContext,
     table: ResourceTable,
 }
@@ -39,28 +33,21 @@ impl std::fmt::Debug for WasiContext {
 }
 
 /// Makes a store with every limit set: memory, tables, handles, guest time, data of host calls, stack (by the engine), log
-/// (by the scope), HTTP requests and bytes. The caller checks deadline and reply size, as it holds the clock and the reply.
+/// (by its account), HTTP requests and bytes. The caller checks deadline and reply size, as it holds the clock and the reply.
 pub(super) fn make(
     engine: &Engine,
-    limits: &Limits,
     granted: &Granted,
-    scope: Scope,
+    context: &CallContext,
     share: Share,
     meter: Arc<Meter>,
 ) -> Store<State> {
+    let limits = &context.limits;
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles);
-    let quota = Quota {
-        requests: limits.http_requests,
-        bytes: limits.http_bytes,
-        concurrent: CONCURRENT_REQUESTS,
-    };
-    let wasi = WasiContext(granted.context(&scope.log));
     let state = State {
+        capabilities: States::begin(&granted.capabilities, context),
         limiter: Limiter::new(limits, share),
-        http: Http::new(&granted.sender, quota, &scope),
-        scope,
-        wasi,
+        wasi: WasiContext(granted.context(&context.log)),
         table,
     };
     let mut store = Store::new(&engine.inner.wasm, state);
@@ -133,17 +120,15 @@ impl WasiView for State {
     }
 }
 
-impl ScopeView for State {
-    fn view(&mut self) -> View<'_> {
+impl State {
+    /// Returns the state of a capability, and the handles of the guest.
+    pub(super) fn view<S>(&mut self) -> View<'_, S>
+    where
+        States: AsMut<S>,
+    {
         View {
-            scope: &mut self.scope,
+            state: self.capabilities.as_mut(),
             table: &mut self.table,
         }
-    }
-}
-
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        self.http.view(&mut self.table)
     }
 }

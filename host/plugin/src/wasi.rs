@@ -8,15 +8,13 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::LoadError;
 use super::stdio::GuestOutput;
-use crate::capability::LineLog;
+use crate::capability::{LineLog, Prepared};
 use crate::grants::{Grants, Preopen};
-use crate::outgoing::{Network, Sender};
 
 /// The most random bytes of one request.
 const MAX_RANDOM: u64 = 64 << 10;
@@ -26,7 +24,7 @@ const MAX_RANDOM: u64 = 64 << 10;
 pub(super) struct Granted {
     environment: Vec<(String, String)>,
     directories: Vec<Directory>,
-    pub(super) sender: Arc<Sender>,
+    pub(super) capabilities: Prepared,
 }
 
 /// A directory that is held by a descriptor: it stays the checked directory, even if another one takes its name later.
@@ -51,7 +49,7 @@ impl Granted {
         Ok(Self {
             environment: environment.collect(),
             directories: directories.collect::<Result<_, _>>()?,
-            sender: Sender::new(grants.http(), Network::system()),
+            capabilities: Prepared::new(grants),
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use toolhost_local::process::{Config, SaveLimits};
 
 use super::*;
-use crate::guest::guest;
+use crate::guest::{guest, limited};
 use crate::harness::{shared_state, spawner, until};
 
 /// A host that saves so many bytes of an output.
@@ -53,7 +53,7 @@ async fn a_reader_that_stops_holds_up_nothing_and_gets_exact_gaps() {
     let same = bytes.iter().zip(expected).take(FLOOD);
     let different = same.filter(|(one, other)| one != other).count();
     assert_eq!(different as u64, missing);
-    // At least what is saved came, and the end from memory.
+    // At least the saved bytes came, and the end from memory.
     assert!(
         missing > 0 && missing <= (FLOOD - (4 << 20)) as u64,
         "{missing}"
@@ -74,7 +74,7 @@ async fn everything_that_is_saved_is_delivered() {
     assert!(output(&events) == (expected.into_bytes(), 0));
 }
 
-/// What is no longer kept when a reader comes to it is a gap, of all of it.
+/// Output that is no longer kept when a reader comes to it is a gap, which covers all of it.
 #[tokio::test]
 async fn output_of_an_ended_chat_is_a_gap() {
     let (_setup, server) = server().await;
@@ -163,8 +163,12 @@ const AS_THEY_COME: u128 = 16;
 #[tokio::test]
 async fn a_flood_of_progress_is_bounded() {
     let plugin = guest("progress_flood");
-    let setup =
-        Setup::with(|builder| builder.without_shell().plugin(plugin, options("flood"))).await;
+    let limits = toolhost_plugin::Limits {
+        guest_time: std::time::Duration::from_millis(500),
+        ..Default::default()
+    };
+    let options = limited("flood", limits);
+    let setup = Setup::with(|builder| builder.without_shell().plugin(plugin, options)).await;
     let server = Server::start(setup.host.clone()).await;
     let mut stream = Stream::open(&server, "a", "").await;
     let begun = Instant::now();

@@ -1,54 +1,58 @@
 //! `toolhost:plugin/context`: facts about the running call.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 use wasmtime::Result;
+use wasmtime::component::Linker;
 
-use super::View;
-use super::wit::context::Host;
+use super::bindings::toolhost::plugin::context as wit;
+use super::{Call, CallContext, Of, View};
+use crate::store::State;
 
-impl Host for View<'_> {
+/// The call that is asked about; `None` while the host asks for the tools.
+#[derive(Debug)]
+pub(crate) struct Context(Option<Arc<Call>>);
+
+impl Context {
+    pub(super) fn begin(context: &CallContext) -> Self {
+        Self(context.call.clone())
+    }
+
+    /// Returns a fact about the call, or the default while there is none.
+    fn of_call<T: Default>(&self, fact: impl FnOnce(&Call) -> T) -> Result<T> {
+        Ok(self.0.as_deref().map(fact).unwrap_or_default())
+    }
+}
+
+/// Links the interface.
+pub(super) fn link(linker: &mut Linker<State>) -> Result<()> {
+    wit::add_to_linker::<State, Of<Context>>(linker, State::view)
+}
+
+impl wit::Host for View<'_, Context> {
     async fn chat(&mut self) -> Result<String> {
-        Ok(self
-            .scope
-            .call
-            .as_ref()
-            .map(|call| call.request.chat.to_string())
-            .unwrap_or_default())
+        self.state.of_call(|call| call.request.chat.to_string())
     }
 
     async fn workspace_root(&mut self) -> Result<String> {
-        let root = self
-            .scope
-            .call
-            .as_ref()
-            .map(|call| call.workspace.root().to_string_lossy().into_owned());
-        Ok(root.unwrap_or_default())
+        self.state
+            .of_call(|call| call.workspace.root().to_string_lossy().into_owned())
     }
 
     async fn remaining_ms(&mut self) -> Result<u64> {
-        let left = self
-            .scope
-            .call
-            .as_ref()
-            .map(|call| call.deadline.saturating_duration_since(Instant::now()));
-        Ok(left.map_or(0, |left| {
+        self.state.of_call(|call| {
+            let left = call.deadline.saturating_duration_since(Instant::now());
             u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
-        }))
+        })
     }
 
     async fn cancelled(&mut self) -> Result<bool> {
-        Ok(self
-            .scope
-            .call
-            .as_ref()
-            .is_some_and(|call| call.tell_cancelled()))
+        self.state.of_call(Call::tell_cancelled)
     }
 
     async fn attribute(&mut self, name: String) -> Result<Option<String>> {
-        Ok(self
-            .scope
-            .call
-            .as_ref()
-            .and_then(|call| call.request.attributes.get(&name).cloned()))
+        self.state
+            .of_call(|call| call.request.attributes.get(&name).cloned())
     }
 }

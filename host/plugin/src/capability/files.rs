@@ -5,26 +5,32 @@ mod convert;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use wasmtime::Result;
-use wasmtime::component::Linker;
-
-use super::wit::files as wit;
-use super::{About, Call, Capabilities, Scope, ScopeView, View};
+use super::{Allowance, Call, CallContext, CallState, Capability, Of, Scope, View, bindings};
 use crate::grants::{GrantValue, InvalidGrant};
-use toolhost_workspace::files::{Error, FilesGrant, Write};
+use crate::store::State;
+use generated::toolhost::plugin::files as wit;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
+
+bindings::generate!(
+    interfaces: "import toolhost:plugin/files@0.1.0;",
+    trappable_error_type: { "toolhost:plugin/files.error" => wasmtime::Error },
+);
 
 /// The name of the capability.
 pub(crate) const NAME: &str = "files";
 
 /// The capability to use the files of the workspace.
-pub(crate) static ABOUT: About = About {
+pub(super) const CAPABILITY: Capability = Capability {
     name: NAME,
     imports: &["toolhost:plugin/files"],
+    world: Some("file-plugin"),
     line: r#"files = "read""#,
     meaning: "`files` lets it read the files of the workspace, and with \"write\" change them as well",
     options: &["files=none", "files=read", "files=write"],
     read,
     least: || GrantValue::Text("write".into()),
+    link: |linker| wit::add_to_linker::<State, Of<Files>>(linker, State::view),
 };
 
 /// The values of `access`.
@@ -106,66 +112,104 @@ pub(crate) fn value(grant: FilesGrant) -> Option<GrantValue> {
     }
 }
 
-/// Links the interface.
-pub(crate) fn add_to_linker<T: ScopeView + 'static>(
-    linker: &mut Linker<T>,
-) -> wasmtime::Result<()> {
-    wit::add_to_linker::<T, Capabilities>(linker, T::view)
+/// The use of files by one call.
+#[derive(Debug)]
+pub(crate) struct Files {
+    grant: FilesGrant,
+    scope: Scope,
+    allowance: Arc<Allowance>,
+    work: Arc<CpuAccount>,
 }
 
-type Answer<T> = std::result::Result<T, wit::Error>;
+impl CallState for Files {
+    type Grant = FilesGrant;
 
-/// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
-fn call(scope: &Scope) -> Answer<&Call> {
-    scope.call_for("files").map_err(wit::Error::Denied)
+    fn prepare(value: Option<&GrantValue>) -> FilesGrant {
+        grant(value)
+    }
+
+    fn begin(grant: &FilesGrant, context: &CallContext) -> Self {
+        Self {
+            grant: *grant,
+            scope: context.scope(NAME),
+            allowance: Arc::clone(&context.allowance),
+            work: Arc::clone(&context.work),
+        }
+    }
 }
 
-fn writable(scope: &Scope) -> Answer<&Call> {
-    if scope.files != FilesGrant::Write {
-        scope.denied("files", "to write files".into());
-        let text = "this plugin may read files, not write them: it was granted `files = \"read\"`";
-        return Err(wit::Error::Denied(text.into()));
+impl Files {
+    /// Returns the workspace, and the account of what its work costs.
+    fn workspace(&self) -> Result<(&dyn Workspace, Arc<CpuAccount>), wit::Error> {
+        let call = self.scope.call().map_err(wit::Error::Denied)?;
+        Ok((&*call.workspace, Arc::clone(&self.work)))
     }
-    let call = call(scope)?;
-    scope
-        .check_approved(call, "files")
-        .map_err(wit::Error::Denied)?;
-    if call.tell_cancelled() {
-        return Err(wit::Error::Failed("the call was cancelled".into()));
+
+    /// Returns the call, if it may write so many bytes.
+    fn writable(&self, bytes: usize) -> Result<&Call, wit::Error> {
+        self.allowance.hand(bytes).map_err(wit::Error::Failed)?;
+        if self.grant != FilesGrant::Write {
+            self.scope.denied("to write files".into());
+            let text =
+                "this plugin may read files, not write them: it was granted `files = \"read\"`";
+            return Err(wit::Error::Denied(text.into()));
+        }
+        let call = self.scope.approved_call().map_err(wit::Error::Denied)?;
+        if call.tell_cancelled() {
+            return Err(wit::Error::Failed("the call was cancelled".into()));
+        }
+        Ok(call)
     }
-    Ok(call)
+
+    /// Turns an error into that of the contract, and records it if a path led out of the workspace.
+    fn failed(&self, error: Error) -> wit::Error {
+        if let Error::OutsideWorkspace { path, .. } = &error {
+            let what = format!("a path out of the workspace: {path}");
+            self.scope.denied(what);
+        }
+        error.into()
+    }
+
+    async fn write(
+        &self,
+        writes: Vec<wit::Write>,
+    ) -> Result<Vec<wit::Metadata>, (u32, wit::Error)> {
+        let size = writes.iter().map(|write| write.data.len()).sum();
+        let call = self.writable(size).map_err(|error| (0, error))?;
+        let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
+        let written = call
+            .workspace
+            .write_files(writes, Arc::clone(&self.work))
+            .await;
+        let written = written.map_err(|(index, error)| {
+            if let Error::UnknownOutcome(_) = &error {
+                call.started.note_uncertain();
+            }
+            (u32::try_from(index).unwrap_or(u32::MAX), self.failed(error))
+        })?;
+        Ok(written.into_iter().map(Into::into).collect())
+    }
 }
 
-/// Turns an error into that of the contract, and records it if a path led out of the workspace.
-fn failed(scope: &Scope, error: Error) -> wit::Error {
-    if let Error::OutsideWorkspace { path, .. } = &error {
-        scope.denied("files", format!("a path out of the workspace: {path}"));
-    }
-    error.into()
-}
-
-impl wit::Host for View<'_> {
-    async fn metadata_of(&mut self, path: String) -> Result<Answer<wit::Metadata>> {
-        let work = Arc::clone(&self.scope.work);
-        let answer = async {
-            let workspace = &call(self.scope)?.workspace;
-            let found = workspace.metadata(path, work).await;
-            Ok(found.map_err(|error| failed(self.scope, error))?.into())
-        };
-        Ok(answer.await)
+impl wit::Host for View<'_, Files> {
+    fn convert_error(&mut self, error: wasmtime::Error) -> wasmtime::Result<wit::Error> {
+        match error.downcast::<Error>() {
+            Ok(error) => Ok(self.state.failed(error)),
+            Err(error) => error.downcast(),
+        }
     }
 
-    async fn read(&mut self, path: String, offset: u64, max: u32) -> Result<Answer<wit::Chunk>> {
-        let work = Arc::clone(&self.scope.work);
-        let answer = async {
-            let workspace = &call(self.scope)?.workspace;
-            let chunk = workspace
-                .read_file(path, offset, max as usize, work)
-                .await
-                .map_err(|error| failed(self.scope, error))?;
-            Ok(chunk.into())
-        };
-        Ok(answer.await)
+    async fn metadata_of(&mut self, path: String) -> wasmtime::Result<wit::Metadata> {
+        let (workspace, work) = self.state.workspace()?;
+        Ok(workspace.metadata(path, work).await?.into())
+    }
+
+    async fn read(&mut self, path: String, offset: u64, max: u32) -> wasmtime::Result<wit::Chunk> {
+        let (workspace, work) = self.state.workspace()?;
+        let chunk = workspace
+            .read_file(path, offset, max as usize, work)
+            .await?;
+        Ok(chunk.into())
     }
 
     async fn skip_lines(
@@ -173,42 +217,17 @@ impl wit::Host for View<'_> {
         path: String,
         offset: u64,
         lines: u64,
-    ) -> Result<Answer<wit::Skipped>> {
-        let work = Arc::clone(&self.scope.work);
-        let answer = async {
-            let workspace = &call(self.scope)?.workspace;
-            let skipped = workspace.skip_lines(path, offset, lines, work).await;
-            Ok(skipped.map_err(|error| failed(self.scope, error))?.into())
-        };
-        Ok(answer.await)
+    ) -> wasmtime::Result<wit::Skipped> {
+        let (workspace, work) = self.state.workspace()?;
+        let skipped = workspace.skip_lines(path, offset, lines, work).await?;
+        Ok(skipped.into())
     }
 
     async fn write_all(
         &mut self,
         writes: Vec<wit::Write>,
-    ) -> Result<std::result::Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
-        let size = writes.iter().map(|write| write.data.len()).sum();
-        let Scope {
-            allowance, trail, ..
-        } = &mut *self.scope;
-        if let Err(text) = allowance.hand(size, trail) {
-            return Ok(Err((0, wit::Error::Failed(text))));
-        }
-        let work = Arc::clone(&self.scope.work);
-        let answer = async {
-            let workspace = &writable(self.scope).map_err(|error| (0, error))?.workspace;
-            let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
-            let written = workspace.write_files(writes, work).await;
-            let written = written.map_err(|(index, error)| {
-                if let (Error::UnknownOutcome(_), Ok(call)) = (&error, call(self.scope)) {
-                    call.started.note_uncertain();
-                }
-                let index = u32::try_from(index).unwrap_or(u32::MAX);
-                (index, failed(self.scope, error))
-            })?;
-            Ok(written.into_iter().map(Into::into).collect())
-        };
-        Ok(answer.await)
+    ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
+        Ok(self.state.write(writes).await)
     }
 
     async fn read_directory(
@@ -216,15 +235,10 @@ impl wit::Host for View<'_> {
         path: String,
         after: Option<String>,
         max: u32,
-    ) -> Result<Answer<(Vec<wit::Entry>, bool)>> {
-        let work = Arc::clone(&self.scope.work);
-        let answer = async {
-            let workspace = &call(self.scope)?.workspace;
-            let listed = workspace.read_directory(path, after, max as usize, work);
-            let listed = listed.await.map_err(|error| failed(self.scope, error));
-            let (entries, more) = listed?;
-            Ok((entries.into_iter().map(Into::into).collect(), more))
-        };
-        Ok(answer.await)
+    ) -> wasmtime::Result<(Vec<wit::Entry>, bool)> {
+        let (workspace, work) = self.state.workspace()?;
+        let listed = workspace.read_directory(path, after, max as usize, work);
+        let (entries, more) = listed.await?;
+        Ok((entries.into_iter().map(Into::into).collect(), more))
     }
 }

@@ -1,8 +1,8 @@
 //! `wasi:http`: requests to the destinations that the operator grants the plugin.
 //!
 //! wasmtime-wasi-http makes a task of each request. It runs on the threads for guests, beside its guest, and ends with the
-//! resource that stands for it: with the call at the latest. Waiting costs the guest nothing; what its tasks compute, which
-//! is mostly TLS, is added to its work.
+//! resource that stands for it: with the call at the latest. Waiting costs the guest nothing; the CPU time of its tasks, which
+//! goes mostly to TLS, is added to its work.
 //!
 //! The host holds a request that a guest prepares and never sends. So headers, texts and the buffered part of a body are
 //! bounded for each request, and the handles of the call bound the number of requests.
@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use hyper::http::uri::Scheme;
 use hyper::{Request, Response};
 use tracing::Level;
-use wasmtime::component::{Linker, Resource, ResourceTable};
+use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::p2::bindings::http::types::{
     ErrorCode, Host, HostOutgoingRequest, IoError, Method, OutgoingRequest,
 };
@@ -24,12 +24,14 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::{About, LineLog, Scope};
+use super::{CallContext, CallState, Capability, LineLog, Scope, View};
+use crate::failure::Reached;
 use crate::grants::{GrantValue, InvalidGrant};
 use crate::outgoing::{
-    Destination, Limit, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
+    Destination, Network, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
 };
-use toolhost_call::audit::{Trail, Use};
+use crate::store::State;
+use toolhost_call::audit::Use;
 use toolhost_state::thread_time::thread_time;
 use toolhost_workspace::files::CpuAccount;
 
@@ -47,19 +49,24 @@ const MAX_METHOD: usize = 64;
 const MAX_AUTHORITY: usize = 1 << 10;
 const MAX_PATH: usize = 16 << 10;
 
+/// The most requests of one call at the same time.
+const CONCURRENT_REQUESTS: usize = 16;
+
 /// The name of the capability.
 pub(crate) const NAME: &str = "http";
 
 /// The capability to send HTTP requests.
-pub(crate) static ABOUT: About = About {
+pub(super) const CAPABILITY: Capability = Capability {
     name: NAME,
     imports: &["wasi:http/types", "wasi:http/outgoing-handler"],
+    world: None,
     line: r#"http = ["https://api.example.com"]"#,
     meaning: "`http` lets it send requests to the hosts that you list; if it needs none, build it without HTTP, for jco and componentize-js with `-d http -d fetch-event`",
     options: &["http=PATTERN"],
     read,
     // A name that no resolver knows (RFC 6761).
     least: || GrantValue::List(vec!["https://toolhost.invalid".into()]),
+    link,
 };
 
 /// Reads a list of patterns, or one pattern.
@@ -86,20 +93,8 @@ fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
     (granted, problems)
 }
 
-/// Returns the patterns that a value grants.
-pub(crate) fn patterns(value: Option<&GrantValue>) -> Vec<Pattern> {
-    match value {
-        Some(GrantValue::List(texts)) => {
-            texts.iter().filter_map(|text| text.parse().ok()).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Links `wasi:http`, with functions in the place of those that would keep texts of any length.
-pub(crate) fn add_to_linker<T: WasiHttpView + 'static>(
-    linker: &mut Linker<T>,
-) -> wasmtime::Result<()> {
+fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
@@ -172,39 +167,58 @@ pub(crate) struct Http {
 struct Hooks {
     session: Session,
     work: Arc<CpuAccount>,
-    /// The trail that records requests refused because there is no call, while the host asks for the tools.
-    outside: Option<Trail>,
+    scope: Scope,
 }
 
-impl Http {
-    /// Begins the requests of one call.
-    pub(crate) fn new(sender: &Arc<Sender>, quota: Quota, scope: &Scope) -> Self {
-        let observer = Recorder {
-            trail: scope.trail.clone(),
-            log: scope.log.clone(),
+impl CallState for Http {
+    type Grant = Arc<Sender>;
+
+    fn prepare(value: Option<&GrantValue>) -> Arc<Sender> {
+        let patterns = match value {
+            Some(GrantValue::List(texts)) => {
+                texts.iter().filter_map(|text| text.parse().ok()).collect()
+            }
+            _ => Vec::new(),
         };
-        let deadline = scope.call.as_ref().map(|call| call.deadline);
+        Sender::new(patterns, Network::system())
+    }
+
+    fn begin(sender: &Arc<Sender>, context: &CallContext) -> Self {
+        let quota = Quota {
+            requests: context.limits.http_requests,
+            bytes: context.limits.http_bytes,
+            concurrent: CONCURRENT_REQUESTS,
+        };
+        let observer = Recorder {
+            scope: context.scope(NAME),
+            log: context.log.clone(),
+        };
+        let deadline = context.call.as_ref().map(|call| call.deadline);
         let hooks = Hooks {
             session: sender.session(quota, Arc::new(observer), deadline),
-            work: Arc::clone(&scope.work),
-            outside: scope.call.is_none().then(|| scope.trail.clone()),
+            work: Arc::clone(&context.work),
+            scope: context.scope(NAME),
         };
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         Self { hooks, context }
     }
 
-    pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
-        WasiHttpCtxView {
-            hooks: &mut self.hooks,
-            table,
-            ctx: &mut self.context,
-        }
+    fn reached(&self) -> Option<Reached> {
+        let limit = self.hooks.session.reached()?;
+        let most = usize::try_from(limit.most).unwrap_or(usize::MAX);
+        Some(Reached::of(limit.kind, most))
     }
+}
 
-    /// Returns which limit the call has reached, if it has: a guest mostly traps soon after.
-    pub(crate) fn refusal(&self) -> Option<Limit> {
-        self.hooks.session.reached()
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let View::<Http> { state, table } = self.view();
+        WasiHttpCtxView {
+            hooks: &mut state.hooks,
+            table,
+            ctx: &mut state.context,
+        }
     }
 }
 
@@ -236,11 +250,7 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Exchange> + Send> {
-        if let Some(trail) = &self.outside {
-            trail.record(&Use::Denied {
-                capability: "http",
-                what: "used while no tool was called".into(),
-            });
+        if self.scope.call().is_err() {
             return Box::new(std::future::ready(Err(Error::HttpRequestDenied)));
         }
         let options = options.unwrap_or_default();
@@ -295,13 +305,13 @@ impl<F: Future> Future for Charged<F> {
 /// Records sent and refused requests in the audit trail, and the reasons in the plugin's log.
 #[derive(Debug)]
 struct Recorder {
-    trail: Trail,
+    scope: Scope,
     log: LineLog,
 }
 
 impl Observer for Recorder {
     fn sent(&self, method: &str, destination: &Destination, status: Option<u16>) {
-        self.trail.record(&Use::HttpRequest {
+        self.scope.trail.record(&Use::HttpRequest {
             method: method.to_owned(),
             authority: destination.to_string(),
             status,
@@ -309,15 +319,12 @@ impl Observer for Recorder {
     }
 
     fn denied(&self, destination: &Destination, why: &SendError) {
-        self.trail.record(&Use::Denied {
-            capability: "http",
-            what: format!("a request to {destination}"),
-        });
+        self.scope.denied(format!("a request to {destination}"));
         self.log.line(Level::WARN, &why.to_string());
     }
 
     fn ended(&self, sent: u64, received: u64) {
-        let trail = &self.trail;
+        let trail = &self.scope.trail;
         trail.metrics.http_bytes(&trail.plugin, sent, received);
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tracing::Level;
 use wasmtime::Result;
+use wasmtime::component::Linker;
 
-use super::wit::log::{Host, Level as WitLevel};
-use super::{Settings, View};
+use super::bindings::toolhost::plugin::log as wit;
+use super::{CallContext, Of, Settings, View};
+use crate::store::State;
 use toolhost_call::audit::Trail;
 use toolhost_call::metrics::LimitKind;
 
@@ -34,7 +36,16 @@ struct Account {
     trail: Trail,
 }
 
+/// Links the interface.
+pub(super) fn link(linker: &mut Linker<State>) -> Result<()> {
+    wit::add_to_linker::<State, Of<LineLog>>(linker, State::view)
+}
+
 impl LineLog {
+    pub(super) fn begin(context: &CallContext) -> Self {
+        context.log.clone()
+    }
+
     /// Makes a log for one call of a plugin that may take `limit` bytes, and in which its secrets are not shown.
     pub(crate) fn new(trail: &Trail, settings: &Arc<Settings>, limit: usize) -> Self {
         let whose = trail.call.as_ref();
@@ -119,15 +130,15 @@ fn escape(c: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(escaped.into_iter().flatten())
 }
 
-impl Host for View<'_> {
-    async fn log(&mut self, level: WitLevel, message: String) -> Result<()> {
+impl wit::Host for View<'_, LineLog> {
+    async fn log(&mut self, level: wit::Level, message: String) -> Result<()> {
         let level = match level {
-            WitLevel::Debug => Level::DEBUG,
-            WitLevel::Info => Level::INFO,
-            WitLevel::Warn => Level::WARN,
-            WitLevel::Error => Level::ERROR,
+            wit::Level::Debug => Level::DEBUG,
+            wit::Level::Info => Level::INFO,
+            wit::Level::Warn => Level::WARN,
+            wit::Level::Error => Level::ERROR,
         };
-        self.scope.log.line(level, &message);
+        self.state.line(level, &message);
         Ok(())
     }
 }

@@ -2,27 +2,38 @@
 
 mod convert;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use wasmtime::Result;
-use wasmtime::component::{Linker, Resource};
+use wasmtime::component::Resource;
 
-use super::process::Process;
-use super::wit::processes as wit;
-use super::{About, Call, Capabilities, Scope, ScopeView, StartedProcess, View};
+use super::{
+    Allowance, Call, CallContext, CallState, Capability, Of, Scope, StartedProcess, View, bindings,
+};
 use crate::grants::{GrantValue, InvalidGrant};
+use crate::store::State;
+use generated::toolhost::plugin::processes as wit;
 use toolhost_call::trace::{self, TraceContext};
-use toolhost_workspace::process::{self, Command};
+use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{self, Command, Error};
+
+bindings::generate!(
+    interfaces: "import toolhost:plugin/processes@0.1.0;",
+    trappable_error_type: { "toolhost:plugin/processes.error" => wasmtime::Error },
+    with: { "toolhost:plugin/processes.process": super::Process },
+);
 
 /// The name of the capability.
 pub(crate) const NAME: &str = "processes";
 
 /// The capability to run commands.
-pub(crate) static ABOUT: About = About {
+pub(super) const CAPABILITY: Capability = Capability {
     name: NAME,
     imports: &["toolhost:plugin/processes"],
+    world: Some("process-plugin"),
     line: r#"processes = "own""#,
     meaning: "`processes` lets it run any command as the user of the host, and see and signal those of the calling chat",
     options: &["processes=own"],
@@ -32,18 +43,12 @@ pub(crate) static ABOUT: About = About {
         _ => (None, vec![InvalidGrant::must_be(r#""none" or "own""#)]),
     },
     least: own,
+    link: |linker| wit::add_to_linker::<State, Of<Processes>>(linker, State::view),
 };
 
 /// The grant to run commands for the calling chat.
 pub(crate) fn own() -> GrantValue {
     GrantValue::Text("own".into())
-}
-
-/// Links the interface.
-pub(crate) fn add_to_linker<T: ScopeView + 'static>(
-    linker: &mut Linker<T>,
-) -> wasmtime::Result<()> {
-    wit::add_to_linker::<T, Capabilities>(linker, T::view)
 }
 
 /// The most bytes of one `read`.
@@ -55,9 +60,54 @@ const MAX_LIST: u32 = 1000;
 /// The part of the call's time that a wait leaves, so that the guest can still reply.
 const TIME_TO_REPLY: Duration = Duration::from_secs(1);
 
-/// Returns the call, or the answer to a plugin that uses a capability while it is asked for its tools.
-fn call(scope: &Scope) -> std::result::Result<&Call, wit::Error> {
-    scope.call_for("processes").map_err(wit::Error::Denied)
+/// The process of a guest's handle: a name, nothing more.
+#[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated code re-exports it")]
+pub struct Process {
+    chat: ChatId,
+    id: String,
+}
+
+/// The use of processes by one call.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    scope: Scope,
+    allowance: Arc<Allowance>,
+}
+
+impl CallState for Processes {
+    type Grant = ();
+
+    fn prepare(_: Option<&GrantValue>) {}
+
+    fn begin((): &(), context: &CallContext) -> Self {
+        Self {
+            scope: context.scope(NAME),
+            allowance: Arc::clone(&context.allowance),
+        }
+    }
+}
+
+impl Processes {
+    fn call(&self) -> Result<&Call, wit::Error> {
+        self.scope.call().map_err(wit::Error::Denied)
+    }
+
+    fn approved_call(&self) -> Result<&Call, wit::Error> {
+        self.scope.approved_call().map_err(wit::Error::Denied)
+    }
+
+    /// Returns the call, if it may start a process and hand over so many bytes for it.
+    fn starting_call(&self, bytes: usize) -> Result<&Call, wit::Error> {
+        let allowance = &self.allowance;
+        let allowed = allowance.start().and_then(|()| allowance.hand(bytes));
+        allowed.map_err(wit::Error::Limit)?;
+        let call = self.approved_call()?;
+        if call.tell_cancelled() {
+            return Err(wit::Error::Failed("the call was cancelled".into()));
+        }
+        Ok(call)
+    }
 }
 
 /// Returns how many bytes a command hands over to the host.
@@ -71,30 +121,50 @@ fn size(options: &wit::StartOptions) -> usize {
     options.command.len() + stdin + env
 }
 
-impl wit::Host for View<'_> {
-    async fn start(
-        &mut self,
-        options: wit::StartOptions,
-    ) -> Result<std::result::Result<Resource<Process>, wit::Error>> {
-        let size = size(&options);
-        let Scope {
-            allowance, trail, ..
-        } = &mut *self.scope;
-        let allowed = allowance.start(trail);
-        if let Err(text) = allowed.and_then(|()| allowance.hand(size, trail)) {
-            return Ok(Err(wit::Error::Limit(text)));
+/// Starts a process in a task of its own: if the guest is dropped meanwhile, the call still learns of the process. Returns its
+/// id.
+async fn start(call: &Call, command: Command) -> Result<String> {
+    let (workspace, request, started) = (
+        call.workspace.clone(),
+        call.request.clone(),
+        call.started.clone(),
+    );
+    let background = command.background;
+    let start = async move {
+        let began = workspace.start(Some(&request.chat), command).await;
+        if let Err(Error::UnknownOutcome(_) | Error::Interrupted) = began {
+            started.note_uncertain();
         }
-        let call = match call(self.scope) {
-            Ok(call) => call,
-            Err(error) => return Ok(Err(error)),
+        let id = began?.id;
+        let process = StartedProcess {
+            id: id.clone(),
+            background,
         };
-        if let Err(text) = self.scope.check_approved(call, "processes") {
-            return Ok(Err(wit::Error::Denied(text)));
+        if !started.push(process) {
+            tracing::warn!(
+                process = id,
+                "the call of a process ended before its start did: it is ended"
+            );
+            if let Err(error) = workspace.end(Some(&request.chat), &id).await {
+                tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");
+            }
         }
-        if call.tell_cancelled() {
-            return Ok(Err(wit::Error::Failed("the call was cancelled".into())));
+        Ok::<_, Error>(id)
+    };
+    let starting = call.started.starting();
+    Ok(starting.spawn(start.in_current_span()).await??)
+}
+
+impl wit::Host for View<'_, Processes> {
+    fn convert_error(&mut self, error: wasmtime::Error) -> Result<wit::Error> {
+        match error.downcast::<Error>() {
+            Ok(error) => Ok(error.into()),
+            Err(error) => error.downcast(),
         }
-        let background = options.background;
+    }
+
+    async fn start(&mut self, options: wit::StartOptions) -> Result<Resource<Process>> {
+        let call = self.state.starting_call(size(&options))?;
         let command = Command {
             command: options.command,
             workdir: options.workdir.map(Into::into),
@@ -102,86 +172,41 @@ impl wit::Host for View<'_> {
             trace: trace::onward(TraceContext::of(&call.request.attributes))
                 .map(|context| context.variables())
                 .unwrap_or_default(),
-            background,
+            background: options.background,
             stdin: options.stdin,
             // The same call starts its processes in the same order, however often it is tried.
             key: Some(call.request.id.start_key(call.started.next())),
             timeout: None,
         };
-        let (workspace, request, started) = (
-            call.workspace.clone(),
-            call.request.clone(),
-            call.started.clone(),
-        );
-        // The start is a task of its own: if the guest is dropped meanwhile, the call still learns of the process.
-        let started_by = started.starting().clone();
-        let chat = request.chat.clone();
-        let start = async move {
-            let began = workspace.start(Some(&request.chat), command).await;
-            if let Err(process::Error::UnknownOutcome(_) | process::Error::Interrupted) = began {
-                started.note_uncertain();
-            }
-            let id = began?.id;
-            let process = StartedProcess {
-                id: id.clone(),
-                background,
-            };
-            if !started.push(process) {
-                tracing::warn!(
-                    process = id,
-                    "the call of a process ended before its start did: it is ended"
-                );
-                if let Err(error) = workspace.end(Some(&request.chat), &id).await {
-                    tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");
-                }
-            }
-            Ok::<_, process::Error>(id)
-        };
-        let start = started_by.spawn(start.in_current_span());
-        match start.await? {
-            Ok(id) => Ok(Ok(self.table.push(Process { chat, id })?)),
-            Err(error) => Ok(Err(error.into())),
-        }
+        let id = start(call, command).await?;
+        let chat = call.request.chat.clone();
+        Ok(self.table.push(Process { chat, id })?)
     }
 
-    async fn open(
-        &mut self,
-        id: String,
-    ) -> Result<std::result::Result<Resource<Process>, wit::Error>> {
-        let call = match call(self.scope) {
-            Ok(call) => call,
-            Err(error) => return Ok(Err(error)),
-        };
+    async fn open(&mut self, id: String) -> Result<Resource<Process>> {
+        let call = self.state.call()?;
         let reach = call.request.reach.as_deref();
-        match call.workspace.open(&call.request.chat, reach, &id).await {
-            Ok(chat) => Ok(Ok(self.table.push(Process { chat, id })?)),
-            Err(error) => Ok(Err(error.into())),
-        }
+        let chat = call.workspace.open(&call.request.chat, reach, &id).await?;
+        Ok(self.table.push(Process { chat, id })?)
     }
 
     async fn list_processes(
         &mut self,
         running_only: bool,
         max: u32,
-    ) -> Result<std::result::Result<(Vec<wit::Info>, u32), wit::Error>> {
-        let call = call(self.scope);
-        let listed = async {
-            let call = call?;
-            let max = max.min(MAX_LIST) as usize;
-            let (infos, total) = call
-                .workspace
-                .list(Some(&call.request.chat), running_only, max)
-                .await?;
-            Ok((
-                infos.into_iter().map(Into::into).collect(),
-                u32::try_from(total).unwrap_or(u32::MAX),
-            ))
-        };
-        Ok(listed.await)
+    ) -> Result<(Vec<wit::Info>, u32)> {
+        let call = self.state.call()?;
+        let (chat, max) = (&call.request.chat, max.min(MAX_LIST) as usize);
+        let listed = call.workspace.list(Some(chat), running_only, max);
+        let (infos, total) = listed.await?;
+        Ok((
+            infos.into_iter().map(Into::into).collect(),
+            u32::try_from(total).unwrap_or(u32::MAX),
+        ))
     }
 }
 
-impl wit::HostProcess for View<'_> {
+impl wit::HostProcess for View<'_, Processes> {
     async fn id(&mut self, process: Resource<Process>) -> Result<String> {
         Ok(self.table.get(&process)?.id.clone())
     }
@@ -190,73 +215,49 @@ impl wit::HostProcess for View<'_> {
         &mut self,
         process: Resource<Process>,
         options: wit::WaitOptions,
-    ) -> Result<std::result::Result<wit::Waited, wit::Error>> {
+    ) -> Result<wit::Waited> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = call(self.scope);
-        let waited = async {
-            let call = call?;
-            let asked = Duration::from_millis(options.timeout_ms);
-            let left = call
-                .deadline
-                .saturating_duration_since(Instant::now())
-                .saturating_sub(TIME_TO_REPLY);
-            let timeout = asked.min(left).min(call.max_wait.unwrap_or(Duration::MAX));
-            let since = options.since;
-            let wait = process::WaitOptions {
-                timeout,
-                since,
-                until: options.until,
-                output: options.output,
-            };
-            let waited = tokio::select! {
-                biased;
-                waited = call.workspace.wait(Some(chat), id, wait) => waited?,
-                () = call.cancelled.cancelled() => {
-                    call.tell_cancelled();
-                    call.started.ended(id).await;
-                    let look = process::WaitOptions::default();
-                    let now = call.workspace.wait(Some(chat), id, look).await?;
-                    return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });
-                }
-            };
-            let clamped = waited.wake == process::Wake::TimedOut && timeout < asked;
-            let waited = wit::Waited::from(waited);
-            Ok(if clamped {
-                wit::Waited {
-                    wake: wit::Wake::Clamped,
-                    ..waited
-                }
-            } else {
-                waited
-            })
+        let call = self.state.call()?;
+        let asked = Duration::from_millis(options.timeout_ms);
+        let left = call
+            .deadline
+            .saturating_duration_since(Instant::now())
+            .saturating_sub(TIME_TO_REPLY);
+        let timeout = asked.min(left).min(call.max_wait.unwrap_or(Duration::MAX));
+        let wait = process::WaitOptions {
+            timeout,
+            since: options.since,
+            until: options.until,
+            output: options.output,
         };
-        Ok(waited.await)
+        let waited = tokio::select! {
+            biased;
+            waited = call.workspace.wait(Some(chat), id, wait) => waited?,
+            () = call.cancelled.cancelled() => {
+                call.tell_cancelled();
+                call.started.ended(id).await;
+                let look = process::WaitOptions::default();
+                let now = call.workspace.wait(Some(chat), id, look).await?;
+                return Ok(wit::Waited { wake: wit::Wake::Cancelled, ..now.into() });
+            }
+        };
+        let mut waited = wit::Waited::from(waited);
+        if waited.wake == wit::Wake::TimedOut && timeout < asked {
+            waited.wake = wit::Wake::Clamped;
+        }
+        Ok(waited)
     }
 
-    async fn info(
-        &mut self,
-        process: Resource<Process>,
-    ) -> Result<std::result::Result<wit::Info, wit::Error>> {
+    async fn info(&mut self, process: Resource<Process>) -> Result<wit::Info> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = call(self.scope);
-        let info = async {
-            let call = call?;
-            Ok(call.workspace.info(Some(chat), id).await?.into())
-        };
-        Ok(info.await)
+        let workspace = &self.state.call()?.workspace;
+        Ok(workspace.info(Some(chat), id).await?.into())
     }
 
-    async fn snapshot(
-        &mut self,
-        process: Resource<Process>,
-    ) -> Result<std::result::Result<wit::Snapshot, wit::Error>> {
+    async fn snapshot(&mut self, process: Resource<Process>) -> Result<wit::Snapshot> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = call(self.scope);
-        let snapshot = async {
-            let call = call?;
-            Ok(call.workspace.snapshot(Some(chat), id).await?.into())
-        };
-        Ok(snapshot.await)
+        let workspace = &self.state.call()?.workspace;
+        Ok(workspace.snapshot(Some(chat), id).await?.into())
     }
 
     async fn read(
@@ -264,19 +265,11 @@ impl wit::HostProcess for View<'_> {
         process: Resource<Process>,
         since: u64,
         max: u32,
-    ) -> Result<std::result::Result<wit::Chunk, wit::Error>> {
+    ) -> Result<wit::Chunk> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = call(self.scope);
+        let workspace = &self.state.call()?.workspace;
         let max = max.min(MAX_READ) as usize;
-        let chunk = async {
-            let call = call?;
-            Ok(call
-                .workspace
-                .read(Some(chat), id, since, max)
-                .await?
-                .into())
-        };
-        Ok(chunk.await)
+        Ok(workspace.read(Some(chat), id, since, max).await?.into())
     }
 
     async fn signal(
@@ -284,20 +277,12 @@ impl wit::HostProcess for View<'_> {
         process: Resource<Process>,
         signal: wit::Signal,
         grace_ms: Option<u64>,
-    ) -> Result<std::result::Result<wit::State, wit::Error>> {
+    ) -> Result<wit::State> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = call(self.scope);
+        let workspace = &self.state.approved_call()?.workspace;
         let grace = grace_ms.map(Duration::from_millis);
-        let state = async {
-            let call = call?;
-            let approved = self.scope.check_approved(call, "processes");
-            approved.map_err(wit::Error::Denied)?;
-            let signal = process::Signal::from(signal);
-            let workspace = &call.workspace;
-            let state = workspace.signal(Some(chat), id, signal, grace).await?;
-            Ok(state.into())
-        };
-        Ok(state.await)
+        let state = workspace.signal(Some(chat), id, signal.into(), grace);
+        Ok(state.await?.into())
     }
 
     async fn drop(&mut self, process: Resource<Process>) -> Result<()> {

@@ -6,9 +6,11 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use wasmtime::Result;
+use wasmtime::component::Linker;
 
-use super::View;
-use super::wit::progress::Host;
+use super::bindings::toolhost::plugin::progress as wit;
+use super::{Call, CallContext, LineLog, Of, Settings, View};
+use crate::store::State;
 use toolhost_call::call::Request;
 use toolhost_call::events::{Event, Events};
 
@@ -22,9 +24,18 @@ const AS_THEY_COME: usize = 16;
 /// The longest message, in bytes; a longer one is cut.
 const MAX_MESSAGE: usize = 1024;
 
-/// Publishes the progress of one call. Dropping this publishes a report that still waits.
+/// Writes the progress of a guest to its log, and publishes that of a call.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    log: LineLog,
+    settings: Arc<Settings>,
+    /// `None` while the host asks for the tools.
+    reports: Option<Reports>,
+}
+
+/// Publishes the progress of one call. Dropping this publishes a report that still waits.
+#[derive(Debug)]
+struct Reports {
     shared: Arc<Shared>,
 }
 
@@ -48,11 +59,26 @@ struct Reported {
 }
 
 impl Progress {
-    pub(crate) fn new(events: Events, request: Arc<Request>) -> Self {
+    pub(super) fn begin(context: &CallContext) -> Self {
+        Self {
+            log: context.log.clone(),
+            settings: Arc::clone(&context.settings),
+            reports: context.call.as_deref().map(Reports::new),
+        }
+    }
+}
+
+/// Links the interface.
+pub(super) fn link(linker: &mut Linker<State>) -> Result<()> {
+    wit::add_to_linker::<State, Of<Progress>>(linker, State::view)
+}
+
+impl Reports {
+    fn new(call: &Call) -> Self {
         Self {
             shared: Arc::new(Shared {
-                events,
-                request,
+                events: call.events.clone(),
+                request: Arc::clone(&call.request),
                 reported: Mutex::default(),
             }),
         }
@@ -107,7 +133,7 @@ impl Shared {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Reports {
     fn drop(&mut self) {
         self.shared.tell(&mut self.shared.reported());
     }
@@ -118,7 +144,7 @@ fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-impl Host for View<'_> {
+impl wit::Host for View<'_, Progress> {
     async fn report(
         &mut self,
         done: f64,
@@ -132,16 +158,16 @@ impl Host for View<'_> {
             .as_ref()
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
-        self.scope
+        self.state
             .log
             .line(tracing::Level::DEBUG, &format!("progress {done}{of}{text}"));
-        if let Some(call) = &self.scope.call {
+        if let Some(reports) = &self.state.reports {
             // Secrets are removed before the message is cut: else the beginning of one would stay.
             let message = message.map(|message| {
                 let message = cut(&message, 2 * MAX_MESSAGE);
-                cut(&self.scope.settings.redacted(message), MAX_MESSAGE).to_owned()
+                cut(&self.state.settings.redacted(message), MAX_MESSAGE).to_owned()
             });
-            call.progress.report(done, total, message);
+            reports.report(done, total, message);
         }
         Ok(())
     }

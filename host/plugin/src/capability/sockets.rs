@@ -15,27 +15,36 @@ use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::{self, TcpSocket};
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket::{self, UdpSocket};
 use wasmtime_wasi::p2::{DynPollable, IoError, SocketError, SocketResult};
 
-use super::{Capabilities, ScopeView, View};
+use super::{CallContext, Of, Scope, View};
+use crate::store::State;
+
+/// The scope that records the uses of sockets.
+#[derive(Debug)]
+pub(crate) struct Sockets(Scope);
 
 /// Replaces the socket functions that WASI links.
-pub(super) fn add_to_linker<T: ScopeView + 'static>(linker: &mut Linker<T>) -> Result<()> {
+pub(super) fn link(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
-    tcp_create_socket::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    udp_create_socket::add_to_linker::<T, Capabilities>(linker, T::view)?;
-    ip_name_lookup::add_to_linker::<T, Capabilities>(linker, T::view)?;
+    tcp_create_socket::add_to_linker::<State, Of<Sockets>>(linker, State::view)?;
+    udp_create_socket::add_to_linker::<State, Of<Sockets>>(linker, State::view)?;
+    ip_name_lookup::add_to_linker::<State, Of<Sockets>>(linker, State::view)?;
     linker.allow_shadowing(false);
     Ok(())
 }
 
-impl View<'_> {
-    fn no_socket(&self, what: &str) -> ErrorCode {
-        self.scope.denied("sockets", what.to_owned());
+impl Sockets {
+    pub(super) fn begin(context: &CallContext) -> Self {
+        Self(context.scope("sockets"))
+    }
+
+    fn refuse(&self, what: &str) -> ErrorCode {
+        self.0.denied(what.to_owned());
         ErrorCode::AccessDenied
     }
 }
 
 /// The others need it to tell an error of theirs from a trap.
-impl network::Host for View<'_> {
+impl network::Host for View<'_, Sockets> {
     fn convert_error_code(&mut self, error: SocketError) -> Result<ErrorCode> {
         error.downcast()
     }
@@ -47,37 +56,37 @@ impl network::Host for View<'_> {
 }
 
 /// No guest has a network of this kind.
-impl HostNetwork for View<'_> {
+impl HostNetwork for View<'_, Sockets> {
     fn drop(&mut self, network: Resource<Network>) -> Result<()> {
         self.table.delete(network)?;
         Ok(())
     }
 }
 
-impl tcp_create_socket::Host for View<'_> {
+impl tcp_create_socket::Host for View<'_, Sockets> {
     fn create_tcp_socket(&mut self, _: IpAddressFamily) -> SocketResult<Resource<TcpSocket>> {
-        Err(self.no_socket("a TCP socket").into())
+        Err(self.state.refuse("a TCP socket").into())
     }
 }
 
-impl udp_create_socket::Host for View<'_> {
+impl udp_create_socket::Host for View<'_, Sockets> {
     async fn create_udp_socket(&mut self, _: IpAddressFamily) -> SocketResult<Resource<UdpSocket>> {
-        Err(self.no_socket("a UDP socket").into())
+        Err(self.state.refuse("a UDP socket").into())
     }
 }
 
-impl ip_name_lookup::Host for View<'_> {
+impl ip_name_lookup::Host for View<'_, Sockets> {
     fn resolve_addresses(
         &mut self,
         _: Resource<Network>,
         _: String,
     ) -> SocketResult<Resource<ResolveAddressStream>> {
-        Err(self.no_socket("the lookup of a name").into())
+        Err(self.state.refuse("the lookup of a name").into())
     }
 }
 
 /// No guest has one of these streams, so every handle is forged.
-impl HostResolveAddressStream for View<'_> {
+impl HostResolveAddressStream for View<'_, Sockets> {
     fn resolve_next_address(
         &mut self,
         stream: Resource<ResolveAddressStream>,

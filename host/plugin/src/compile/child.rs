@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
-use super::program::{ARGUMENT, Allocation, BAD_COMPONENT, HEADER, header};
+use super::program::{ARGUMENT, BAD_COMPONENT, HEADER, allocation, header};
 use super::{Compiler, Failure};
 use crate::cache::MAX_CODE;
 use crate::engine::Engine;
@@ -31,8 +31,7 @@ impl Compiler {
             let program = self.program.display();
             Failure::Compiler(format!("{program} cannot be run: {error}"))
         };
-        let allocation = Allocation::of(inner.pooling);
-        let mut child = self_exec::command(&self.program, [ARGUMENT, allocation.as_str()])
+        let mut child = self_exec::command(&self.program, [ARGUMENT, allocation(inner.pooling)])
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -33,24 +33,9 @@ const NICE: i32 = 10;
 /// The largest component, far above what any plugin may have.
 const MAX_COMPONENT: u64 = 1 << 30;
 
-/// Where the instances of the code will live, on which the code depends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Allocation {
-    Pool,
-    OnDemand,
-}
-
-impl Allocation {
-    pub(super) fn of(pooling: bool) -> Self {
-        if pooling { Self::Pool } else { Self::OnDemand }
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Pool => "pool",
-            Self::OnDemand => "on-demand",
-        }
-    }
+/// Returns the argument that says where the instances of the code will live, on which the code depends.
+pub(super) fn allocation(pooling: bool) -> &'static str {
+    if pooling { "pool" } else { "on-demand" }
 }
 
 /// Returns the header of the code for an engine.
@@ -78,11 +63,10 @@ pub fn run(allocation: &OsStr) -> ! {
 /// Fails with an exit code and a text.
 fn compile(allocation: &OsStr) -> Result<(), (i32, String)> {
     let broken = |text: String| (BROKEN, text);
-    let pooling = [Allocation::Pool, Allocation::OnDemand]
+    let pooling = [true, false]
         .into_iter()
-        .find(|known| allocation == known.as_str())
-        .ok_or_else(|| broken("the allocation of instances is pool or on-demand".into()))?
-        == Allocation::Pool;
+        .find(|pooling| *allocation == *self::allocation(*pooling))
+        .ok_or_else(|| broken("the allocation of instances is pool or on-demand".into()))?;
     confine().map_err(|error| broken(format!("cannot set limits: {error}")))?;
     let component =
         read().map_err(|error| broken(format!("cannot read the component: {error}")))?;

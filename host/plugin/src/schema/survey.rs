@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
@@ -158,7 +159,10 @@ impl<'a> Survey<'a> {
         };
         let found = match fragment {
             "" => Some(self.root),
-            pointer if pointer.starts_with('/') => self.root.pointer(&decoded(pointer)),
+            pointer if pointer.starts_with('/') => {
+                let decoded = percent_decode_str(pointer).decode_utf8_lossy();
+                self.root.pointer(&decoded)
+            }
             anchor => self.anchors.get(anchor).copied(),
         };
         found.ok_or_else(|| InvalidSchema::Missing {
@@ -262,25 +266,4 @@ fn pointer(path: &[&str]) -> String {
         .iter()
         .map(|part| part.replace('~', "~0").replace('/', "~1"));
     place(&parts.fold(String::new(), |pointer, part| pointer + "/" + &part))
-}
-
-/// Decodes the percent escapes of a fragment. An invalid escape stays as it is.
-fn decoded(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let [first, after @ ..] = rest {
-        let pair = after.first_chunk::<2>().filter(|_| *first == b'%');
-        let pair = pair.and_then(|pair| str::from_utf8(pair).ok());
-        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

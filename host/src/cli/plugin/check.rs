@@ -22,9 +22,7 @@ use toolhost_workspace::files::FilesGrant;
 pub(super) struct Options {
     #[command(flatten)]
     subject: Subject,
-    /// What its examples may use: processes=own, files=none, files=read, files=write or http=PATTERN; can be repeated
-    /// [default: files=write, within the temporary workspace]
-    #[arg(long, value_name = "GRANT", value_parser = grant)]
+    #[arg(long, value_name = "GRANT", help = help_of_grant(), value_parser = grant)]
     grant: Vec<Grant>,
     /// A setting of the plugin; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
@@ -39,6 +37,13 @@ pub(super) struct Options {
 struct Grant {
     capability: &'static Capability,
     value: String,
+}
+
+fn help_of_grant() -> String {
+    format!(
+        "What its examples may use: {}; can be repeated [default: files=write, within the temporary workspace]",
+        written()
+    )
 }
 
 /// Returns every way in which a grant is written: `a, b or c`.
@@ -163,7 +168,7 @@ async fn load(
     };
     match Plugin::load(&engine(common)?, bytes, plugin_options).await {
         Ok(plugin) => {
-            let world = shape.world().unwrap_or("no world");
+            let world = shape.world().unwrap_or_else(|| "no world".into());
             let count = match plugin.tools().len() {
                 1 => "1 tool".into(),
                 count => format!("{count} tools"),

@@ -25,7 +25,7 @@ struct Inspection {
     name: String,
     size: usize,
     sha256: Digest,
-    world: Option<&'static str>,
+    world: Option<String>,
     contract: Option<String>,
     imports: Imports,
     exports: Vec<String>,

@@ -2,21 +2,16 @@
 
 use std::time::SystemTime;
 
-use crate::capability::wit::files as wit;
+use super::wit;
+use crate::convert::{same_fields, same_variants};
 use toolhost_workspace::files::{
     Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write,
 };
 
-impl From<Kind> for wit::Kind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::File => Self::File,
-            Kind::Directory => Self::Directory,
-            Kind::Symlink => Self::Symlink,
-            Kind::Other => Self::Other,
-        }
-    }
-}
+same_variants!(Kind => wit::Kind { File, Directory, Symlink, Other });
+same_fields!(Chunk => wit::Chunk { data, size, version, identity });
+same_fields!(Skipped => wit::Skipped { offset, lines, size });
+same_fields!(Entry => wit::Entry { name, kind });
 
 impl From<Metadata> for wit::Metadata {
     fn from(metadata: Metadata) -> Self {
@@ -29,36 +24,6 @@ impl From<Metadata> for wit::Metadata {
             version: metadata.version,
             identity: metadata.identity,
             real_path: metadata.path.to_string_lossy().into_owned(),
-        }
-    }
-}
-
-impl From<Chunk> for wit::Chunk {
-    fn from(chunk: Chunk) -> Self {
-        Self {
-            data: chunk.data,
-            size: chunk.size,
-            version: chunk.version,
-            identity: chunk.identity,
-        }
-    }
-}
-
-impl From<Skipped> for wit::Skipped {
-    fn from(skipped: Skipped) -> Self {
-        Self {
-            offset: skipped.offset,
-            lines: skipped.lines,
-            size: skipped.size,
-        }
-    }
-}
-
-impl From<Entry> for wit::Entry {
-    fn from(entry: Entry) -> Self {
-        Self {
-            name: entry.name,
-            kind: entry.kind.into(),
         }
     }
 }

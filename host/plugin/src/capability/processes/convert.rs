@@ -2,8 +2,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::capability::wit::processes as wit;
+use super::wit;
+use crate::convert::{same_fields, same_variants};
 use toolhost_workspace::process;
+
+same_variants!(wit::Signal => process::Signal { Interrupt, Terminate, Kill, Hangup, Quit, User1, User2 });
+same_variants!(process::Cause => wit::Cause { Itself, Signalled, OutputLimit, OutOfMemory, Shutdown, Cancelled });
+same_variants!(process::Wake => wit::Wake { Ended, Matched, Output, TimedOut });
+same_fields!(process::ExitStatus => wit::ExitStatus { code, signal, cause });
+same_fields!(process::Waited => wit::Waited { wake, state, total, match_end });
+same_fields!(process::Chunk => wit::Chunk { offset, data, total, end });
 
 impl From<process::Error> for wit::Error {
     fn from(error: process::Error) -> Self {
@@ -21,20 +29,6 @@ impl From<process::Error> for wit::Error {
     }
 }
 
-impl From<wit::Signal> for process::Signal {
-    fn from(signal: wit::Signal) -> Self {
-        match signal {
-            wit::Signal::Interrupt => Self::Interrupt,
-            wit::Signal::Terminate => Self::Terminate,
-            wit::Signal::Kill => Self::Kill,
-            wit::Signal::Hangup => Self::Hangup,
-            wit::Signal::Quit => Self::Quit,
-            wit::Signal::User1 => Self::User1,
-            wit::Signal::User2 => Self::User2,
-        }
-    }
-}
-
 impl From<process::State> for wit::State {
     fn from(state: process::State) -> Self {
         match state {
@@ -42,41 +36,6 @@ impl From<process::State> for wit::State {
             process::State::Lingering(status) => Self::Lingering(status.into()),
             process::State::Exited(status) => Self::Exited(status.into()),
             process::State::Lost(text) => Self::Lost(text),
-        }
-    }
-}
-
-impl From<process::ExitStatus> for wit::ExitStatus {
-    fn from(status: process::ExitStatus) -> Self {
-        let cause = match status.cause {
-            process::Cause::Itself => wit::Cause::Itself,
-            process::Cause::Signalled => wit::Cause::Signalled,
-            process::Cause::OutputLimit => wit::Cause::OutputLimit,
-            process::Cause::OutOfMemory => wit::Cause::OutOfMemory,
-            process::Cause::Shutdown => wit::Cause::Shutdown,
-            process::Cause::Cancelled => wit::Cause::Cancelled,
-        };
-        Self {
-            code: status.code,
-            signal: status.signal,
-            cause,
-        }
-    }
-}
-
-impl From<process::Waited> for wit::Waited {
-    fn from(waited: process::Waited) -> Self {
-        let wake = match waited.wake {
-            process::Wake::Ended => wit::Wake::Ended,
-            process::Wake::Matched => wit::Wake::Matched,
-            process::Wake::Output => wit::Wake::Output,
-            process::Wake::TimedOut => wit::Wake::TimedOut,
-        };
-        Self {
-            wake,
-            state: waited.state.into(),
-            total: waited.total,
-            match_end: waited.match_end,
         }
     }
 }
@@ -107,17 +66,6 @@ impl From<process::Saved> for wit::Saved {
             process::Saved::Complete => Self::Complete,
             process::Saved::Partial(bytes) => Self::Partial(bytes),
             process::Saved::Failed(why) => Self::Failed(why),
-        }
-    }
-}
-
-impl From<process::Chunk> for wit::Chunk {
-    fn from(chunk: process::Chunk) -> Self {
-        Self {
-            offset: chunk.offset,
-            data: chunk.data,
-            total: chunk.total,
-            end: chunk.end,
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn render(inspection: &Inspection) -> String {
     if let Some(contract) = &inspection.contract {
         line("contract", &shown(contract));
     }
-    if let Some(world) = inspection.world {
+    if let Some(world) = &inspection.world {
         line("world", world);
     }
     let imports = &inspection.imports;

@@ -1,0 +1,136 @@
+//! The running call, as far as capabilities know it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Allowance, LineLog, Settings, Started};
+use crate::Limits;
+use toolhost_call::audit::{Trail, Use};
+use toolhost_call::call::Request;
+use toolhost_call::events::Events;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::CpuAccount;
+
+/// One call, or one request for the tools. Each capability takes from it what its own state needs.
+#[derive(Debug)]
+pub(crate) struct CallContext {
+    /// The running call; `None` while the host asks for the tools.
+    pub(crate) call: Option<Arc<Call>>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) limits: Limits,
+    pub(crate) log: LineLog,
+    /// Where uses of capabilities are recorded.
+    pub(crate) trail: Trail,
+    /// How much the call may ask of the host.
+    pub(crate) allowance: Arc<Allowance>,
+    /// The CPU time of work on other threads, which the guest is charged for.
+    pub(crate) work: Arc<CpuAccount>,
+}
+
+impl CallContext {
+    /// Makes the context of a call, or of a request for the tools.
+    pub(crate) fn new(
+        call: Option<Call>,
+        settings: &Arc<Settings>,
+        limits: &Limits,
+        trail: Trail,
+    ) -> Self {
+        Self {
+            call: call.map(Arc::new),
+            settings: Arc::clone(settings),
+            log: LineLog::new(&trail, settings, limits.log),
+            allowance: Arc::new(Allowance::new(limits, &trail)),
+            work: Arc::new(CpuAccount::limited(limits.guest_time)),
+            limits: limits.clone(),
+            trail,
+        }
+    }
+
+    /// Returns the scope of the capability with this name.
+    pub(crate) fn scope(&self, capability: &'static str) -> Scope {
+        Scope {
+            capability,
+            call: self.call.clone(),
+            trail: self.trail.clone(),
+        }
+    }
+}
+
+/// The call in whose scope a plugin runs.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) request: Arc<Request>,
+    pub(crate) workspace: Arc<dyn Workspace>,
+    /// When the host ends the call.
+    pub(crate) deadline: Instant,
+    /// The longest that one wait may take, if the operator bounds it.
+    pub(crate) max_wait: Option<Duration>,
+    /// Whether the approval hook was not asked, because the tool promises to destroy nothing.
+    pub(crate) unapproved: bool,
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) started: Started,
+    /// The events to which progress is published.
+    pub(crate) events: Events,
+}
+
+impl Call {
+    /// Returns whether the call is cancelled, for a guest that learns of the cancellation from the answer. If it is, begins to
+    /// end the processes of the call.
+    pub(super) fn tell_cancelled(&self) -> bool {
+        let cancelled = self.cancelled.is_cancelled();
+        if cancelled {
+            self.started.tell_cancelled();
+        }
+        cancelled
+    }
+}
+
+/// The scope of one capability: the call in which it may be used, and the trail of its uses.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    capability: &'static str,
+    call: Option<Arc<Call>>,
+    pub(super) trail: Trail,
+}
+
+impl Scope {
+    /// Returns the call.
+    ///
+    /// # Errors
+    ///
+    /// The text for a plugin that uses the capability while it is asked for its tools. The use is recorded.
+    pub(super) fn call(&self) -> Result<&Call, String> {
+        self.call.as_deref().ok_or_else(|| {
+            self.denied("used while no tool was called".into());
+            let capability = self.capability;
+            format!("{capability} can be used only while a tool is called")
+        })
+    }
+
+    /// As [`Scope::call`], for an operation that only an approved call may do.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::call`], and if the call was not approved, which is recorded.
+    pub(super) fn approved_call(&self) -> Result<&Call, String> {
+        let call = self.call()?;
+        if !call.unapproved {
+            return Ok(call);
+        }
+        self.denied("a change by a tool that promises none".into());
+        Err(
+            "the tool promises to be read-only or non-destructive, so the call was not approved: it may neither start \
+             nor signal processes nor write files"
+                .into(),
+        )
+    }
+
+    /// Records a denied use.
+    pub(super) fn denied(&self, what: String) {
+        let capability = self.capability;
+        self.trail.record(&Use::Denied { capability, what });
+    }
+}
