@@ -78,7 +78,7 @@ pub(super) async fn edit(
 ) -> Result<Response, ApiError> {
     query.finish_strictly()?;
     let body: Body = body::read(request).await?;
-    let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
+    let asked = call.request_digest(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
     call.once(asked, apply(workspace, body, watched)).await
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use super::records::{Cancelled, Key};
-use super::{Answer, Sender, id};
+use super::{Answer, Sender, normalize};
 use crate::chat::Chat;
 use crate::error::ApiError;
 use crate::oversight::Watched;
@@ -43,7 +43,7 @@ pub(crate) async fn cancel(
 ) -> Result<Response, ApiError> {
     // A path that cannot be decoded holds no id either.
     let call = call.map_or_else(|_| String::new(), |Path(call)| call);
-    let call = id(&call)
+    let call = normalize(&call)
         .map_err(|detail| ApiError::bad_request("Invalid tool call ID.").detail(detail))?;
     let key = Key::new(&sender.chat, &call);
     let found = sender.calls.records().cancel(&key, &sender.token);
