@@ -9,14 +9,14 @@ use toolhost_state::id::ChatId;
 use tracing::Span;
 
 use crate::Plugin;
-use crate::chats::ChatPlace;
+use crate::chats::ChatPermit;
 use crate::engine::CONCURRENT_CALLS;
 use crate::guest_memory::Share;
 
 /// Room for one call of a plugin, which is given back when this is dropped.
 #[derive(Debug)]
 pub struct Admitted {
-    pub(super) _chat: ChatPlace,
+    pub(super) _chat: ChatPermit,
     pub(super) _plugin: OwnedSemaphorePermit,
     pub(super) _engine: OwnedSemaphorePermit,
     /// The memory that the guest begins with.

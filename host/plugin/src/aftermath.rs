@@ -13,7 +13,7 @@ use toolhost_workspace::process::State;
 const NAMED: usize = 8;
 
 /// Adds to an error which processes there were and how they stand, as the guest no longer can.
-pub(super) async fn tell(
+pub(super) async fn append_processes(
     workspace: &Arc<dyn Workspace>,
     chat: &ChatId,
     processes: &[StartedProcess],

@@ -13,28 +13,28 @@ pub(super) struct Chats(Mutex<HashMap<ChatId, usize>>);
 
 /// The place of one call, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct ChatPlace {
+pub(super) struct ChatPermit {
     chats: Arc<Chats>,
     chat: ChatId,
 }
 
 impl Chats {
     /// Takes a place of at most so many that a chat has at the same time.
-    pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPlace> {
+    pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPermit> {
         let mut running = self.0.lock();
         let count = running.get(chat).copied().unwrap_or_default();
         if count >= most {
             return None;
         }
         running.insert(chat.clone(), count + 1);
-        Some(ChatPlace {
+        Some(ChatPermit {
             chats: Arc::clone(self),
             chat: chat.clone(),
         })
     }
 }
 
-impl Drop for ChatPlace {
+impl Drop for ChatPermit {
     fn drop(&mut self) {
         let mut running = self.chats.0.lock();
         if let Some(count) = running.get_mut(&self.chat) {

@@ -60,7 +60,7 @@ pub(super) async fn compile(
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
-    let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
+    let _one_at_a_time = Arc::clone(&inner.compiling).acquire().await;
     // The compilation before this one may have been of the same component.
     if let Some(cached) = cached(engine, &name).await? {
         return Ok(cached);

@@ -112,7 +112,7 @@ impl<F: Future> Future for Metered<F> {
             let permits = &this.permits;
             let asking = this
                 .asking
-                .get_or_insert_with(|| Box::pin(Arc::clone(permits).place()));
+                .get_or_insert_with(|| Box::pin(Arc::clone(permits).acquire()));
             let permit = ready!(asking.as_mut().poll(context));
             this.asking = None;
             permit

@@ -71,7 +71,7 @@ impl Plugin {
         let span = span::of_call(&admitted.span, &self.name, &request);
         let called = self.call_within(admitted, tool, request, context);
         let outcome = called.instrument(span.clone()).await;
-        span::ended(&span, &outcome);
+        span::record_end(&span, &outcome);
         self.engine
             .metrics
             .call_ended(outcome.state().name(), outcome.duration, outcome.queued);
@@ -118,7 +118,7 @@ impl Plugin {
             started.end().await;
         }
         if let Err(error) = &mut result {
-            aftermath::tell(workspace, &request.chat, &processes, error).await;
+            aftermath::append_processes(workspace, &request.chat, &processes, error).await;
             if is_starting {
                 error.message.push_str(STARTING);
             }
