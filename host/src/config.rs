@@ -70,7 +70,7 @@ pub struct Config {
     plugins: Plugins,
     tokens: Vec<NamedToken>,
     settings: toml::Table,
-    places: Positions,
+    positions: Positions,
     check: CheckSettings,
 }
 
@@ -162,7 +162,7 @@ impl Config {
             return Err(errors.into_iter().map(problem).collect());
         }
         let table = table.into_inner();
-        let places = Positions::of(text, &table);
+        let positions = Positions::of(text, &table);
         let found = RefCell::default();
         let base = path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
         let mut section = Section::new("", table, &found);
@@ -177,7 +177,7 @@ impl Config {
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
             path: Some(path),
-            places,
+            positions,
             check,
             ..Self::without_file(base)
         };
@@ -187,13 +187,13 @@ impl Config {
                 Err(error) => section.wrong(&key, error.message()),
             }
         }
-        let places = &config.places;
+        let positions = &config.positions;
         let found = found.into_inner().into_iter().map(|found| Problem {
             key: found.shown,
-            ..places.problem(found.key, found.text)
+            ..positions.problem(found.key, found.text)
         });
         let settings = check(&config).into_iter();
-        let settings = settings.map(|(key, text)| places.problem(key, text));
+        let settings = settings.map(|(key, text)| positions.problem(key, text));
         let problems: Vec<_> = found.chain(settings).collect();
         if problems.is_empty() {
             Ok(config)
@@ -228,14 +228,14 @@ impl Config {
             plugins: Plugins::new(),
             tokens: Vec::new(),
             settings: toml::Table::new(),
-            places: Positions::default(),
+            positions: Positions::default(),
             check: |_| Vec::new(),
         }
     }
 
     /// Makes a problem of a key of the file. The key is a path, such as `tokens.a.tools`.
     pub fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
-        self.places.problem(key, text)
+        self.positions.problem(key, text)
     }
 
     /// Makes an error of all these problems.

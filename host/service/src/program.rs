@@ -63,7 +63,7 @@ pub fn fail(text: impl std::fmt::Display) -> ExitCode {
 ///
 /// If logging cannot be started, or the process cannot be protected.
 pub fn protect(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
-    signals::look();
+    signals::remember_start();
     let spans = logging::start(filter, format)?;
     // Commands run as the same user. They must not read this process's memory, where tokens and secrets are.
     nix::sys::prctl::set_dumpable(false).context("cannot protect the memory of this process")?;

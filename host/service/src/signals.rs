@@ -27,7 +27,7 @@ struct Started {
 static STARTED: OnceLock<Started> = OnceLock::new();
 
 /// Takes note of how this program was started, before anything handles a signal.
-pub(crate) fn look() {
+pub(crate) fn remember_start() {
     started();
 }
 

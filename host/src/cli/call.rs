@@ -80,7 +80,7 @@ pub(super) async fn run(
         reach: None,
     };
     let (outcome, ended) = match options.remote.server()? {
-        Some(server) => match there(&server, &request).await? {
+        Some(server) => match call_server(&server, &request).await? {
             Some(outcome) => (outcome, Vec::new()),
             None => return Ok(ExitCode::FAILURE),
         },
@@ -93,7 +93,7 @@ pub(super) async fn run(
                 host.shutdown().await;
                 return Err(error);
             }
-            here(host, request).await?
+            call_in_process(host, request).await?
         }
     };
     // A cancelled call has a reply, but not the one that was asked for.
@@ -106,7 +106,10 @@ pub(super) async fn run(
 
 /// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
 /// server. Returns `None` if there is no reply.
-async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Option<Arc<Outcome>>> {
+async fn call_server(
+    server: &remote::Server,
+    request: &Request,
+) -> anyhow::Result<Option<Arc<Outcome>>> {
     let Request { chat, id, .. } = request;
     let mut call = pin!(server.call(request));
     tokio::select! {
@@ -129,19 +132,19 @@ async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Opt
                 Ok(None) => stderr::line(format_args!(
                     "toolhost: call {id} had not begun, and will not run"
                 )),
-                Err(_) => left(server, request),
+                Err(_) => print_how_to_return(server, request),
             }
             cancelled
         }
         () = again => {
-            left(server, request);
+            print_how_to_return(server, request);
             Ok(None)
         }
     }
 }
 
 /// Says how to look at a call that may still run on a server, and how to cancel it.
-fn left(server: &remote::Server, request: &Request) {
+fn print_how_to_return(server: &remote::Server, request: &Request) {
     let [look, cancel] = server.commands(request);
     stderr::line(format_args!(
         "toolhost: call {} of chat {} may still run on the server\n  look at it: {look}\n  cancel it:  {cancel}",
@@ -150,7 +153,10 @@ fn left(server: &remote::Server, request: &Request) {
 }
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
-async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
+async fn call_in_process(
+    host: Host,
+    request: Request,
+) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {

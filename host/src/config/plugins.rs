@@ -64,7 +64,7 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
 
 fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
     let plugin = Plugin {
-        enabled: section.truth("enabled"),
+        enabled: section.boolean("enabled"),
         limits: section
             .section("limits")
             .map(limits::read)
@@ -94,7 +94,7 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
     });
     let plugin = Plugin {
         component: section.text("component").map(PathBuf::from),
-        enabled: section.truth("enabled"),
+        enabled: section.boolean("enabled"),
         sha256,
         grants: section
             .section("grants")

@@ -127,7 +127,7 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Takes a truth value.
-    pub(super) fn truth(&mut self, key: &'static str) -> Option<bool> {
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
         self.expect(key, "true or false")
     }
 
@@ -154,7 +154,7 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns whether the file has a key that was asked for, with any value.
-    pub(super) fn gave(&self, key: &str) -> bool {
+    pub(super) fn has_key(&self, key: &str) -> bool {
         self.given.contains(&key)
     }
 

@@ -264,7 +264,7 @@ impl Builder {
             calls: TaskTracker::new(),
         };
         let inner = Arc::new(inner);
-        inner.metrics.watch(&inner, observe::look);
+        inner.metrics.watch(&inner, observe::add_levels);
         Ok(Host { inner })
     }
 }

@@ -181,7 +181,7 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
     }
     let error = match Message::read(line) {
         Ok(message) => match message.parse() {
-            Ok(message) => return note(requests, message),
+            Ok(message) => return register(requests, message),
             Err(_) => NO_MESSAGE.to_owned(),
         },
         Err(error) => format!("{NO_MESSAGE}: {error}"),
@@ -202,7 +202,7 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
 }
 
 /// Registers the request of a message, or returns the reply that refuses it.
-fn note(
+fn register(
     requests: &Requests,
     message: ClientJsonRpcMessage,
 ) -> Result<Option<ClientJsonRpcMessage>, Value> {

@@ -189,7 +189,7 @@ impl Sessions {
     }
 
     /// Ends a session if it is idle or its token is unknown. Returns whether the session goes on.
-    fn look(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
+    fn end_if_unused(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
         let mut sessions = self.open.lock();
         let is_over = |open: &Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
         if sessions.get(id).is_some_and(is_over)
@@ -228,7 +228,7 @@ async fn watch(sessions: Weak<Sessions>, id: SessionId) {
             return;
         };
         let tokens = sessions.tokens.get();
-        if !sessions.look(&id, |principal| {
+        if !sessions.end_if_unused(&id, |principal| {
             tokens.is_none_or(|tokens| tokens.know(principal))
         }) {
             return;
