@@ -85,7 +85,8 @@ fn approval_url(text: &str) -> Result<String, ApprovalError> {
 }
 
 impl Options {
-    /// Opens what is asked for. A directory that the user named must work; without the default one there is a warning.
+    /// Opens the audit trail, and sets the approval hook up. A directory that the operator named must work. If the default one
+    /// cannot be used, this logs a warning and goes on without a trail.
     pub fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
         let metrics = Metrics::default();
         let approval = self.approval()?;
@@ -113,7 +114,7 @@ impl Options {
             return Ok(Audit::default());
         }
         let named = self.audit_dir.is_some() || common.state_dir.is_some();
-        // A state directory that cannot be used is of no use without an audit trail either.
+        // If the named state directory cannot be used, fail with its own error rather than with one of the audit trail.
         if let (None, Some(path)) = (&self.audit_dir, &common.state_dir) {
             StateDir::open(path)?;
         }
