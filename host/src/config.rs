@@ -17,10 +17,8 @@
 //! secrets = { key = { file = "weather.key" } }
 //! limits = { memory = "32MiB", deadline = "30s" }
 //!
-//! [tokens.support]                   # who may use a server, besides the token that it was started with
-//! sha256 = "…"                       # of the token, or file = "support.token"
-//! scopes = ["call", "read"]
-//! chats = "support-"
+//! [tokens.support]                   # a client of the server, besides the token that it was started with sha256 = "…"
+//! # of the token, or file = "support.token" scopes = ["call", "read"] chats = "support-"
 //!
 //! [plugins.files]                    # an embedded plugin has no component; it can be turned off and limited
 //! enabled = false

@@ -96,7 +96,7 @@ pub(super) async fn run(
             call_in_process(host, request).await?
         }
     };
-    // A cancelled call has a reply, but not the one that was asked for.
+    // A cancelled call has a reply, but only with partial results.
     let failed = outcome.cancelled || outcome.is_error();
     let reply = reply(&outcome, &ended)?;
     print(&reply.to_string())?;
@@ -104,7 +104,7 @@ pub(super) async fn run(
     Ok(exit_code(!failed))
 }
 
-/// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
+/// Has a server run the call. The first interrupt makes the server cancel the call, and the second one leaves the call to the
 /// server. Returns `None` if there is no reply.
 async fn call_server(
     server: &remote::Server,
@@ -116,7 +116,7 @@ async fn call_server(
         outcome = &mut call => return outcome.map(|outcome| Some(Arc::new(outcome))),
         () = signals::ended(Hangup::Ends) => {}
     }
-    // From here on, also while this is being said.
+    // Listen for the second interrupt before the line below is printed.
     let again = signals::ended(Hangup::Ends);
     stderr::line(format_args!(
         "toolhost: cancelling call {id} of chat {chat}; interrupt again to leave it to the server"
@@ -143,7 +143,7 @@ async fn call_server(
     }
 }
 
-/// Says how to look at a call that may still run on a server, and how to cancel it.
+/// Prints command lines that query and cancel a call that may still run on a server.
 fn print_how_to_return(server: &remote::Server, request: &Request) {
     let [look, cancel] = server.commands(request);
     stderr::line(format_args!(
@@ -160,7 +160,7 @@ async fn call_in_process(
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {
-            // The call is cancelled and replies with the output that it has.
+            // The shutdown cancels the call, which replies with the output so far.
             let ended = end(&host).await;
             return Ok((host.call(request).await?, ended));
         }
@@ -179,7 +179,8 @@ async fn call_in_process(
     }
 }
 
-/// Ends the processes that still run, and says so if that takes a while. Another signal takes their grace from them.
+/// Ends the processes that still run, and prints a line if that takes more than a second. Another signal kills them without the
+/// rest of their grace.
 async fn end(host: &Host) -> Vec<Info> {
     let mut ending = pin!(host.shutdown());
     let mut again = pin!(signals::ended(Hangup::Ends));

@@ -20,7 +20,7 @@ const TAKEN: [&str; 6] = ["cli", "configuration", "host", "local", "stdio", "tok
 pub struct NamedToken {
     /// Its name: up to 64 letters, digits, `-` and `_`.
     pub name: String,
-    /// How it is known.
+    /// How the server recognises the token.
     pub source: TokenSource,
     /// The scopes of the token; at least one.
     pub scopes: Vec<Scope>,
@@ -30,7 +30,7 @@ pub struct NamedToken {
     pub tools: Option<BTreeSet<String>>,
 }
 
-/// How a token is known.
+/// How the server recognises a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSource {
     /// By the SHA-256 of its text.

@@ -93,7 +93,7 @@ impl Following {
         self.problem = Some(problem);
     }
 
-    /// Takes a configuration as the one to follow.
+    /// Follows this configuration from now on.
     fn replace(&mut self, config: Config) {
         let (old, new) = (self.config.settings(), config.settings());
         let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
