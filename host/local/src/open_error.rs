@@ -12,7 +12,7 @@ pub enum OpenError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
     /// It is no directory.

@@ -1,4 +1,4 @@
-//! How many calls of one plugin each chat runs.
+//! The limit on concurrent calls of one chat in one plugin.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 use toolhost_state::id::ChatId;
 
-/// The calls that run, by chat. Chats without any are not in it.
+/// The number of running calls of each chat; chats without one are left out.
 #[derive(Debug, Default)]
 pub(super) struct Chats(Mutex<HashMap<ChatId, usize>>);
 
-/// The place of one call, given back when this is dropped.
+/// The permit of one call, which is released when this is dropped.
 #[derive(Debug)]
 pub(super) struct ChatPermit {
     chats: Arc<Chats>,
@@ -19,7 +19,7 @@ pub(super) struct ChatPermit {
 }
 
 impl Chats {
-    /// Takes a place of at most so many that a chat has at the same time.
+    /// Takes one of the `most` permits of a chat; `None` if all are taken.
     pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPermit> {
         let mut running = self.0.lock();
         let count = running.get(chat).copied().unwrap_or_default();

@@ -102,7 +102,7 @@ pub(super) async fn compile(
     blocking(engine, take).await.map_err(LoadError::Compiler)?
 }
 
-/// Looks into the cache.
+/// Looks for the code in the cache.
 async fn cached(engine: &Engine, name: &str) -> Result<Option<Component>, LoadError> {
     let name = name.to_owned();
     let look = move |inner: &Inner| inner.cache.as_ref()?.load(&inner.wasm, &name);
@@ -120,12 +120,12 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| error.to_string())
 }
 
-/// Why there is no code.
+/// A reason why there is no code.
 #[derive(Debug)]
 enum Failure {
     /// The component is at fault.
     Component(String),
-    /// The compiler used up so much CPU time.
+    /// The compiler used up this limit of CPU time.
     Time(Duration),
     /// The compiler did not end within this time.
     Hangs(Duration),

@@ -25,7 +25,7 @@ use toolhost_call::tool::Definition;
 /// limit is for a single schema that takes longer than was foreseen.
 const CHECKING: Duration = Duration::from_secs(10);
 
-/// How a plugin is loaded.
+/// The options with which a plugin is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.

@@ -1,4 +1,4 @@
-//! How much memory this process may use: of the machine, or of the container that it is in.
+//! The memory that this process may use, of the machine or of its container.
 
 use std::fs;
 use std::path::Path;

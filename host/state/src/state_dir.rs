@@ -38,7 +38,7 @@ pub enum StateDirError {
     Io {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// Another user owns it.

@@ -30,7 +30,7 @@ pub enum UntrustedError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// Others may use a file with a secret.

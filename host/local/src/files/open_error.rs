@@ -13,7 +13,7 @@ pub enum OpenError {
     Root {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// A directory is one in which Toolhost keeps its own files.

@@ -90,7 +90,7 @@ impl LineLog {
             return;
         }
         let text: String = text.chars().flat_map(escape).collect();
-        // Said of each line, and not left to the span of the call, which a filter for guests alone can turn off.
+        // Add these fields to each line: a log filter for guests alone turns the span of the call off.
         let (plugin, chat, call) = (&*self.plugin, &*self.chat, &*self.call);
         match level {
             Level::ERROR => {

@@ -18,9 +18,9 @@ const MAX_NAME: usize = 100;
 /// Settings and secrets that the operator gave a plugin.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Values that may be shown.
+    /// Settings: values that may be shown.
     pub settings: BTreeMap<String, String>,
-    /// Values that may not.
+    /// Secrets: values that must not be shown.
     pub secrets: BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ impl wit::Host for View<'_, Given> {
     async fn secret(&mut self, name: String) -> Result<Result<String, String>> {
         let secret = self.state.settings.secrets.get(&name).cloned();
         Ok(secret.ok_or_else(|| {
-            // A guest can ask for megabytes, again and again.
+            // A guest can ask for a name of megabytes, again and again.
             let name = name
                 .get(..name.floor_char_boundary(MAX_NAME))
                 .unwrap_or(&name);

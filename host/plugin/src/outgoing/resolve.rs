@@ -1,4 +1,4 @@
-//! From names to addresses.
+//! Resolving names to addresses.
 
 use std::fmt;
 use std::io;
