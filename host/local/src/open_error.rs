@@ -1,4 +1,4 @@
-//! Why a directory of this machine cannot be a workspace.
+//! Errors of opening a directory of this machine as a workspace.
 
 use std::path::PathBuf;
 

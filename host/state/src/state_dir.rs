@@ -30,7 +30,7 @@ pub struct StateDir {
     directory: OwnedFd,
 }
 
-/// Why a directory cannot hold state.
+/// A reason why a directory cannot be the state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
     /// The system refused.

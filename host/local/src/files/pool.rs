@@ -19,7 +19,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Takes the files.
+    /// Makes a pool for these files.
     pub(crate) fn new(files: Files) -> Self {
         Self {
             files: Arc::new(files),
@@ -39,8 +39,8 @@ impl Pool {
         })
     }
 
-    /// Runs an operation, and charges the account with its CPU time. Dropping the future stops the operation: a search ends early, a
-    /// write that has begun does not.
+    /// Runs an operation, and charges its CPU time to the account. Dropping the future stops a search early; a write that has
+    /// begun is completed.
     ///
     /// # Errors
     ///

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::running::Process;
 use super::{Cause, Error, Signal, State};
 
-/// The time that a killed process has to disappear before it is given up. Processes that are stuck in the kernel are.
+/// The time that a killed process has to disappear before it is given up. Only processes that are stuck in the kernel take that
+/// long.
 const KILL_MAX: Duration = Duration::from_secs(4);
 
 /// The time that a supervisor has to answer that it is killing, before it is killed as well.

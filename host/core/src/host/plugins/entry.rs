@@ -35,7 +35,8 @@ pub(in crate::host) struct Entry {
     pub(in crate::host) health: Arc<Health>,
 }
 
-/// The state of a plugin. `active`: its tools are offered. `quarantined`: its tools are listed, but calls are refused for a while, because it trapped too often. `disabled`: it is turned off. `failed`: it does not load.
+/// The state of a plugin. `active`: its tools are offered. `quarantined`: its tools are listed, but calls are refused for a
+/// while, because it trapped too often. `disabled`: it is turned off. `failed`: it does not load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
