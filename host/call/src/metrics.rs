@@ -41,14 +41,14 @@ pub enum PluginState {
     Loaded,
     /// The operator switched it off.
     Disabled,
-    /// It trapped too often, and is left alone for a while.
+    /// It trapped too often, and its calls are refused for a while.
     Quarantined,
     /// It did not load.
     Failed,
 }
 
 impl PluginState {
-    /// Returns the name, as it is in the metric.
+    /// Returns the name of the state in the metric.
     pub fn name(self) -> &'static str {
         self.into()
     }

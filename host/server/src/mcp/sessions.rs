@@ -35,13 +35,13 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 /// A session that was idle for [`IDLE`] divided by this may be ended to make room for another.
 const REPLACED: u32 = 30;
 
-/// How often the server looks whether a session is idle.
+/// How often the server checks whether a session is idle.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// How many messages may wait for a client that does not read.
 const WAITING: usize = 16;
 
-/// Why a session cannot begin.
+/// A reason why a session cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSession {
     #[error("there are too many sessions; end one, or use revision 2026-07-28, which needs none")]

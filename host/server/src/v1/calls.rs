@@ -68,7 +68,7 @@ enum TombstoneState {
     Cancelled,
 }
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 enum Call<'a> {
@@ -145,7 +145,7 @@ async fn post(
     Ok(([(LOCATION, location)], ended(outcome?.as_ref())).into_response())
 }
 
-/// Tells where a call stands
+/// Returns the state of a call
 ///
 /// The reply for an ended call is its outcome, with the same bytes that its caller got.
 #[utoipa::path(
