@@ -101,7 +101,7 @@ impl CodeCache {
         let component = deserialize(engine, code);
         component
             .inspect_err(
-                |error| tracing::warn!(name, %error, "a file of the code cache is of no use"),
+                |error| tracing::warn!(name, %error, "a file of the code cache cannot be loaded"),
             )
             .ok()
     }

@@ -46,7 +46,7 @@ pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 pub struct Example {
     /// The tool.
     pub tool: String,
-    /// The name, which says what the example shows; at most 256 bytes.
+    /// The name, a description of the example; at most 256 bytes.
     pub name: String,
     /// The arguments: the text of one JSON object that fits the tool's input schema, if the author made no mistake; at most 64
     /// KiB.

@@ -144,7 +144,7 @@ impl Plugin {
             warnings,
         } = checked(tools, plugin.name.to_string(), plugin.limits.reply).await?;
         for problem in warnings {
-            tracing::warn!(plugin = &*plugin.name, problem, "an example is of no use");
+            tracing::warn!(plugin = &*plugin.name, problem, "an example is not valid");
         }
         plugin.first_memory = first_memory;
         (plugin.tools, plugin.examples) = (tools, examples);

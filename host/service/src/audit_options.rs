@@ -93,7 +93,7 @@ impl Options {
         if approval.is_missing() {
             tracing::warn!(
                 program = self.approval_command.first(),
-                "the program of the approval hook is not there: until it comes, every call that needs approval is refused"
+                "the program of the approval hook does not exist: until it is installed, every call that needs approval is refused"
             );
         }
         if approval.can_be_traced() {

@@ -125,8 +125,8 @@ impl Clients {
         let address = match listen {
             Listen::Unix(path) => {
                 let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
-                // Commands of tools run as the same user. Without tokens, such a command could use the socket to do what the
-                // approval hook refuses.
+                // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that
+                // the approval hook refuses.
                 return Ok(match approval.is_configured() {
                     true => listener.with_tokens_only(),
                     false => listener,

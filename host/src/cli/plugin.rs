@@ -26,7 +26,7 @@ pub(super) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what a component is: its imports, exports and tools, and what to write into the configuration to use it
+    /// Show the imports, exports and tools of a component, and the section of the configuration that loads it
     ///
     /// It is compiled and asked for its tools, and nothing else of it runs: outside of a call, every capability is denied.
     /// Exit codes: 0 if it loads with the grants that are shown, 1 if not, 2 for bad usage.

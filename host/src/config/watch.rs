@@ -86,7 +86,7 @@ impl Following {
     fn failed(&mut self, error: &ConfigError) {
         let problem = error.to_string();
         if self.problem.as_ref() != Some(&problem) {
-            tracing::error!(%error, "nothing of the configuration was changed");
+            tracing::error!(%error, "the configuration stays as it was");
             let audit = self.host.audit();
             audit.record("configuration_refused", json!({ "error": problem }));
         }

@@ -82,14 +82,14 @@ pub(crate) async fn cancel(
 async fn stop(workspace: &dyn Workspace, chat: &Chat, call: &str) -> usize {
     let killed = workspace.cancel(chat.id.as_ref(), call).await;
     let killed = killed.unwrap_or_else(|error| {
-        tracing::error!(call, %error, "failed to kill what a cancelled tool call had started");
+        tracing::error!(call, %error, "failed to kill the processes of a cancelled tool call");
         0
     });
     if killed > 0 {
         tracing::debug!(
             call,
             killed,
-            "killed what a cancelled tool call had started"
+            "killed the processes of a cancelled tool call"
         );
     }
     killed

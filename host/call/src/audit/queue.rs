@@ -226,7 +226,7 @@ impl Writer {
                 self.failing = false;
             }
             Err(error) if !self.failing => {
-                tracing::warn!(%error, "the audit trail cannot be written; what is missing is counted");
+                tracing::warn!(%error, "the audit trail cannot be written; missing lines are counted");
                 self.failing = true;
             }
             Err(_) => {}

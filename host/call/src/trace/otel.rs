@@ -195,7 +195,7 @@ impl SpanExporter for Complaining {
         if let Err(error) = &result
             && self.is_time()
         {
-            tracing::warn!(%error, spans, "the collector takes no spans; this is said once a minute at most");
+            tracing::warn!(%error, spans, "the collector accepts no spans; this is logged once a minute at most");
         }
         result
     }

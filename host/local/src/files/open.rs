@@ -32,7 +32,7 @@ pub(super) fn regular(parent: &Dir, name: &OsStr) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Opens a directory by its name alone, and only if it is one.
+/// Opens a directory by its name alone. Fails if the name is not that of a directory.
 pub(super) fn directory(parent: &Dir, name: &OsStr) -> std::io::Result<Dir> {
     let mut options = OpenOptions::new();
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::PATH;

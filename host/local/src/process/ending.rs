@@ -47,7 +47,7 @@ pub(super) fn signal(
 /// Kills a process that wrote too much, and does not wait for its end.
 pub(super) fn kill_for(process: &Arc<Process>, cause: Cause) {
     if let Err(error) = process.send(Signal::Kill, cause) {
-        tracing::debug!(process = process.id(), %error, "failed to kill");
+        tracing::debug!(process = process.id(), %error, "failed to kill a process");
     }
     kill_after(process, Duration::ZERO);
 }
@@ -95,7 +95,7 @@ pub(super) async fn end(
     let grace = grace.min(GRACE_MAX);
     if !grace.is_zero() && !kill_now.is_cancelled() {
         if let Err(error) = process.send(Signal::Terminate, cause) {
-            tracing::debug!(process = process.id(), %error, "failed to terminate");
+            tracing::debug!(process = process.id(), %error, "failed to terminate a process");
         }
         tokio::select! {
             gone = gone_within(process, grace) => if gone { return },
@@ -110,7 +110,7 @@ async fn kill(process: &Process, cause: Cause) {
     let begun = Instant::now();
     while begun.elapsed() < KILL_MAX {
         if let Err(error) = process.send(Signal::Kill, cause) {
-            tracing::debug!(process = process.id(), %error, "failed to kill");
+            tracing::debug!(process = process.id(), %error, "failed to kill a process");
         }
         if gone_within(process, KILL_ROUND).await {
             return;

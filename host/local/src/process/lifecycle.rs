@@ -142,7 +142,7 @@ impl Life {
             if self.process.was_killed() {
                 tracing::warn!(
                     process = self.process.id(),
-                    "something that it started left its process group and may still run"
+                    "a process of the command left its process group and may still run"
                 );
                 return;
             }

@@ -72,7 +72,7 @@ impl Started {
         }
     }
 
-    /// Counts a start, and returns its place in the order of those of the call, from 0 on.
+    /// Counts a start, and returns its number within the call, from 0 on.
     pub(super) fn next(&self) -> u64 {
         self.inner.asked.fetch_add(1, Ordering::Relaxed)
     }

@@ -74,7 +74,7 @@ fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
     }
 }
 
-/// By the registry of special addresses (RFC 6890 and those that came later).
+/// Judges by the registry of special addresses (RFC 6890 and later ones).
 fn reach_v4(address: Ipv4Addr) -> Reach {
     match address.octets() {
         [10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {

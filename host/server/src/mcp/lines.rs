@@ -106,7 +106,7 @@ async fn read(
             }
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(%error, "cannot read what the client says");
+                tracing::warn!(%error, "cannot read the messages of the client");
                 break;
             }
         };

@@ -40,7 +40,7 @@ fn lock(directory: &Dir, until: Instant) -> Option<Flock<File>> {
             Ok(locked) => return Some(locked),
             Err((same, Errno::EWOULDBLOCK)) if Instant::now() < until => file = same,
             Err((_, errno)) => {
-                tracing::warn!(%errno, "a directory is written to without a lock, which others hold");
+                tracing::warn!(%errno, "a directory is written to without its lock");
                 return None;
             }
         }
