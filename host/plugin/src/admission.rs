@@ -10,8 +10,8 @@ use tracing::Span;
 
 use crate::Plugin;
 use crate::chats::ChatPlace;
-use crate::engine::CONCURRENT_CALLS;
 use crate::guest_memory::Share;
+use crate::limits::CONCURRENT_CALLS;
 
 /// Room for one call of a plugin, which is given back when this is dropped.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 //! call is held.
 
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use super::run::Context;
-use toolhost_call::approval::{Question, refused};
+use toolhost_call::approval::{Approval, Question, refused};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
@@ -17,11 +17,8 @@ use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 ///
 /// If it may not, if there is no answer, or if the call ended before there was one.
 pub(super) async fn approve(
-    Context {
-        approval,
-        cancelled,
-        ..
-    }: &Context,
+    approval: &Approval,
+    cancelled: &CancellationToken,
     trail: &Trail,
     tool: &str,
     hints: Hints,
