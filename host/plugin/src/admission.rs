@@ -10,8 +10,8 @@ use tracing::Span;
 
 use crate::Plugin;
 use crate::chats::ChatPermit;
-use crate::engine::CONCURRENT_CALLS;
 use crate::guest_memory::Share;
+use crate::limits::CONCURRENT_CALLS;
 
 /// The permits and the memory of one admitted call. Dropping this releases them.
 #[derive(Debug)]

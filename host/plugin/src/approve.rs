@@ -2,11 +2,11 @@
 //! guest yet.
 
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use super::run::Context;
-use toolhost_call::approval::{Question, refused};
+use toolhost_call::approval::{Approval, Question, refused};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
@@ -17,11 +17,8 @@ use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 ///
 /// If the hook refuses, if it does not answer, or if the call ends before the answer.
 pub(super) async fn approve(
-    Context {
-        approval,
-        cancelled,
-        ..
-    }: &Context,
+    approval: &Approval,
+    cancelled: &CancellationToken,
     trail: &Trail,
     tool: &str,
     hints: Hints,

@@ -17,23 +17,22 @@ mod progress;
 mod settings;
 mod sockets;
 mod started;
+mod state;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
-use crate::failure::Reached;
 use crate::grants::{GrantValue, Grants};
-use crate::store::State;
+use crate::reached::Reached;
 
 pub use about::Capability;
 pub(crate) use about::grants_line;
 pub(crate) use allowance::Allowance;
 pub(crate) use call::{Call, CallContext, Scope};
-pub(crate) use log::LineLog;
-pub use settings::Settings;
 pub(crate) use started::{Started, StartedProcess};
+pub(crate) use state::State;
 
 /// The state of a capability during one call.
 pub(crate) trait CallState: Sized {
@@ -138,7 +137,7 @@ table! {
     free {
         context: context::Context,
         settings: settings::Given,
-        log: LineLog,
+        log: crate::line_log::LineLog,
         progress: progress::Progress,
         sockets: sockets::Sockets,
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::LoadError;
+use super::limits::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::schema::{InvalidSchema, Schema};
 use super::text::{hidden_in, shown};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
@@ -16,12 +17,6 @@ use toolhost_state::thread_time::thread_time;
 
 /// The longest name of a tool, in bytes.
 const MAX_TOOL_NAME: usize = 31;
-
-/// The longest name of a plugin, in bytes: with the name of a tool it stays below the 64 of model providers.
-pub(super) const MAX_PLUGIN_NAME: usize = 31;
-
-/// The most tools of one plugin: about as many as providers take of all plugins.
-pub(super) const MAX_TOOLS: usize = 128;
 
 /// The longest title, in bytes.
 const MAX_TITLE: usize = 256;

@@ -9,25 +9,18 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::cache::CodeCache;
+use super::compiler::Compiler;
 use super::guest_memory::GuestMemory;
+use super::limits::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL, Limits, WASM_STACK};
 use super::machine;
 use super::queue::Queue;
 use super::ticker::Ticker;
-use super::{CodeCache, Compiler, Limits};
 use toolhost_call::audit::Audit;
 use toolhost_call::metrics::Metrics;
 
-/// The most calls of all plugins at the same time. More are refused as busy.
-pub(super) const CONCURRENT_CALLS: usize = 256;
-
-/// The stack of a guest, in bytes.
-pub(super) const WASM_STACK: usize = 512 << 10;
-
 /// Instances beyond the calls: one for each load that asks for the tools.
 const LOADS: u32 = 16;
-
-/// Core instances of one call. A Python component has up to 38.
-pub(super) const CORE_INSTANCES_PER_CALL: u32 = 64;
 
 /// Memories of one call, and tables of one call. Known components have one and two.
 const MEMORIES_PER_CALL: u32 = 4;

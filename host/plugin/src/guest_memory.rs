@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::WASM_STACK;
+use super::limits::WASM_STACK;
 
 /// The account.
 #[derive(Debug)]

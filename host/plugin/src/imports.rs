@@ -1,16 +1,12 @@
 //! The imports that a component may have and the exports that it must have. They are judged by name before anything is compiled
 //! and before the linker looks, because the linker's error would not say what to do.
 
+use super::contract::PACKAGE;
 use super::text::shown;
 use super::{LoadError, Shape};
 use crate::capability::{CAPABILITIES, Capability};
 use crate::grants::Grants;
 
-/// The package of the contract.
-pub(super) const PACKAGE: &str = "toolhost:plugin/";
-
-/// The version of the contract that this host speaks.
-pub(super) const CONTRACT: &str = "0.1";
 const VERSION: (u64, u64) = (0, 1);
 
 /// Interfaces of the contract that every plugin may import.

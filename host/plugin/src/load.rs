@@ -11,13 +11,13 @@ use super::compile::compile;
 use super::cpu_limit::{Unfinished, limited};
 use super::definition::{Listed, MAX_TIME, check, is_plugin_name};
 use super::engine::Engine;
-use super::store::State;
+use super::settings::Settings;
 use super::text::shown;
 use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::PluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{self, Settings};
+use crate::capability::{self, State};
 use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 

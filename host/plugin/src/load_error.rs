@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Digest;
-use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
-use super::imports::{CONTRACT, PACKAGE};
+use super::contract::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
+use super::limits::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::text::shown;
 use crate::capability::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;

@@ -2,7 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::failure::{Failure, Reached};
+use super::failure::Failure;
+use super::reached::Reached;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::convert::same_fields;
 use toolhost_call::call::MAX_DEPTH;

@@ -21,12 +21,12 @@ use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
 use super::reply;
 use super::span;
-use super::store::{self, State};
+use super::store;
 use super::text::shown;
 use super::{LoadError, Plugin};
 use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Call, CallContext, Started};
+use crate::capability::{Call, CallContext, Started, State};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{Outcome, Request};
@@ -153,7 +153,16 @@ impl Plugin {
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
-        approve(context, tally.trail(), tool, hints, request, &deadline).await?;
+        approve(
+            &context.approval,
+            &context.cancelled,
+            tally.trail(),
+            tool,
+            hints,
+            request,
+            &deadline,
+        )
+        .await?;
         let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::LoadError;
+use super::line_log::LineLog;
 use super::stdio::GuestOutput;
-use crate::capability::{LineLog, Prepared};
+use crate::capability::Prepared;
 use crate::grants::{Grants, Preopen};
 
 /// The most random bytes of one request.

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::processes::elements;
 use super::signals::{self, Hangup};
-use super::{Common, errors, notify, stderr, token};
+use super::{Common, errors, logging, notify, token};
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
@@ -204,7 +204,7 @@ pub async fn run<S: Served>(
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
     for url in &urls {
-        stderr::notice(format_args!("listening on {url}"), &[("url", url)]);
+        logging::notice(format_args!("listening on {url}"), &[("url", url)]);
     }
     if let (Some(made), Some(listener)) = (&made, listeners.first()) {
         let url = listener.local_url()?;
@@ -213,7 +213,7 @@ pub async fn run<S: Served>(
         } else {
             made.agent_hint(&url)
         };
-        stderr::notice(hint, &[]);
+        logging::notice(hint, &[]);
     }
     notify::ready();
     signals::on_reload(|| {

@@ -14,6 +14,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use super::stderr;
 use lines::{Lines, Look};
 
 /// The format of log lines.
@@ -72,17 +73,30 @@ pub(crate) fn is_json() -> bool {
     matches!(look(), Look::Json)
 }
 
-/// Returns the log line of a notice of the program itself. In JSON it has these fields as well.
-pub(crate) fn notice(level: Level, text: impl Display, fields: &[(&'static str, &str)]) -> String {
-    look().notice(level, &text.to_string(), fields)
+/// Queues a line that no log filter suppresses. With `--log-format json`, the line has these fields.
+pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
+    stderr::push(look().notice(Level::INFO, &text.to_string(), fields));
+}
+
+/// Queues the reason of a failure.
+pub fn failure(text: impl Display) {
+    stderr::push(failure_line(text));
 }
 
 /// Returns the log line of a failure. In the format for people it names the program.
-pub(crate) fn failure(text: impl Display) -> String {
+pub(crate) fn failure_line(text: impl Display) -> String {
+    let line = |text: &str| look().notice(Level::ERROR, text, &[]);
     match look() {
-        Look::Text { .. } => notice(Level::ERROR, format_args!("toolhost: {text}"), &[]),
-        Look::Json => notice(Level::ERROR, text, &[]),
+        Look::Text { .. } => line(&format!("toolhost: {text}")),
+        Look::Json => line(&text.to_string()),
     }
+}
+
+/// Returns the line about so many lines that are missing in front of it.
+pub(crate) fn missing(count: u64) -> String {
+    failure_line(format_args!(
+        "{count} lines are missing here, as nobody read them"
+    ))
 }
 
 /// Returns the arguments as parsed by clap. If they are not valid, prints why and ends the program.
@@ -92,7 +106,7 @@ pub fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
             error.exit()
         }
         let text = error.render().to_string();
-        let line = failure(text.trim_start_matches("error: ").trim_end());
+        let line = failure_line(text.trim_start_matches("error: ").trim_end());
         _ = io::stderr().write_all(line.as_bytes());
         std::process::exit(error.exit_code())
     })

@@ -39,11 +39,11 @@ pub fn finish<A>(
     arguments: anyhow::Result<A>,
     run: impl FnOnce(A) -> anyhow::Result<ExitCode>,
 ) -> ExitCode {
-    if let Err(error) = stderr::start() {
+    if let Err(error) = stderr::start(logging::missing) {
         return fail(format_args!("cannot start threads: {error}"));
     }
     let code = arguments.and_then(run).unwrap_or_else(|error| {
-        stderr::failure(errors::told(&error));
+        logging::failure(errors::told(&error));
         ExitCode::from(SETUP_FAILED)
     });
     stderr::finish();
@@ -52,7 +52,7 @@ pub fn finish<A>(
 
 /// Prints a failure to standard error directly, without the thread that writes it later.
 pub fn fail(text: impl std::fmt::Display) -> ExitCode {
-    let line = logging::failure(text);
+    let line = logging::failure_line(text);
     _ = io::stderr().write_all(line.as_bytes());
     ExitCode::from(SETUP_FAILED)
 }

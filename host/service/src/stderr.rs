@@ -11,10 +11,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use tracing::Level;
-
-use super::logging;
-
 /// The most bytes that wait for the reader.
 const QUEUE_BYTES: usize = 1 << 20;
 
@@ -36,14 +32,14 @@ enum Message {
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// Starts the thread that writes.
-pub(crate) fn start() -> io::Result<()> {
+/// Starts the thread that writes. `missing` makes the line about so many lines that are missing.
+pub(crate) fn start(missing: fn(u64) -> String) -> io::Result<()> {
     let (queue, messages) = Queue::new();
     let queue = QUEUE.get_or_init(|| queue);
     let thread = std::thread::Builder::new().name("stderr".into());
     thread.spawn(move || {
         for message in messages {
-            queue.write(&message, &mut io::stderr());
+            queue.write(&message, &mut io::stderr(), missing);
         }
     })?;
     Ok(())
@@ -52,16 +48,6 @@ pub(crate) fn start() -> io::Result<()> {
 /// Queues one line.
 pub fn line(text: impl Display) {
     push(format!("{text}\n"));
-}
-
-/// Prints a line that no log filter suppresses. With `--log-format json`, the line has these fields.
-pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
-    push(logging::notice(Level::INFO, text, fields));
-}
-
-/// Queues the reason of a failure.
-pub fn failure(text: impl Display) {
-    push(logging::failure(text));
 }
 
 /// Queues text that ends with a line feed.
@@ -104,7 +90,7 @@ impl Queue {
 
     /// Writes a line. When the queue is empty, also writes how many lines were dropped. Errors are ignored, because there is
     /// nowhere to report them.
-    fn write(&self, message: &Message, to: &mut impl Write) {
+    fn write(&self, message: &Message, to: &mut impl Write, missing: fn(u64) -> String) {
         if let Message::Line(line) = message {
             _ = to.write_all(line);
             if self.bytes.fetch_sub(line.len(), Ordering::Relaxed) > line.len() {
@@ -113,8 +99,7 @@ impl Queue {
         }
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            let text = format_args!("{dropped} lines are missing here, as nobody read them");
-            _ = to.write_all(logging::failure(text).as_bytes());
+            _ = to.write_all(missing(dropped).as_bytes());
         }
         if let Message::Finish(done) = message {
             _ = done.send(());
@@ -135,9 +120,11 @@ mod tests {
         assert_eq!(queue.bytes.load(Ordering::Relaxed), QUEUE_BYTES);
         let mut written = Vec::new();
         for message in messages.try_iter() {
-            queue.write(&message, &mut written);
+            queue.write(&message, &mut written, |count| {
+                format!("{count} are missing\n")
+            });
         }
-        assert!(written[QUEUE_BYTES..].starts_with(b"toolhost: 1 lines are missing"));
+        assert!(written[QUEUE_BYTES..].starts_with(b"1 are missing"));
         assert_eq!(queue.bytes.load(Ordering::Relaxed), 0);
         assert_eq!(queue.dropped.load(Ordering::Relaxed), 0);
     }

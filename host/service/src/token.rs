@@ -10,7 +10,7 @@ use toolhost_http::access::Token;
 use toolhost_state::state_dir::StateDir;
 use toolhost_state::trusted::read_private;
 
-use crate::stderr;
+use crate::logging;
 
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
@@ -66,7 +66,7 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {
-        stderr::notice(format_args!("token: {text}"), &[]);
+        logging::notice(format_args!("token: {text}"), &[]);
         let kept = Kept::Shown(text);
         return Ok(Made { token, kept });
     }
@@ -88,7 +88,7 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     state.write(&name, text.as_bytes()).with_context(unkept)?;
     let lock = lock(&state, &name).with_context(unkept)?;
     let shown = shown.to_string();
-    stderr::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
+    logging::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
     let kept = Kept::File(TokenFile {
         state,
         name,

@@ -17,7 +17,7 @@ use toolhost_call::tool::Content;
 use toolhost_core::{CallError, Host};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
-use toolhost_service::stderr;
+use toolhost_service::{logging, stderr};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Info;
 
@@ -195,7 +195,7 @@ async fn end(host: &Host) -> Vec<Info> {
             }
             () = &mut notice, if !noticed => {
                 noticed = true;
-                stderr::notice("toolhost: waiting for processes to end", &[]);
+                logging::notice("toolhost: waiting for processes to end", &[]);
             }
         }
     };
@@ -205,7 +205,7 @@ async fn end(host: &Host) -> Vec<Info> {
             "toolhost: ended process {} ({command}) with the call; use `toolhost serve` and --server to keep processes",
             info.id
         );
-        stderr::notice(text, &[("process", &info.id)]);
+        logging::notice(text, &[("process", &info.id)]);
     }
     ended
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, LineLog, Settings, Started};
-use crate::Limits;
+use super::{Allowance, Started};
+use crate::limits::Limits;
+use crate::line_log::LineLog;
+use crate::settings::Settings;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::Request;
 use toolhost_call::events::Events;

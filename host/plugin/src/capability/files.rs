@@ -5,9 +5,9 @@ mod convert;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::State;
 use super::{Allowance, Call, CallContext, CallState, Capability, Of, Scope, View, bindings};
-use crate::grants::{GrantValue, InvalidGrant};
-use crate::store::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 use generated::toolhost::plugin::files as wit;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
@@ -32,6 +32,29 @@ pub(super) const CAPABILITY: Capability = Capability {
     least: || GrantValue::Text("write".into()),
     link: |linker| wit::add_to_linker::<State, Of<Files>>(linker, State::view),
 };
+
+impl Grants {
+    /// Returns these grants with this grant for the files of the workspace.
+    #[must_use]
+    pub fn with_files(mut self, grant: FilesGrant) -> Self {
+        match value(grant) {
+            Some(value) => _ = self.granted.insert(NAME, value),
+            None => _ = self.granted.remove(NAME),
+        }
+        self
+    }
+
+    /// Returns the plugin's grant for the files of the workspace.
+    pub fn files(&self) -> FilesGrant {
+        grant(self.get(NAME))
+    }
+
+    /// Returns the directories that the grant `files` names, relative to the workspace or absolute. `None` means the workspace
+    /// and the further roots of the host.
+    pub fn file_roots(&self) -> Option<Vec<PathBuf>> {
+        roots(self.get(NAME)?)
+    }
+}
 
 /// The values of `access`.
 const ACCESS: &str = r#""none", "read" or "write""#;

@@ -24,13 +24,15 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::{CallContext, CallState, Capability, LineLog, Scope, View};
-use crate::failure::Reached;
-use crate::grants::{GrantValue, InvalidGrant};
+use super::{CallContext, CallState, Capability, Scope, View};
+use crate::line_log::LineLog;
+
+use super::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 use crate::outgoing::{
     Destination, Network, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
 };
-use crate::store::State;
+use crate::reached::Reached;
 use toolhost_call::audit::Use;
 use toolhost_state::thread_time::thread_time;
 use toolhost_workspace::files::CpuAccount;
@@ -68,6 +70,17 @@ pub(super) const CAPABILITY: Capability = Capability {
     least: || GrantValue::List(vec!["https://toolhost.invalid".into()]),
     link,
 };
+
+impl Grants {
+    /// Returns these grants with the grant to send requests to these destinations.
+    #[must_use]
+    pub fn with_http(mut self, patterns: impl IntoIterator<Item = Pattern>) -> Self {
+        let patterns = patterns.into_iter().map(|pattern| pattern.to_string());
+        let value = GrantValue::List(patterns.collect());
+        self.granted.insert(NAME, value);
+        self
+    }
+}
 
 /// Reads a list of patterns, or one pattern.
 fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {

@@ -8,9 +8,11 @@ use tokio::time::Instant;
 use wasmtime::Result;
 use wasmtime::component::Linker;
 
+use super::State;
 use super::bindings::toolhost::plugin::progress as wit;
-use super::{Call, CallContext, LineLog, Of, Settings, View};
-use crate::store::State;
+use super::{Call, CallContext, Of, View};
+use crate::line_log::LineLog;
+use crate::settings::Settings;
 use toolhost_call::call::Request;
 use toolhost_call::events::{Event, Events};
 

@@ -15,8 +15,8 @@ use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::{self, TcpSocket};
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket::{self, UdpSocket};
 use wasmtime_wasi::p2::{DynPollable, IoError, SocketError, SocketResult};
 
+use super::State;
 use super::{CallContext, Of, Scope, View};
-use crate::store::State;
 
 /// The scope that records the uses of sockets.
 #[derive(Debug)]

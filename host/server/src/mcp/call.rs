@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::caller::{self, Caller};
-use super::handler::Handler;
 use super::message::Written;
 use super::progress::Progress;
 use super::tasks::TaskId;
@@ -35,13 +34,14 @@ const TASK_AFTER: Duration = Duration::from_secs(2);
 /// The maximum length in characters of the client's name and version, as plugins see them.
 const MAX_CLIENT: usize = 256;
 
+/// Calls a tool for this caller. No wait of the tool takes longer than `longest`, unless its client polls a task.
 pub(super) async fn call(
-    handler: &Handler,
+    host: &Host,
+    caller: Caller,
+    longest: Duration,
     params: CallToolRequestParams,
     mut context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let caller = handler.caller(&context)?;
-    let host = &handler.host;
     let tool = params.name.into_owned();
     if !caller.principal.may_use(&tool) {
         return Err(errors::unknown_tool(host, &caller.principal, &tool));
@@ -75,7 +75,7 @@ pub(super) async fn call(
         attributes: attributes(&context),
         actor: caller.principal.actor().clone(),
         // A client that polls a task does not give up on the call, so the tool's waits are not limited.
-        max_wait: (!tasks).then_some(handler.options.max_wait),
+        max_wait: (!tasks).then_some(longest),
         reach: caller.reach.clone(),
     };
     let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());

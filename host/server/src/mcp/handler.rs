@@ -184,7 +184,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        call::call(self, request, context).await
+        let caller = self.caller(&context)?;
+        call::call(&self.host, caller, self.options.max_wait, request, context).await
     }
 
     async fn list_resources(

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use super::{Common, Options};
 use toolhost_plugin::self_exec;
 use toolhost_service::signals::{self, Hangup};
-use toolhost_service::{THIS_PROGRAM, stderr};
+use toolhost_service::{THIS_PROGRAM, logging};
 use toolhost_state::state_dir::StateDir;
 
 /// The variables of the environment that the process keeps, for the commands that examples may run.
@@ -81,7 +81,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     };
     if let Some(signal) = status.signal() {
         let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-        stderr::failure(format_args!("the process of the check was ended by {name}"));
+        logging::failure(format_args!("the process of the check was ended by {name}"));
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
