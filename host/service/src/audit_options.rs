@@ -63,7 +63,8 @@ pub struct Options {
         conflicts_with = "approval_url"
     )]
     approval_command: Vec<String>,
-    /// The same, but an http:// or https:// URL that gets the call by POST and answers {"approved": true} or {"approved": false, "reason": "…"}
+    /// An http:// or https:// URL that is asked instead of a program. It gets the call by POST, and answers {"approved": true}
+    /// or {"approved": false, "reason": "…"}
     #[arg(long, value_name = "URL", env = "TOOLHOST_APPROVAL_URL", value_parser = approval_url)]
     approval_url: Option<String>,
     /// A file with a bearer token for that URL

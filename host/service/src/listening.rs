@@ -182,7 +182,7 @@ pub async fn run<S: Served>(
     if known.is_empty() && listeners.iter().any(Listener::needs_token) {
         let port = listeners.iter().find_map(Listener::address);
         let place = port.map_or_else(|| "socket".into(), |address| address.port().to_string());
-        let new = made.insert(token::made(common.state_dir(), &place)?);
+        let new = made.insert(token::make(common.state_dir(), &place)?);
         known = credentials.add(new.token.clone())?;
     }
     let tokens = Tokens::new(known.clone());

@@ -62,7 +62,7 @@ enum Kept {
 ///
 /// If standard error is a terminal, the token is printed there. Otherwise it might end up in a log, so it is written to a
 /// private file, and the path of the file is printed. `place` makes the name of the file unique for each server.
-pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
+pub(crate) fn make(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {

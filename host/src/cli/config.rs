@@ -37,7 +37,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     let path = file.or_else(|| configuration::path(common.config.as_deref()));
     let path = path.context("there is no configuration to check: name a file")?;
     let config = configuration::read(&path)?;
-    let problems = problems(&configuration::with(common, &config), &config).await?;
+    let problems = problems(&configuration::with_locations(common, &config), &config).await?;
     if !problems.is_empty() {
         return Err(config.invalid(problems).into());
     }

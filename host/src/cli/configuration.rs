@@ -49,7 +49,7 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
 }
 
 /// Returns the common options with the workspace and the state directory of a configuration, unless flags name others.
-pub(super) fn with(common: &Common, config: &Config) -> Common {
+pub(super) fn with_locations(common: &Common, config: &Config) -> Common {
     let mut common = common.clone();
     for setting in settings::of(config) {
         let place = match setting.key {

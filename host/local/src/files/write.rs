@@ -20,8 +20,9 @@ impl Files {
     /// Writes all of the files or none, and returns facts about each of them in the order that was asked for. At most
     /// [`MAX_WRITES`] files and [`MAX_WRITE`] bytes.
     ///
-    /// A file that is replaced keeps its mode but for setuid and setgid, and its owner where the system allows that. A link stays, and its target
-    /// is replaced. Other names of the same file keep the old content. The new content is on disk when this returns.
+    /// A replaced file keeps its mode without setuid and setgid, and its owner if the system allows that. If the path is a
+    /// link, its target is replaced. Other names of the same file keep the old content. The new content is on disk when this
+    /// returns.
     ///
     /// # Errors
     ///

@@ -112,7 +112,7 @@ async fn read(
         };
         let goes_on = match parsed {
             Ok(Some(message)) => {
-                opened |= opens(&message);
+                opened |= is_opening(&message);
                 // Before the handshake, `rmcp` answers requests one by one and gives up at any other message. So other
                 // messages are dropped until then.
                 let is_taken = opened || matches!(message, JsonRpcMessage::Request(_));
@@ -131,7 +131,7 @@ async fn read(
 
 /// Returns whether `rmcp` takes any message from this one on. That is a handshake, or a request that carries all that a
 /// handshake would.
-fn opens(message: &ClientJsonRpcMessage) -> bool {
+fn is_opening(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
     };

@@ -108,7 +108,7 @@ impl Endpoint {
     fn explain(&self, error: &reqwest::Error) -> anyhow::Error {
         let cause = client::cause(error);
         if let Some(refused) = cause.downcast_ref() {
-            return trust::refused(error.url(), refused, self.ca.as_deref());
+            return trust::connection_error(error.url(), refused, self.ca.as_deref());
         }
         let said = anyhow::anyhow!("{cause}");
         if error.is_connect() {

@@ -119,7 +119,11 @@ fn is_of_authority(error: &Error) -> bool {
 }
 
 /// Returns the error for a failed TLS connection to a server, with the remedy.
-pub(super) fn refused(url: Option<&Url>, error: &Error, ca: Option<&Path>) -> anyhow::Error {
+pub(super) fn connection_error(
+    url: Option<&Url>,
+    error: &Error,
+    ca: Option<&Path>,
+) -> anyhow::Error {
     use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext};
     let Error::InvalidCertificate(reason) = error else {
         return anyhow::Error::new(error.clone()).context("no TLS connection could be made");

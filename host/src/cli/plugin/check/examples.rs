@@ -62,7 +62,7 @@ pub(super) async fn run(
             report.skipped(&subject, text);
             continue;
         }
-        match called(plugin, example, tool, arguments, &workspace).await {
+        match run_example(plugin, example, tool, arguments, &workspace).await {
             Ok(()) => report.ok(&subject, what),
             Err(problem) => report.failed_because(&subject, format!("{what}: {problem}")),
         }
@@ -86,7 +86,7 @@ async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, St
 }
 
 /// Runs an example and compares its reply with the promised one.
-async fn called(
+async fn run_example(
     plugin: &Plugin,
     example: &Example,
     tool: &Definition,
