@@ -32,8 +32,8 @@ pub enum Records {
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),
-    /// In this state directory. If its file system has no space for a new record, temporarily below the other directory, with a
-    /// warning.
+    /// In this state directory. If its file system has no space for the files that must be made when the records are opened,
+    /// temporarily below the other directory, with a warning.
     KeptIfSpace(StateDir, PathBuf),
 }
 
