@@ -34,7 +34,7 @@ pub(crate) use call::{Call, CallContext, Scope};
 pub(crate) use started::{Started, StartedProcess};
 pub(crate) use state::State;
 
-/// The state of a granted capability for one call.
+/// The state of a capability during one call.
 pub(crate) trait CallState: Sized {
     /// The grant, which is prepared once for all calls of a plugin.
     type Grant: fmt::Debug;
@@ -64,7 +64,7 @@ impl<S: 'static> HasData for Of<S> {
     type Data<'a> = View<'a, S>;
 }
 
-/// Makes everything that is needed of each capability from its one line: its module, and the type of its state.
+/// Generates the code for each capability from one line: its module, and the type of its state.
 macro_rules! table {
     (free { $($free:ident: $FreeState:ty,)* } granted { $($name:ident: $State:ty,)* }) => {
         /// Every capability that takes a grant, in the order in which they are shown.

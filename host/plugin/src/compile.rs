@@ -43,7 +43,7 @@ pub(super) async fn compile(
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
-    let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
+    let _one_at_a_time = Arc::clone(&inner.compiling).acquire().await;
     // The compilation before this one may have been of the same component.
     if let Some(cached) = cached(engine, &name).await? {
         return Ok(cached);
@@ -85,7 +85,7 @@ pub(super) async fn compile(
     blocking(engine, take).await.map_err(LoadError::Compiler)?
 }
 
-/// Looks into the cache.
+/// Looks for the code in the cache.
 async fn cached(engine: &Engine, name: &str) -> Result<Option<Component>, LoadError> {
     let name = name.to_owned();
     let look = move |inner: &Inner| inner.cache.as_ref()?.load(&inner.wasm, &name);
@@ -103,12 +103,12 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| error.to_string())
 }
 
-/// Why there is no code.
+/// A reason why there is no code.
 #[derive(Debug)]
 enum Failure {
     /// The component is at fault.
     Component(String),
-    /// The compiler used up so much CPU time.
+    /// The compiler used up this limit of CPU time.
     Time(Duration),
     /// The compiler did not end within this time.
     Hangs(Duration),

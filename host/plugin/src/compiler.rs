@@ -1,4 +1,4 @@
-//! The compiler of components: a program that is run in processes of their own.
+//! The compiler of components, which runs in processes of its own.
 
 use std::path::PathBuf;
 

@@ -57,7 +57,7 @@ pub(super) struct Inner {
     runtime: Option<Runtime>,
 }
 
-/// Why there is no engine.
+/// A reason why there is no engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// wasmtime cannot work here.
@@ -186,7 +186,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Returns the memory of all guests together where nothing else was said.
+/// Returns the default limit on the memory of all guests together.
 fn default_memory() -> usize {
     let half = machine::memory().unwrap_or(u64::MAX) / 2;
     usize::try_from(half.max(LEAST_MEMORY)).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Why a guest gave no answer, in words for the caller.
+//! Failures of guests, with texts for the caller.
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
@@ -10,7 +10,7 @@ use super::reached::Reached;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{ErrorKind, ToolError};
 
-/// Why a guest gave no answer.
+/// A reason why a guest gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
     /// The guest reached one of its limits.

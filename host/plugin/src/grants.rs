@@ -70,7 +70,7 @@ impl Grants {
 }
 
 impl InvalidGrant {
-    /// Makes the error of a whole value; `what` describes an acceptable value.
+    /// Makes the error of a whole value; `what` describes the accepted values.
     pub(crate) fn must_be(what: &str) -> Self {
         Self {
             part: String::new(),

@@ -1,4 +1,4 @@
-//! Keeping one store within the limits of its plugin, and within the memory of all guests together.
+//! The limiter of one store, which enforces the limits of its plugin and the limit on the memory of all guests together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -55,7 +55,7 @@ pub struct Limits {
     pub calls_per_chat: usize,
     /// Core instances of one call; 64. A Python component has up to 38.
     pub instances: usize,
-    /// Processes that one call may start, those that fail to start included; 32.
+    /// Processes that one call may start, including failed starts; 32.
     pub process_starts: u32,
     /// HTTP requests that one call may send; 100.
     pub http_requests: u32,

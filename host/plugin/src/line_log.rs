@@ -1,4 +1,4 @@
-//! The lines that guests write to the operator's log: the one way by which anything that a guest writes reaches it.
+//! The lines that guests write to the operator's log. No output of a guest reaches the log in another way.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl LineLog {
             return;
         }
         let text: String = text.chars().flat_map(escape).collect();
-        // Said of each line, and not left to the span of the call, which a filter for guests alone can turn off.
+        // Add these fields to each line: a log filter for guests alone turns the span of the call off.
         let (plugin, chat, call) = (&*self.plugin, &*self.chat, &*self.call);
         match level {
             Level::ERROR => {

@@ -1,4 +1,4 @@
-//! A limit that a guest reached, in words for the caller.
+//! Limits that a guest reached, with texts for the caller.
 
 use std::time::Duration;
 

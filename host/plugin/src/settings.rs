@@ -7,9 +7,9 @@ use std::fmt;
 /// Settings and secrets that the operator gave a plugin.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Values that may be shown.
+    /// Settings: values that may be shown.
     pub settings: BTreeMap<String, String>,
-    /// Values that may not.
+    /// Secrets: values that must not be shown.
     pub secrets: BTreeMap<String, String>,
 }
 

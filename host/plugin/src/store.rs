@@ -50,10 +50,10 @@ pub(super) fn make(
     store
 }
 
-/// The turn of a guest on its thread, which ends with a tick.
+/// The time for which a guest runs on its thread before it yields. A turn ends with a tick.
 ///
-/// Code looks at the epoch where a function or a loop begins, and only there. A guest can do without both: with calls of the
-/// host in a row, each of which may take milliseconds. So its turn also ends when it comes back from one.
+/// Compiled code checks the epoch only where a function or a loop begins. A guest can avoid both with a row of host calls, each
+/// of which may take milliseconds. So a turn can also end when a host call returns.
 #[derive(Clone)]
 struct Turn(Arc<Taken>);
 

@@ -1,8 +1,8 @@
 //! Standard error, written by a thread of its own.
 //!
-//! No other thread waits for a reader that does not read, or fails because the reader is gone: lines that do not fit into the
-//! queue are dropped and counted. `tracing-appender` bounds the lines and not their bytes, and when its thread does not end in
-//! time, it prints that itself, which would wait for the same reader.
+//! If the reader of standard error does not read, or is gone, no other thread waits or fails: lines that do not fit into the
+//! queue are dropped and counted. `tracing-appender` would not do: it bounds the number of lines but not their bytes, and when
+//! its thread does not end in time, it prints that to the same reader.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const QUEUE_BYTES: usize = 1 << 20;
 /// The longest wait for the last lines to reach the reader.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// The lines that are not written yet.
+/// The lines that wait to be written.
 struct Queue {
     messages: Sender<Message>,
     bytes: AtomicUsize,
@@ -26,7 +26,7 @@ struct Queue {
 
 enum Message {
     Line(Vec<u8>),
-    /// Answered when all lines before it are written.
+    /// A request for an answer once all earlier lines are written.
     Finish(Sender<()>),
 }
 
@@ -45,19 +45,19 @@ pub(crate) fn start(missing: fn(u64) -> String) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one line, some time soon.
+/// Queues one line.
 pub fn line(text: impl Display) {
     push(format!("{text}\n"));
 }
 
-/// Writes text that ends a line, some time soon.
+/// Queues text that ends with a line feed.
 pub(crate) fn push(text: String) {
     if let Some(queue) = QUEUE.get() {
         queue.push(text.into_bytes());
     }
 }
 
-/// Waits until every line is written, but not for long.
+/// Waits until every line is written, at most for a short time.
 pub(crate) fn finish() {
     let (done, finished) = mpsc::channel();
     if let Some(queue) = QUEUE.get() {
@@ -88,7 +88,8 @@ impl Queue {
         }
     }
 
-    /// Writes a line and, once no other waits, how many were dropped. There is nowhere to report an error to.
+    /// Writes a line. When the queue is empty, also writes how many lines were dropped. Errors are ignored, because there is
+    /// nowhere to report them.
     fn write(&self, message: &Message, to: &mut impl Write, missing: fn(u64) -> String) {
         if let Message::Line(line) = message {
             _ = to.write_all(line);

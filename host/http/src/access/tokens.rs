@@ -42,7 +42,7 @@ impl Tokens {
         is_known(&self.0.borrow(), principal)
     }
 
-    /// Returns once the principal is no longer known.
+    /// Waits until the principal is no longer known.
     pub(super) async fn until_gone(self, principal: Principal) {
         let mut changes = self.0.subscribe();
         let gone = changes.wait_for(|entries| !is_known(entries, &principal));
@@ -74,7 +74,7 @@ impl Default for Tokens {
 }
 
 impl From<Token> for Tokens {
-    /// One token, with which everything can be done.
+    /// A single token with all rights.
     fn from(token: Token) -> Self {
         Self::new([(token, Principal::unbounded("token"))])
     }

@@ -20,7 +20,7 @@ bindings::generate!(
 /// The name of the capability.
 pub(crate) const NAME: &str = "files";
 
-/// The capability to use the files of the workspace.
+/// The description of the capability to use the files of the workspace.
 pub(super) const CAPABILITY: Capability = Capability {
     name: NAME,
     imports: &["toolhost:plugin/files"],
@@ -115,7 +115,7 @@ pub(crate) fn grant(value: Option<&GrantValue>) -> FilesGrant {
     }
 }
 
-/// Returns the directories that a value bounds the files to.
+/// Returns the directories to which a value restricts the files.
 pub(crate) fn roots(value: &GrantValue) -> Option<Vec<PathBuf>> {
     let GrantValue::Table(table) = value else {
         return None;
@@ -162,7 +162,7 @@ impl CallState for Files {
 }
 
 impl Files {
-    /// Returns the workspace, and the account of what its work costs.
+    /// Returns the workspace, and the account to which its CPU time is charged.
     fn workspace(&self) -> Result<(&dyn Workspace, Arc<CpuAccount>), wit::Error> {
         let call = self.scope.call().map_err(wit::Error::Denied)?;
         Ok((&*call.workspace, Arc::clone(&self.work)))
@@ -184,7 +184,7 @@ impl Files {
         Ok(call)
     }
 
-    /// Turns an error into that of the contract, and records it if a path led out of the workspace.
+    /// Converts an error to that of the contract. If a path led out of the workspace, records a denied use.
     fn failed(&self, error: Error) -> wit::Error {
         if let Error::OutsideWorkspace { path, .. } = &error {
             let what = format!("a path out of the workspace: {path}");

@@ -106,7 +106,7 @@ fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
     (granted, problems)
 }
 
-/// Links `wasi:http`, with functions in the place of those that would keep texts of any length.
+/// Links `wasi:http`, and replaces the functions that would keep texts of any length.
 fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);

@@ -157,7 +157,7 @@ async fn start(call: &Call, command: Command) -> Result<String> {
         if !started.push(process) {
             tracing::warn!(
                 process = id,
-                "the call of a process ended before its start did: it is ended"
+                "the call ended before the start of its process did: the process is ended"
             );
             if let Err(error) = workspace.end(Some(&request.chat), &id).await {
                 tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");

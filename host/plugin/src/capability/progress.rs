@@ -31,7 +31,7 @@ const MAX_MESSAGE: usize = 1024;
 pub(crate) struct Progress {
     log: LineLog,
     settings: Arc<Settings>,
-    /// `None` while the host asks for the tools.
+    /// `None` while the host asks for the tools, which is no call.
     reports: Option<Reports>,
 }
 

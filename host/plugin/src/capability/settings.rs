@@ -41,7 +41,7 @@ impl wit::Host for View<'_, Given> {
     async fn secret(&mut self, name: String) -> Result<Result<String, String>> {
         let secret = self.state.settings.secrets.get(&name).cloned();
         Ok(secret.ok_or_else(|| {
-            // A guest can ask for megabytes, again and again.
+            // A guest can ask for a name of megabytes, again and again.
             let name = name
                 .get(..name.floor_char_boundary(MAX_NAME))
                 .unwrap_or(&name);

@@ -43,7 +43,7 @@ impl Sockets {
     }
 }
 
-/// The others need it to tell an error of theirs from a trap.
+/// The other WASI interfaces need this to tell their errors from traps.
 impl network::Host for View<'_, Sockets> {
     fn convert_error_code(&mut self, error: SocketError) -> Result<ErrorCode> {
         error.downcast()

@@ -83,7 +83,7 @@ pub(super) async fn call(
     let mut progress = Progress::of(host, &context, &caller.chat, &id);
     let mut called = Box::pin({
         let host = host.clone();
-        async move { host.call(request).await }.instrument(within(&context))
+        async move { host.call(request).await }.instrument(request_span(&context))
     });
     let lost = caller.lost.clone().unwrap_or_default();
     let mut too_long = pin!(tokio::time::sleep(TASK_AFTER));
@@ -126,7 +126,7 @@ pub(super) async fn call(
                 }
             } => {
                 if let Some(progress) = &progress {
-                    _ = context.ct.run_until_cancelled(progress.tell(report)).await;
+                    _ = context.ct.run_until_cancelled(progress.send(report)).await;
                 }
             }
         }
@@ -172,7 +172,7 @@ fn waits(
     chat: &ChatId,
     named: Option<&CallId>,
 ) -> Result<Option<limits::Caller>, NoRoom> {
-    let place = caller::sent::<RequestPermit>(&context.extensions);
+    let place = caller::http_extension::<RequestPermit>(&context.extensions);
     let (Some(place), Some(call)) = (place, named) else {
         return Ok(None);
     };
@@ -190,14 +190,14 @@ fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> 
         attributes.insert("client".to_owned(), plain(&client.name));
         attributes.insert("client-version".to_owned(), plain(&client.version));
     }
-    if let Some(traced) = traced(context) {
+    if let Some(traced) = trace_of(context) {
         traced.set(&mut attributes);
     }
     attributes
 }
 
 /// Returns the trace that the call is part of: from the message, or else from the headers of its HTTP request.
-fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
+fn trace_of(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
     let meta = &context.meta;
     let said = meta.get_traceparent();
     let said = said.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
@@ -206,7 +206,7 @@ fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
 }
 
 /// Returns the span of the HTTP request that carried the message; none, if the message came another way.
-fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
-    let within = caller::sent::<trace::Within>(&context.extensions);
+fn request_span(context: &RequestContext<RoleServer>) -> tracing::Span {
+    let within = caller::http_extension::<trace::Within>(&context.extensions);
     within.map_or_else(tracing::Span::none, |within| within.0.clone())
 }
