@@ -85,9 +85,23 @@ pub enum Content {
         json: Box<RawValue>,
     },
     /// An image.
-    Image(Blob),
+    Image {
+        /// The media type.
+        media_type: String,
+        /// The bytes, in base64 when serialized.
+        #[serde(serialize_with = "as_base64")]
+        #[schema(value_type = String, content_encoding = "base64")]
+        data: Vec<u8>,
+    },
     /// A sound.
-    Audio(Blob),
+    Audio {
+        /// The media type.
+        media_type: String,
+        /// The bytes, in base64 when serialized.
+        #[serde(serialize_with = "as_base64")]
+        #[schema(value_type = String, content_encoding = "base64")]
+        data: Vec<u8>,
+    },
     /// A document, or a pointer to one.
     Document {
         /// The address of the document.
@@ -104,17 +118,6 @@ pub enum Content {
         #[schema(value_type = String, required = false, content_encoding = "base64")]
         data: Option<Vec<u8>>,
     },
-}
-
-/// Bytes with a type.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Blob {
-    /// The media type.
-    pub media_type: String,
-    /// The bytes, in base64 when serialized.
-    #[serde(serialize_with = "as_base64")]
-    #[schema(value_type = String, content_encoding = "base64")]
-    pub data: Vec<u8>,
 }
 
 /// The error of a call without a reply.
@@ -162,7 +165,9 @@ impl Content {
         let bytes = match self {
             Self::Text { text } => text.len(),
             Self::Json { json } => json.get().len(),
-            Self::Image(blob) | Self::Audio(blob) => blob.media_type.len() + blob.data.len(),
+            Self::Image { media_type, data } | Self::Audio { media_type, data } => {
+                media_type.len() + data.len()
+            }
             Self::Document {
                 uri,
                 media_type,
@@ -227,12 +232,12 @@ mod tests {
             part(Content::Json { json }),
             r#"{"type":"json","json":{"b":1,"a":2}}"#
         );
-        let blob = Blob {
+        let image = Content::Image {
             media_type: "image/png".into(),
             data: vec![1, 2, 3],
         };
         assert_eq!(
-            part(Content::Image(blob)),
+            part(image),
             r#"{"type":"image","media_type":"image/png","data":"AQID"}"#
         );
         let document = Content::Document {

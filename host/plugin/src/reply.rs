@@ -5,10 +5,9 @@ use serde_json::value::RawValue;
 use super::failure::Failure;
 use super::reached::Reached;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::convert::same_fields;
 use toolhost_call::call::MAX_DEPTH;
 use toolhost_call::metrics::LimitKind;
-use toolhost_call::tool::{Blob, Content, ErrorKind, Reply, ToolError};
+use toolhost_call::tool::{Content, ErrorKind, Reply, ToolError};
 
 /// Converts a reply if it has at most `limit` bytes and its JSON parts are valid JSON. Each part counts some bytes more than it
 /// has, so that a million empty parts reach the limit as well.
@@ -44,8 +43,14 @@ fn convert(part: wit::Content) -> Result<Content, Failure> {
             }
             Content::Json { json }
         }
-        wit::Content::Image(blob) => Content::Image(blob.into()),
-        wit::Content::Audio(blob) => Content::Audio(blob.into()),
+        wit::Content::Image(blob) => Content::Image {
+            media_type: blob.media_type,
+            data: blob.data,
+        },
+        wit::Content::Audio(blob) => Content::Audio {
+            media_type: blob.media_type,
+            data: blob.data,
+        },
         wit::Content::Document(wit::Document {
             uri,
             media_type,
@@ -77,8 +82,6 @@ fn depth(json: &str) -> usize {
     }
     deepest
 }
-
-same_fields!(wit::Blob => Blob { media_type, data });
 
 impl From<wit::ToolError> for ToolError {
     fn from(error: wit::ToolError) -> Self {

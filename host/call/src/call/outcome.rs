@@ -272,12 +272,7 @@ mod tests {
 
     #[test]
     fn what_was_serialized_reads_back_to_the_same_bytes() {
-        use crate::tool::Blob;
         let json = r#"{"b":1.0,"a":[1e3,"\u00e4",null]}"#;
-        let blob = || Blob {
-            media_type: "image/png".into(),
-            data: vec![0, 255, 7],
-        };
         let content = vec![
             Content::Text {
                 text: "a\u{0}\n\u{1f600}".into(),
@@ -285,8 +280,14 @@ mod tests {
             Content::Json {
                 json: serde_json::value::RawValue::from_string(json.into()).unwrap(),
             },
-            Content::Image(blob()),
-            Content::Audio(blob()),
+            Content::Image {
+                media_type: "image/png".into(),
+                data: vec![0, 255, 7],
+            },
+            Content::Audio {
+                media_type: "image/png".into(),
+                data: vec![0, 255, 7],
+            },
             Content::Document {
                 uri: "file:///a".into(),
                 media_type: None,

@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{Blob, Content};
+use super::Content;
 
 /// Every field that a part of any kind may have. Derived reading of tagged enums loses the bytes of raw JSON.
 #[derive(Deserialize)]
@@ -27,10 +27,8 @@ impl<'de> Deserialize<'de> for Content {
         let data = data.transpose().map_err(D::Error::custom)?;
         let missing = D::Error::missing_field;
         let blob = |media_type: Option<String>, data: Option<Vec<u8>>| {
-            Ok(Blob {
-                media_type: media_type.ok_or_else(|| missing("media_type"))?,
-                data: data.ok_or_else(|| missing("data"))?,
-            })
+            let media_type = media_type.ok_or_else(|| missing("media_type"))?;
+            Ok((media_type, data.ok_or_else(|| missing("data"))?))
         };
         Ok(match part.kind.as_str() {
             "text" => Self::Text {
@@ -39,8 +37,14 @@ impl<'de> Deserialize<'de> for Content {
             "json" => Self::Json {
                 json: part.json.ok_or_else(|| missing("json"))?,
             },
-            "image" => Self::Image(blob(part.media_type, data)?),
-            "audio" => Self::Audio(blob(part.media_type, data)?),
+            "image" => {
+                let (media_type, data) = blob(part.media_type, data)?;
+                Self::Image { media_type, data }
+            }
+            "audio" => {
+                let (media_type, data) = blob(part.media_type, data)?;
+                Self::Audio { media_type, data }
+            }
             "document" => Self::Document {
                 uri: part.uri.ok_or_else(|| missing("uri"))?,
                 media_type: part.media_type,

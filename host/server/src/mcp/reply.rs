@@ -66,11 +66,11 @@ fn block(part: &Content) -> ContentBlock {
         Content::Text { text } => ContentBlock::text(text.clone()),
         // Models read it as text.
         Content::Json { json } => ContentBlock::text(json.get()),
-        Content::Image(blob) => {
-            ContentBlock::image(BASE64.encode(&blob.data), blob.media_type.clone())
+        Content::Image { media_type, data } => {
+            ContentBlock::image(BASE64.encode(data), media_type.clone())
         }
-        Content::Audio(blob) => {
-            ContentBlock::audio(BASE64.encode(&blob.data), blob.media_type.clone())
+        Content::Audio { media_type, data } => {
+            ContentBlock::audio(BASE64.encode(data), media_type.clone())
         }
         Content::Document {
             uri,
@@ -121,7 +121,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use toolhost_call::tool::{Blob, ErrorKind, Reply, ToolError};
+    use toolhost_call::tool::{ErrorKind, Reply, ToolError};
 
     fn rendered(result: Result<Reply, ToolError>) -> Value {
         let outcome = Outcome {
@@ -148,10 +148,6 @@ mod tests {
 
     #[test]
     fn every_kind_of_content_has_its_block() {
-        let blob = |media_type: &str| Blob {
-            media_type: media_type.into(),
-            data: vec![1, 2, 3],
-        };
         let document = |uri: &str, media_type: Option<&str>, data: Option<&[u8]>| {
             let (media_type, data) = (media_type.map(str::to_owned), data.map(<[u8]>::to_vec));
             Content::Document {
@@ -164,8 +160,14 @@ mod tests {
         let content = vec![
             Content::Text { text: "hi".into() },
             Content::Json { json },
-            Content::Image(blob("image/png")),
-            Content::Audio(blob("audio/wav")),
+            Content::Image {
+                media_type: "image/png".into(),
+                data: vec![1, 2, 3],
+            },
+            Content::Audio {
+                media_type: "audio/wav".into(),
+                data: vec![1, 2, 3],
+            },
             document("x://a/note", Some("text/markdown"), Some(b"# a")),
             document("x://a/raw", None, Some(&[0xff])),
             document("x://a/archive", Some("application/zip"), Some(b"PK")),

@@ -144,9 +144,8 @@ fn part_of(uri: &str, part: &Content) -> Option<ResourceContents> {
         Content::Json { json } => {
             ResourceContents::text(json.get(), uri).with_mime_type("application/json")
         }
-        Content::Image(blob) | Content::Audio(blob) => {
-            ResourceContents::blob(BASE64.encode(&blob.data), uri)
-                .with_mime_type(blob.media_type.clone())
+        Content::Image { media_type, data } | Content::Audio { media_type, data } => {
+            ResourceContents::blob(BASE64.encode(data), uri).with_mime_type(media_type.clone())
         }
         Content::Document {
             uri,

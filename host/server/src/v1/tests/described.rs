@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{metrics, openapi, v1};
 use toolhost_call::call;
-use toolhost_call::tool::{self, Blob, Content, Definition, ErrorKind, Format, Reply};
+use toolhost_call::tool::{self, Content, Definition, ErrorKind, Format, Reply};
 use toolhost_core::{PluginInfo, PluginState};
 
 /// The description, as `/openapi.json` has it.
@@ -51,10 +51,6 @@ fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
 }
 
 fn content() -> Vec<Content> {
-    let blob = || Blob {
-        media_type: "image/png".into(),
-        data: vec![1, 2, 3],
-    };
     let document = |media_type: Option<&str>, data| Content::Document {
         uri: "file:///a".into(),
         media_type: media_type.map(str::to_owned),
@@ -64,8 +60,14 @@ fn content() -> Vec<Content> {
     vec![
         Content::Text { text: "a".into() },
         Content::Json { json },
-        Content::Image(blob()),
-        Content::Audio(blob()),
+        Content::Image {
+            media_type: "image/png".into(),
+            data: vec![1, 2, 3],
+        },
+        Content::Audio {
+            media_type: "image/png".into(),
+            data: vec![1, 2, 3],
+        },
         document(None, None),
         document(Some("text/plain"), Some(vec![0])),
     ]
