@@ -129,7 +129,7 @@ struct AgentOptions {
 /// [`process::Spawner`](toolhost_local::process::Spawner). With `compiler` and one more argument, it compiles a component: see
 /// [`plugin::Compiler`](toolhost_plugin::Compiler).
 pub fn main() -> ExitCode {
-    toolhost_service::spawner();
+    toolhost_service::run_if_spawner();
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(first), Some(allocation), None) =
         (arguments.next(), arguments.next(), arguments.next())

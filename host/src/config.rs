@@ -205,7 +205,7 @@ impl Config {
     /// # Errors
     ///
     /// See [`ConfigError`].
-    pub fn again(&self) -> Result<Self, ConfigError> {
+    pub fn reread(&self) -> Result<Self, ConfigError> {
         let read = match &self.path {
             Some(path) => Self::read_with(path, self.check)?,
             None => Self::without_file(self.base.clone()),

@@ -184,7 +184,7 @@ pub(super) fn quote(text: &str) -> String {
 
 /// Middleware: gives errors that did not come from a handler of this API its own form. Such errors come from the layers around
 /// it and from unknown routes; its clients read the field `message` of every error.
-pub async fn in_its_form(request: Request, next: Next) -> Response {
+pub async fn as_api_errors(request: Request, next: Next) -> Response {
     let ours = request.uri().path().starts_with(PREFIX);
     let mut response = next.run(request).await;
     match response.extensions_mut().remove::<Detail>() {

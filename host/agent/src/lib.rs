@@ -41,7 +41,7 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Info;
 
-pub use error::in_its_form;
+pub use error::as_api_errors;
 pub use oversight::Oversight;
 use tool_calls::ToolCalls;
 pub use tool_calls::is_cancellation;
@@ -103,7 +103,7 @@ pub fn router(offer: Offer, access: Access) -> Router {
         .merge(edge.admit(unknown, |_| Ok(())))
         .merge(routes(offer, &edge));
     edge.around(routes, metrics, &[])
-        .layer(from_fn(in_its_form))
+        .layer(from_fn(as_api_errors))
 }
 
 /// Serves a workspace until `shutdown` is ready, then ends its processes and returns those that were live.

@@ -169,7 +169,7 @@ impl Approval {
         trail.metrics.approval(&trail.plugin, (&answer).into());
         match &answer {
             Answer::Granted => trail.event("approval_granted", json!({ "tool": tool })),
-            Answer::Refused(reason) => refused(trail, tool, reason),
+            Answer::Refused(reason) => record_refusal(trail, tool, reason),
             Answer::Failed(problem) => {
                 let plugin = &*trail.plugin;
                 tracing::warn!(
@@ -178,7 +178,7 @@ impl Approval {
                     problem,
                     "the approval hook failed, so a call was refused"
                 );
-                refused(trail, tool, problem);
+                record_refusal(trail, tool, problem);
             }
         }
         answer
@@ -210,7 +210,7 @@ impl Approval {
 }
 
 /// Records that a call was refused.
-pub fn refused(trail: &Trail, tool: &str, reason: &str) {
+pub fn record_refusal(trail: &Trail, tool: &str, reason: &str) {
     trail.event(
         "approval_refused",
         json!({ "tool": tool, "reason": reason }),

@@ -18,7 +18,7 @@ impl AcceptErrors {
     /// Counts a failure, and logs a warning unless the last one was less than [`QUIET`] ago.
     pub(super) fn warn(&mut self, error: &std::io::Error) {
         // A command may have taken the descriptors of this process.
-        own_limits::look();
+        own_limits::check_and_restore();
         if let Some(count) = self.count(Instant::now()) {
             tracing::warn!(%error, count, "connections could not be accepted");
         }

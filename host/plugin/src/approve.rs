@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use toolhost_call::approval::{Approval, Question, refused};
+use toolhost_call::approval::{Approval, Question, record_refusal};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
@@ -39,7 +39,7 @@ pub(super) async fn approve(
         arguments,
     };
     let ended = |failure: Failure| {
-        refused(trail, tool, &failure.to_string());
+        record_refusal(trail, tool, &failure.to_string());
         if let Failure::Limit(reached) = &failure {
             trail.limit(reached.kind);
         }

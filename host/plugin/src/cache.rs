@@ -65,7 +65,7 @@ impl CodeCache {
         let key = match key(state, new) {
             Err(error) if is_full(&error) => {
                 let error = key_error(state, error);
-                let error = toolhost_state::error_chain::chain(&error);
+                let error = toolhost_state::error_chain::full_text(&error);
                 tracing::warn!(error, "compiled code is not kept: the disk is full");
                 new
             }

@@ -185,7 +185,7 @@ impl Schema {
     /// # Errors
     ///
     /// The first mismatch, as a text.
-    pub fn fits(&self, value: &Value) -> Result<(), String> {
+    pub fn validate(&self, value: &Value) -> Result<(), String> {
         self.validator.validate(value).map_err(|error| {
             let problem = shown_up_to(&error.to_string(), 200);
             match error.instance_path().as_str() {
@@ -201,10 +201,14 @@ impl Schema {
     /// # Errors
     ///
     /// A text that names the first mismatch, or says that the schema is not sound or that the comparison takes too long.
-    pub async fn compare(schema: Value, value: Value, limit: Duration) -> Result<(), String> {
+    pub async fn validate_on_thread(
+        schema: Value,
+        value: Value,
+        limit: Duration,
+    ) -> Result<(), String> {
         let compared = limited(limit, move || {
             let schema = Self::new(schema).map_err(|error| format!("the schema {error}"))?;
-            schema.fits(&value)
+            schema.validate(&value)
         });
         compared.await.unwrap_or_else(|unfinished| {
             Err(match unfinished {

@@ -49,7 +49,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
         routes = routes.merge(toolhost_agent::routes(parts.offer(), &edge));
     }
     edge.around(routes, metrics, &v1::OUTPUT_HEADERS)
-        .layer(from_fn(toolhost_agent::in_its_form))
+        .layer(from_fn(toolhost_agent::as_api_errors))
 }
 
 /// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.

@@ -81,7 +81,9 @@ impl Common {
                 Ok(Records::KeptIfSpace(state, std::env::temp_dir()))
             }
             Ok(state) => Ok(Records::Kept(state)),
-            Err(error) if self.state_dir.is_none() => Ok(temporary(errors::told(&error.into()))),
+            Err(error) if self.state_dir.is_none() => {
+                Ok(temporary(errors::full_text(&error.into())))
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -3,8 +3,8 @@
 use std::io;
 
 /// Returns the text of an error with all of its causes.
-pub fn told(error: &anyhow::Error) -> String {
-    without_numbers(toolhost_state::error_chain::chain(error.as_ref()))
+pub fn full_text(error: &anyhow::Error) -> String {
+    without_numbers(toolhost_state::error_chain::full_text(error.as_ref()))
 }
 
 /// Removes ` (os error 2)` and the like, because the words before it say the same.
@@ -43,7 +43,10 @@ mod tests {
     fn causes_are_told_once_and_without_numbers() {
         let missing = || io::Error::from_raw_os_error(nix::libc::ENOENT);
         let error = anyhow::Error::from(missing()).context("cannot read x");
-        assert_eq!(told(&error), "cannot read x: No such file or directory");
+        assert_eq!(
+            full_text(&error),
+            "cannot read x: No such file or directory"
+        );
         #[derive(Debug, thiserror::Error)]
         #[error("the file x cannot be read: {source}")]
         struct Repeats {
@@ -51,7 +54,7 @@ mod tests {
         }
         let error: anyhow::Error = Repeats { source: missing() }.into();
         assert_eq!(
-            told(&Err::<(), _>(error).context("no").unwrap_err()),
+            full_text(&Err::<(), _>(error).context("no").unwrap_err()),
             "no: the file x cannot be read: No such file or directory"
         );
         assert_eq!(without_numbers("a (os error".into()), "a (os error");

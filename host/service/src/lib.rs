@@ -30,5 +30,5 @@ pub mod token;
 
 pub use common::Common;
 pub use program::{
-    SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, spawner,
+    SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, run_if_spawner,
 };

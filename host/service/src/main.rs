@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use toolhost_service::listening::NoTokens;
-use toolhost_service::{Common, agent, block_on, finish, logging, protect, spawner};
+use toolhost_service::{Common, agent, block_on, finish, logging, protect, run_if_spawner};
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    spawner();
+    run_if_spawner();
     let given: Vec<_> = std::env::args_os().collect();
     logging::expect(&given);
     finish(Ok(logging::accepted(Arguments::try_parse_from(given))), run)

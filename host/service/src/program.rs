@@ -18,7 +18,7 @@ pub const SETUP_FAILED: u8 = 2;
 
 /// Runs the spawner, and does not return, if the only argument of this process is [`SPAWNER`]; see
 /// [`Spawner`](toolhost_local::process::Spawner). Call this before anything else, because a spawner must have one thread.
-pub fn spawner() {
+pub fn run_if_spawner() {
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(first), None) = (arguments.next(), arguments.next())
         && first == SPAWNER
@@ -43,7 +43,7 @@ pub fn finish<A>(
         return fail(format_args!("cannot start threads: {error}"));
     }
     let code = arguments.and_then(run).unwrap_or_else(|error| {
-        logging::failure(errors::told(&error));
+        logging::failure(errors::full_text(&error));
         ExitCode::from(SETUP_FAILED)
     });
     stderr::finish();

@@ -27,7 +27,7 @@ pub(super) fn of(common: &Common) -> Box<dyn NamedTokens> {
 impl NamedTokens for ConfigTokens {
     fn refresh(&mut self) -> anyhow::Result<()> {
         // Also take a configuration whose tokens cannot be looked up: the missing files may appear.
-        self.config = self.config.again()?;
+        self.config = self.config.reread()?;
         Ok(())
     }
 

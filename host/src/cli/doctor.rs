@@ -117,7 +117,7 @@ async fn configuration(common: &Common) -> Check {
         Ok(problems) => problems,
         Err(error) => {
             let advice = "see the other checks";
-            return Check::warning(NAME, errors::told(&error), advice);
+            return Check::warning(NAME, errors::full_text(&error), advice);
         }
     };
     if problems.is_empty() {

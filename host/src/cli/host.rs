@@ -78,14 +78,14 @@ pub(super) async fn start(
     };
     match builder()?.state_dir(path).start().await {
         Err(error) if common.state_dir.is_none() && is_about_state(&error) => {
-            let error = errors::told(&error.into());
+            let error = errors::full_text(&error.into());
             tracing::warn!(error, "no code cache: code is compiled each time");
             Ok(builder()?.start().await?)
         }
         Err(StartError::Workspace(
             error @ (OpenError::Unusable { .. } | OpenError::NotADirectory(_)),
         )) => {
-            let error = errors::told(&error.into());
+            let error = errors::full_text(&error.into());
             anyhow::bail!("{error}; name a directory with --workspace")
         }
         started => Ok(started?),

@@ -187,7 +187,7 @@ fn plugins_that_are_added_keep_what_the_file_says_of_them() {
     let set = config
         .with_plugin("a", "/new.wasm")
         .with_plugin("b", "b.wasm")
-        .again()
+        .reread()
         .unwrap()
         .plugins()
         .unwrap();

@@ -45,7 +45,7 @@ impl Followed for Following {
     }
 
     fn read(&mut self) -> Self::Read {
-        let config = self.config.again()?;
+        let config = self.config.reread()?;
         let set = config.plugins();
         // Also follow a configuration whose plugins cannot be looked up: the missing files may appear.
         self.replace(config);

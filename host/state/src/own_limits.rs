@@ -116,13 +116,13 @@ pub fn guard() -> io::Result<()> {
 /// Checks the limits whenever the kernel signals that one is exceeded.
 async fn follow(mut signal: Signal) {
     while signal.recv().await.is_some() {
-        look();
+        check_and_restore();
     }
 }
 
 /// Checks whether the limits of this process were lowered from outside. If so, restores them as far as that is allowed, and
 /// logs it. Does nothing unless [`guard`] was called.
-pub fn look() {
+pub fn check_and_restore() {
     let Some(known) = KNOWN.get() else {
         return;
     };

@@ -217,7 +217,7 @@ async fn what_is_open_is_what_is_documented() {
     let promises = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
     let promise = promises
         .lines()
-        .find(|line| line.contains("Open are only"))
+        .find(|line| line.contains("Without a token, a client gets only"))
         .unwrap();
     let promise = promise.split(" | ").next().unwrap();
     let documented = promise.split('`').filter(|word| word.starts_with('/'));

@@ -27,7 +27,7 @@ pub enum OpenError {
 impl OpenError {
     /// Returns the error as a caller of the workspace gets it: a text with all causes.
     pub(crate) fn for_caller(self) -> Error {
-        let text = toolhost_state::error_chain::chain(&self);
+        let text = toolhost_state::error_chain::full_text(&self);
         Error::Denied(text)
     }
 }

@@ -71,7 +71,7 @@ pub(super) enum Watch {
 /// Starts a command: below a supervisor if there is a spawner, else in a process group. The caller must be within a tokio
 /// runtime.
 pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
-    own_limits::look();
+    own_limits::check_and_restore();
     let (reader, writer) = io::pipe()?;
     let output = pipe::Receiver::from_owned_fd(reader.into())?;
     let streams = Streams {

@@ -121,13 +121,13 @@ pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
         "name a directory that is there and that this user can use with --workspace";
     let path = match path {
         Ok(path) => path,
-        Err(error) => return Check::failed(NAME, errors::told(&error), ADVICE),
+        Err(error) => return Check::failed(NAME, errors::full_text(&error), ADVICE),
     };
     let shown = path.display();
     match fs::read_dir(&path) {
         Err(error) => {
             let error = anyhow::Error::from(error).context(format!("{shown} cannot be used"));
-            Check::failed(NAME, errors::told(&error), ADVICE)
+            Check::failed(NAME, errors::full_text(&error), ADVICE)
         }
         Ok(_) => match nix::unistd::access(&path, AccessFlags::W_OK | AccessFlags::X_OK) {
             Ok(()) => Check::ok(NAME, shown.to_string()),
@@ -155,7 +155,7 @@ pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     let unusable = |error: StateDirError| {
         Check::failed(
             NAME,
-            errors::told(&error.into()),
+            errors::full_text(&error.into()),
             "name another with --state-dir",
         )
     };

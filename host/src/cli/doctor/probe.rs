@@ -18,7 +18,7 @@ pub(super) async fn checks(config: Config) -> Vec<Check> {
     let registry = match Registry::open(config) {
         Ok(registry) => registry,
         Err(error) => {
-            let error = errors::told(&error.into());
+            let error = errors::full_text(&error.into());
             let advice = "commands need a directory for their output: see TMPDIR and --workspace";
             return vec![Check::failed("commands", error, advice)];
         }
@@ -41,7 +41,7 @@ pub(super) async fn checks(config: Config) -> Vec<Check> {
         ),
         Err(error) => Check::failed(
             "commands",
-            format!("no command starts: {}", errors::told(&error.into())),
+            format!("no command starts: {}", errors::full_text(&error.into())),
             "commands run under /bin/sh, or else sh in PATH",
         ),
     });

@@ -78,7 +78,8 @@ async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, St
     let value: Value =
         serde_json::from_str(arguments.as_str()).map_err(|error| error.to_string())?;
     if !example.is_error {
-        let compared = Schema::compare(tool.input_schema.clone(), value, COMPARISON).await;
+        let compared =
+            Schema::validate_on_thread(tool.input_schema.clone(), value, COMPARISON).await;
         compared
             .map_err(|problem| format!("its arguments do not fit the input schema: {problem}"))?;
     }
@@ -151,7 +152,7 @@ async fn structured(tool: &Definition, reply: &Reply) -> Result<(), String> {
     };
     let value = serde_json::from_str(json.get())
         .map_err(|error| format!("its json part nests too deeply: {error}"))?;
-    let compared = Schema::compare(schema.clone(), value, COMPARISON).await;
+    let compared = Schema::validate_on_thread(schema.clone(), value, COMPARISON).await;
     compared.map_err(|problem| format!("its json part does not fit the output schema: {problem}"))
 }
 
