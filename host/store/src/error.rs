@@ -22,6 +22,17 @@ pub enum StoreError {
         /// The first problem that was found.
         problem: String,
     },
+    /// The store is so damaged that it cannot be said which calls it knew.
+    #[error(
+        "the store {path} cannot be recovered ({problem}): restore a backup in the place of its files; or move them away, after which \
+         calls that ran before may run again", path = path.display()
+    )]
+    Unrecoverable {
+        /// The file.
+        path: PathBuf,
+        /// The problem that the recovery met.
+        problem: String,
+    },
     /// A later version of Toolhost wrote the store.
     #[error(
         "the store {path} has version {version}, and this toolhost knows versions up to {known}: use the toolhost that wrote it, or \

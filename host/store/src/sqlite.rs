@@ -140,10 +140,14 @@ impl Sqlite {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] if it cannot be said which calls the store knew. The store is then as it was.
+    /// [`StoreError::Unrecoverable`] if it cannot be said which calls the store knew. The files then keep their names.
     pub fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, StoreError> {
         let path = directory.path().join(FILE);
-        recover::recover(directory, durability).map_err(|fault| fault.told(&path, "be recovered"))
+        let recovered = recover::recover(directory, durability);
+        recovered.map_err(|fault| match fault.told(&path, "be recovered") {
+            StoreError::Damaged { path, problem } => StoreError::Unrecoverable { path, problem },
+            error => error,
+        })
     }
 
     /// Makes a change on the thread of the caller, or on one that may wait for the disk if every change is synced.

@@ -120,7 +120,11 @@ async fn survive(state: &Path, what: &str) -> &'static str {
                     repeat_all(&store, what).await;
                     return "recovered";
                 }
-                Err(_) => {
+                Err(error) => {
+                    assert!(
+                        matches!(error, StoreError::Unrecoverable { .. }),
+                        "{what}: {error:?}"
+                    );
                     // The next start must not take it for a new store.
                     assert!(open(state, Durability::Host).is_err(), "{what}");
                     return "refused";
@@ -217,11 +221,12 @@ async fn a_recovery_keeps_every_id() {
     drop(open(&state, Durability::Host).unwrap());
     let file = state.join("store.db");
     let mut bytes = std::fs::read(&file).unwrap();
-    // A leaf of the table begins with 13. The last one is not the only one.
+    // A leaf of the table begins with 13, and the last one is not the only one. The size of a page is in the header.
+    let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
     let leaf = (1..bytes.len() / 4096)
         .rfind(|page| bytes[page * 4096] == 13)
         .unwrap();
-    bytes[leaf * 4096..(leaf + 1) * 4096].fill(0);
+    bytes[leaf * page..(leaf + 1) * page].fill(0);
     std::fs::write(&file, bytes).unwrap();
     let directory = StateDir::open(&state).unwrap();
     let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
