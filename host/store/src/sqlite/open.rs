@@ -14,10 +14,10 @@ use super::witness::{Testimony, Witness};
 use super::{Durability, FILE, beside, log_bytes, schema, upkeep};
 
 /// The size of a page in bytes.
-pub(super) const PAGE: usize = 4096;
+const PAGE: u16 = 2048;
 
-/// The beginning of the file, as far as it decides how SQLite reads the rest.
-const HEADER: usize = 24;
+/// The bytes of the header up to the number of the program that made the file.
+const HEADER: usize = 72;
 
 /// Opens the file and takes over what an earlier host left.
 pub(super) fn open(
@@ -69,17 +69,19 @@ fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
     let mut header = [0; HEADER];
     std::io::Read::read_exact(&mut file, &mut header)
         .map_err(|_| Fault::Torn("the file ends in its header"))?;
-    let (name, rest) = header.split_at(16);
-    if name != b"SQLite format 3\0" {
-        return Err(Fault::Torn("the file does not begin as a database does"));
+    // The name, and the sizes by which SQLite reads the rest; 1 instead of 2 stands for a store that has no log yet, as a backup.
+    let sound = |version| {
+        let [high, low] = PAGE.to_be_bytes();
+        let sizes = [high, low, version, version, 0, 64, 32, 32];
+        header.starts_with(b"SQLite format 3\0") && header.get(16..24) == Some(sizes.as_slice())
+    };
+    if !sound(1) && !sound(2) {
+        return Err(match header.ends_with(&schema::APPLICATION.to_be_bytes()) {
+            true => Fault::Torn("the header is not the one that was written"),
+            false => Fault::Foreign,
+        });
     }
-    let sound = [16, 0, 2, 2, 0, 64, 32, 32];
-    // A store of another program has its own settings, and is told as such.
-    let legacy = [16, 0, 1, 1, 0, 64, 32, 32];
-    if rest != sound && rest != legacy {
-        return Err(Fault::Torn("the header is not the one that was written"));
-    }
-    if log == 0 && length % PAGE as u64 != 0 {
+    if log == 0 && length % u64::from(PAGE) != 0 {
         return Err(Fault::Torn("the file ends within a page"));
     }
     Ok(())
@@ -91,7 +93,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(super::PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
-    connection.pragma_update(None, "page_size", PAGE as i64)?;
+    connection.pragma_update(None, "page_size", PAGE)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;

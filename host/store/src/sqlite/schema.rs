@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// The `application_id` of the file: `tool` in ASCII.
-const APPLICATION: i64 = 0x746f_6f6c;
+pub(super) const APPLICATION: i32 = 0x746f_6f6c;
 
 /// The steps of the schema, oldest first. The version of a file is the number of steps that it has taken.
 ///
@@ -47,6 +47,7 @@ pub(super) fn migrate(
     copy: impl FnOnce(i64) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let ours = i64::from(APPLICATION);
     let (application, version) = (
         number(connection, "application_id")?,
         number(connection, "user_version")?,
@@ -57,9 +58,14 @@ pub(super) fn migrate(
         })?;
     match (application, version) {
         (0, 0) if is_empty => {}
-        (APPLICATION, version) if version == known => return Ok(()),
-        (APPLICATION, version) if version > known => return Err(Fault::Newer { version, known }),
-        (APPLICATION, version) if version > 0 => copy(version)?,
+        (application, version) if application == ours && version == known => return Ok(()),
+        (application, version) if application == ours && version > known => {
+            return Err(Fault::Newer { version, known });
+        }
+        (application, version) if application == ours && version > 0 => copy(version)?,
+        _ if verify(connection, steps).is_ok() => {
+            return Err(Fault::Torn("the header is not the one that was written"));
+        }
         _ => return Err(Fault::Foreign),
     }
     let taken = usize::try_from(version).unwrap_or(usize::MAX);
