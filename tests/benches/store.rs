@@ -43,6 +43,7 @@ fn ended(call: NewCall) -> EndedCall {
         call,
         state,
         outcome,
+        cancelled: false,
     }
 }
 

@@ -13,6 +13,6 @@ pub use sqlite::{Durability, Recovered, Sqlite, UnknownDurability};
 pub use store::{Answer, Store};
 pub use values::call::{Begun, Call, CallQuery, CallState, EndedCall, Fence, Fenced, NewCall};
 pub use values::chat::{Chat, ChatQuery, ChatsAfter};
-pub use values::counts::{Counts, Limits, Swept};
+pub use values::counts::{Counts, Kept, Limits, Swept};
 pub use values::process::{OutputLocation, Process, ProcessQuery, ProcessState};
 pub use values::session::Session;

@@ -135,6 +135,46 @@ impl Sqlite {
         Ok(Self { shared, emptying })
     }
 
+    /// Makes a store in memory, which forgets with its host.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::in_memory_of(None)
+    }
+
+    /// Makes a store in memory that knows everything that is in the file of a state directory, for a host whose disk is full or
+    /// read-only. The file stays as it is. The caller must hold the lock of the directory.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn in_memory_of(directory: Option<&StateDir>) -> Result<Self, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let told = |fault: Fault| fault.told(&path, "be copied into memory");
+        let file = directory.map(|directory| directory.open_file(FILE));
+        let file = file.transpose().map_err(|error| told(error.into()))?;
+        let is_there = file
+            .flatten()
+            .is_some_and(|file| file.metadata().is_ok_and(|data| data.len() > 0));
+        // Its log is no file, and is never full.
+        let (full, _) = sync_channel(1);
+        let core = open::open_in_memory(directory.filter(|_| is_there), full).map_err(told)?;
+        let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
+        let writer = Arc::new(Writer::new(core));
+        let shared = Arc::new(Shared {
+            durability: Durability::Host,
+            readers: Readers::Memory(Arc::clone(&writer)),
+            path,
+            writer,
+            running,
+            metrics,
+        });
+        let emptying = None;
+        Ok(Self { shared, emptying })
+    }
+
     /// Sets a damaged store aside, under a name with the time, and makes a new one of everything that can be read. A call of which
     /// only the id is left is unknown from then on. The caller must hold the lock of the directory.
     ///
@@ -251,8 +291,13 @@ impl Store for Sqlite {
     }
 
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
-        self.list("look a call up", move |connection| {
-            calls::look_up(connection, &chat, &call)
+        // Few pages are read, so a hand-over would cost more.
+        Box::pin(async move {
+            let shared = &self.shared;
+            let found = shared
+                .readers
+                .read(|connection| calls::look_up(connection, &chat, &call));
+            found.map_err(|fault| fault.told(&shared.path, "look a call up"))
         })
     }
 
@@ -355,6 +400,7 @@ impl Store for Sqlite {
             failures: read(&metrics.failures),
             damaged: read(&metrics.damaged),
             bytes: file + log_bytes(&self.shared.path),
+            is_kept: matches!(self.shared.readers, Readers::File { .. }),
         }
     }
 }

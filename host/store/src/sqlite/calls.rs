@@ -99,9 +99,14 @@ impl Core {
         let EndedCall {
             call,
             state,
+            cancelled,
             outcome,
         } = ended;
-        let known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
+        let mut known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
+        if let Some(fence) = known.take_if(|row| row.state == CallState::Fenced) {
+            // The call ran, because the fence is for other tools or came after its beginning.
+            self.remove(&fence)?;
+        }
         let is_new = known.is_none();
         let mut row = match known {
             Some(row) => row,
@@ -112,6 +117,7 @@ impl Core {
             self.note(Effect::Ended { chat });
         }
         row.state = *state;
+        row.cancelled |= *cancelled;
         row.ended = Some(super::clock::wall());
         row.tick = self.clock.now();
         row.hold(outcome);

@@ -3,9 +3,10 @@
 //! While a host runs it goes by the monotonic clock, and between two hosts of one boot by the time since the boot. Only across a
 //! boot it goes by the wall clock, because nothing else was running.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, params};
+use tokio::time::Instant;
 
 use super::row::checksum;
 

@@ -45,6 +45,59 @@ pub(super) fn open(
     Ok(core)
 }
 
+/// Makes a store in memory, with everything that is in the file of this directory.
+pub(super) fn open_in_memory(
+    directory: Option<&StateDir>,
+    full: SyncSender<()>,
+) -> Result<Core, Fault> {
+    let connection = Connection::open_in_memory()?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
+    let mut said = Testimony::default();
+    if let Some(directory) = directory {
+        (_, said) = Witness::read(directory)?;
+        copy_into(&connection, &directory.path().join(FILE))?;
+    }
+    let clock = Clock::open(&connection, || latest(&connection))?;
+    let next: Option<i64> =
+        connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
+    let next = next.unwrap_or_default().saturating_add(1);
+    let path = ":memory:".into();
+    let mut core = Core::new(connection, (Witness::none(), clock), path, next, full);
+    add_lost(&mut core, &said)?;
+    Ok(core)
+}
+
+/// Copies the rows of a file whose disk takes nothing more, not even the file of shared memory that belongs to its log.
+fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
+    const TABLES: [&str; 6] = [
+        "chats",
+        "calls",
+        "processes",
+        "temporaries",
+        "sessions",
+        "clock",
+    ];
+    let path = path
+        .to_str()
+        .ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+    connection.execute("ATTACH ?1 AS disk", [path])?;
+    connection.execute_batch("PRAGMA disk.locking_mode = EXCLUSIVE")?;
+    let version: i64 = connection.query_row("PRAGMA disk.user_version", [], |row| row.get(0))?;
+    if usize::try_from(version) != Ok(schema::STEPS.len()) {
+        return Err(Fault::Torn("the file has another version"));
+    }
+    for table in TABLES {
+        connection.execute(
+            &format!("INSERT INTO main.{table} SELECT * FROM disk.{table}"),
+            [],
+        )?;
+    }
+    connection.execute_batch("DETACH disk")?;
+    Ok(())
+}
+
 /// Makes the file if there is none, and refuses one that SQLite would take for an empty or a shorter one.
 fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
     let log = log_bytes(path);

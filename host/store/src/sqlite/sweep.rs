@@ -14,7 +14,7 @@ use super::readers::Readers;
 use super::row::{CallRow, select_calls};
 use super::shares::shares;
 use super::writer::Writer;
-use crate::{CallState, Limits, Swept};
+use crate::{CallState, Kept, Limits, Swept};
 
 /// How many rows go in one transaction.
 const ROWS: i64 = 256;
@@ -74,7 +74,20 @@ pub(super) fn sweep(
         // The witness must not name calls that were forgotten on purpose.
         1.. => writer.alone(Core::empty_log)?,
     }
+    swept.kept = readers.read(kept)?;
     Ok(swept)
+}
+
+fn kept(connection: &Connection) -> Result<Kept, Fault> {
+    const OUTCOMES: &str = "SELECT count(*), coalesce(sum(held), 0) FROM calls INDEXED BY calls_held WHERE held IS NOT NULL";
+    let ids = connection.query_row(GONE_COUNT, [], |row| row.get(0))?;
+    Ok(connection.query_row(OUTCOMES, [], |row| {
+        Ok(Kept {
+            outcomes: row.get(0)?,
+            bytes: row.get(1)?,
+            ids,
+        })
+    })?)
 }
 
 const HELD: &str = "SELECT h.owner, c.chat, c.size FROM (SELECT chat, sum(held) AS size FROM calls INDEXED BY calls_held \

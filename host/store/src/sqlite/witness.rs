@@ -26,7 +26,8 @@ const EMPTYING: Key = *b"log in emptying.";
 /// An open witness.
 #[derive(Debug)]
 pub(super) struct Witness {
-    file: File,
+    /// `None` for a store in memory, which loses nothing that it has.
+    file: Option<File>,
     length: u64,
     is_told: bool,
 }
@@ -54,8 +55,17 @@ pub(super) fn key(chat: &str, call: &str) -> Key {
 }
 
 impl Witness {
-    /// Opens the witness. Records that are damaged say nothing.
-    pub(super) fn open(directory: &StateDir) -> io::Result<(Self, Testimony)> {
+    /// Returns the witness of a store in memory.
+    pub(super) fn none() -> Self {
+        Self {
+            file: None,
+            length: 0,
+            is_told: false,
+        }
+    }
+
+    /// Reads the witness. Records that are damaged say nothing.
+    pub(super) fn read(directory: &StateDir) -> io::Result<(Vec<u8>, Testimony)> {
         let old = directory.read(FILE, u64::MAX)?.unwrap_or_default();
         let mut said = Testimony::default();
         for record in old.chunks_exact(RECORD) {
@@ -70,15 +80,20 @@ impl Witness {
                 key => said.keys.push(key),
             }
         }
+        Ok((old, said))
+    }
+
+    /// Opens the witness and reads it.
+    pub(super) fn open(directory: &StateDir) -> io::Result<(Self, Testimony)> {
+        let (old, said) = Self::read(directory)?;
         let file = directory.append_file(FILE)?;
         // Half of a record would shift those behind it.
         let length = (old.len() - old.len() % RECORD) as u64;
         file.set_len(length)?;
-        let is_told = false;
         let witness = Self {
-            file,
+            file: Some(file),
             length,
-            is_told,
+            is_told: false,
         };
         Ok((witness, said))
     }
@@ -105,8 +120,11 @@ impl Witness {
     }
 
     fn write(&mut self, records: &[u8]) {
-        if let Err(error) = self.file.write_all(records) {
-            _ = self.file.set_len(self.length);
+        let Some(file) = &mut self.file else {
+            return;
+        };
+        if let Err(error) = file.write_all(records) {
+            _ = file.set_len(self.length);
             if !std::mem::replace(&mut self.is_told, true) {
                 tracing::warn!(%error, "the witness of the store cannot be written: a loss in the log of the database would go unnoticed");
             }
@@ -123,7 +141,10 @@ impl Witness {
     /// Forgets all calls, because the log is empty.
     pub(super) fn clear(&mut self) {
         self.is_told = false;
-        match self.file.set_len(0) {
+        let Some(file) = &self.file else {
+            return;
+        };
+        match file.set_len(0) {
             Ok(()) => self.length = 0,
             Err(error) => tracing::warn!(%error, "the witness of the store cannot be emptied"),
         }

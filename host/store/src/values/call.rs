@@ -58,6 +58,8 @@ pub struct EndedCall {
     pub call: NewCall,
     /// How it ended.
     pub state: CallState,
+    /// Whether it was cancelled, so that repeats are refused.
+    pub cancelled: bool,
     /// The serialized outcome.
     pub outcome: String,
 }

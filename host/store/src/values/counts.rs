@@ -24,6 +24,19 @@ pub struct Swept {
     pub outcomes: u64,
     /// How many ids were forgotten.
     pub ids: u64,
+    /// What is left.
+    pub kept: Kept,
+}
+
+/// What a store remembers of calls that have ended, or will never run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// How many calls have an outcome.
+    pub outcomes: u64,
+    /// The bytes that these count.
+    pub bytes: u64,
+    /// How many calls are remembered by their id only.
+    pub ids: u64,
 }
 
 /// Numbers for metrics.
@@ -41,4 +54,6 @@ pub struct Counts {
     pub damaged: u64,
     /// Bytes of the files.
     pub bytes: u64,
+    /// Whether the store outlives its host.
+    pub is_kept: bool,
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use toolhost_needs::needs;
-use toolhost_store::{Begun, Durability, Store, StoreError};
+use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError};
 
 use crate::sqlite::open;
 use crate::values::{call, ended};
@@ -114,4 +115,26 @@ async fn a_disk_that_turns_read_only_is_told() {
         store.begin(call("c", "1")).await.unwrap(),
         Begun::Ended(_)
     ));
+}
+
+#[needs(mount)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
+    let disk = Mounted::new();
+    let state = disk.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    store.end(ended("c", "1")).await.unwrap();
+    store.begin(call("c", "2")).await.unwrap();
+    // The host is killed, so that the log has both.
+    std::mem::forget(store);
+    let mut filler = std::fs::File::create(disk.path().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
+    let directory = StateDir::open(&state).unwrap();
+    let store = Sqlite::in_memory_of(Some(&directory)).unwrap();
+    assert!(matches!(
+        store.begin(call("c", "1")).await.unwrap(),
+        Begun::Ended(_)
+    ));
+    assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::Running);
+    assert_eq!(store.begin(call("c", "3")).await.unwrap(), Begun::New);
 }

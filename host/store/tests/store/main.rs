@@ -13,6 +13,7 @@
 mod crash;
 mod damage;
 mod disks;
+mod fences;
 mod sqlite;
 mod suite;
 mod values;

@@ -117,3 +117,16 @@ async fn a_wall_clock_that_jumps_ages_nothing() {
     };
     assert_eq!(store.sweep(one).await.unwrap().outcomes, 0);
 }
+
+struct Memory;
+
+impl Place for Memory {
+    fn open(&self) -> Box<dyn Store> {
+        Box::new(Sqlite::in_memory().unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_in_memory_passes_the_suite() {
+    suite::of_one_host(|| Box::new(Memory)).await;
+}

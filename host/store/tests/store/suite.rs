@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolhost_store::{
-    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Fenced, Limits, NewCall,
-    ProcessQuery, ProcessState, Store,
+    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Limits, NewCall, ProcessQuery,
+    ProcessState, Store,
 };
 
+use crate::fences;
 use crate::values::{call, ended, fence, limits, process, session};
 
 /// A place where a store keeps what it has when it is closed.
@@ -18,14 +19,20 @@ pub(crate) trait Place {
 
 /// Runs every case on a place of its own.
 pub(crate) async fn all(place: impl Fn() -> Box<dyn Place>) {
+    of_one_host(&place).await;
+    what_ran_is_unknown_after_a_restart(&*place()).await;
+    everything_is_there_after_a_restart(&*place()).await;
+}
+
+/// Runs every case that needs no restart on a place of its own.
+pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     an_id_runs_once(&*place().open()).await;
     a_repeat_gets_what_came_of_it(&*place().open()).await;
     of_many_at_once_one_begins(&*place().open()).await;
-    a_cancelled_call_does_not_run(&*place().open()).await;
-    fences_are_for_tools(&*place().open()).await;
+    fences::a_cancelled_call_does_not_run(&*place().open()).await;
+    fences::fences_are_for_tools(&*place().open()).await;
+    fences::a_call_may_end_where_a_fence_is(&*place().open()).await;
     a_withdrawn_call_was_never_there(&*place().open()).await;
-    what_ran_is_unknown_after_a_restart(&*place()).await;
-    everything_is_there_after_a_restart(&*place()).await;
     old_outcomes_go_and_ids_stay(&*place().open()).await;
     each_chat_has_its_share(&*place().open()).await;
     calls_are_listed(&*place().open()).await;
@@ -34,7 +41,7 @@ pub(crate) async fn all(place: impl Fn() -> Box<dyn Place>) {
     everything_is_exported(&*place().open()).await;
 }
 
-async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
+pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
     store.begin(call(chat, id)).await.unwrap()
 }
 
@@ -92,65 +99,6 @@ async fn of_many_at_once_one_begins(store: &dyn Store) {
     }
 }
 
-async fn a_cancelled_call_does_not_run(store: &dyn Store) {
-    assert_eq!(
-        store.cancel(fence("c", "1", None)).await.unwrap(),
-        Fenced::Fenced(None)
-    );
-    assert_eq!(begin(store, "c", "1").await, Begun::Cancelled);
-    assert_eq!(begin(store, "c", "2").await, Begun::New);
-    let known = store.cancel(fence("c", "2", None)).await.unwrap();
-    assert!(matches!(known, Fenced::Known(call) if call.state == CallState::Running));
-    // While it runs a repeat waits for the same end, and afterwards it is refused.
-    assert_eq!(begin(store, "c", "2").await, Begun::Running);
-    store.end(ended("c", "2")).await.unwrap();
-    assert_eq!(begin(store, "c", "2").await, Begun::Cancelled);
-    for id in ["3", "4", "5"] {
-        assert_eq!(
-            store.cancel(fence("c", id, None)).await.unwrap(),
-            Fenced::Fenced(None)
-        );
-    }
-    assert_eq!(
-        store.cancel(fence("c", "6", None)).await.unwrap(),
-        Fenced::TooMany
-    );
-    assert_eq!(
-        store.cancel(fence("c", "5", None)).await.unwrap(),
-        Fenced::Fenced(None)
-    );
-    assert_eq!(
-        store.cancel(fence("d", "6", None)).await.unwrap(),
-        Fenced::Fenced(None)
-    );
-}
-
-async fn fences_are_for_tools(store: &dyn Store) {
-    store
-        .cancel(fence("c", "1", Some(&["read_file"])))
-        .await
-        .unwrap();
-    let both = store
-        .cancel(fence("c", "1", Some(&["grep"])))
-        .await
-        .unwrap();
-    assert!(matches!(both, Fenced::Fenced(Some(tools)) if tools.len() == 2));
-    let stopped = NewCall {
-        tool: "grep".into(),
-        ..call("c", "1")
-    };
-    assert_eq!(store.begin(stopped).await.unwrap(), Begun::Cancelled);
-    assert_eq!(begin(store, "c", "1").await, Begun::New);
-    assert_eq!(
-        store
-            .cancel(fence("c", "1", Some(&["grep"])))
-            .await
-            .unwrap(),
-        Fenced::Foreign
-    );
-    assert_eq!(begin(store, "c", "1").await, Begun::Running);
-}
-
 async fn a_withdrawn_call_was_never_there(store: &dyn Store) {
     let name = |id: &str| ("c".parse().unwrap(), id.parse().unwrap());
     let withdraw = async |id: &str| {
@@ -181,6 +129,7 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
     assert_eq!(begin(&*store, "c", "1").await, Begun::Unknown);
     let unknown = EndedCall {
         state: CallState::Unknown,
+        cancelled: false,
         ..ended("c", "1")
     };
     store.end(unknown).await.unwrap();
@@ -314,6 +263,7 @@ async fn calls_are_listed(store: &dyn Store) {
     }
     let failed = EndedCall {
         state: CallState::Failed,
+        cancelled: false,
         ..ended("c", "failed")
     };
     store.end(failed).await.unwrap();

@@ -19,6 +19,7 @@ pub(crate) fn ended(chat: &str, id: &str) -> EndedCall {
     EndedCall {
         call: call(chat, id),
         state: CallState::Finished,
+        cancelled: false,
         outcome: format!("outcome of {id}"),
     }
 }
