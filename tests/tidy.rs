@@ -86,11 +86,19 @@ fn dependencies_point_one_way() {
         ("store", &["state"]),
         ("workspace", &["state"]),
         ("local", &["state", "workspace"]),
-        ("call", &["state", "workspace"]),
+        ("call", &["state", "store", "workspace"]),
         ("plugin", &["state", "workspace", "call", "view"]),
         (
             "core",
-            &["state", "workspace", "local", "call", "plugin", "artifacts"],
+            &[
+                "state",
+                "store",
+                "workspace",
+                "local",
+                "call",
+                "plugin",
+                "artifacts",
+            ],
         ),
         ("http", &["state", "workspace", "call"]),
         (

@@ -140,7 +140,7 @@ pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
     }
 }
 
-/// Looks at the place where code, outputs and the journal are kept. Without one that was named, commands do not begin.
+/// Looks at the place where code, outputs and records are kept. Without one that was named, commands do not begin.
 pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     const NAME: &str = "state";
     let Some(path) = path else {
