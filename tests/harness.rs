@@ -204,7 +204,7 @@ pub(crate) fn pem(label: &str, der: &[u8]) -> String {
 /// A client that goes straight to its server.
 pub(crate) fn http_client() -> reqwest::ClientBuilder {
     let tls = toolhost_call::client::tls(rustls::RootCertStore::empty()).unwrap();
-    toolhost_call::client::builder(tls)
+    toolhost_call::client::builder(tls).redirect(reqwest::redirect::Policy::default())
 }
 
 /// A certificate for this machine that signed itself, and its key, in files.

@@ -1,5 +1,7 @@
 //! The invariants of ARCHITECTURE.md, as far as the text of the tree shows them.
 
+mod circles;
+
 use std::path::{Path, PathBuf};
 
 /// A source file, by its path from the root.

@@ -45,7 +45,7 @@ struct Arguments {
     command: Command,
 }
 
-/// What every command takes.
+/// The options that every command has.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Common options")]
 struct Common {
@@ -78,10 +78,9 @@ impl Deref for Common {
 enum Command {
     /// Call a tool and print its reply
     ///
-    /// Without --server, the tool runs in this process, and what it started is ended when the reply is there.
-    /// With --server, Ctrl-C cancels the call, and a second one leaves it to the server.
-    /// Exit codes: 0 for a reply, 1 if the tool replied with an error or with "success": false, or if the call was cancelled, 2
-    /// for bad usage or a failed set-up.
+    /// Without --server, the tool runs in this process, and the processes that it started end with the call. With --server,
+    /// Ctrl-C cancels the call, and a second one leaves it to the server. Exit codes: 0 for a reply, 1 if the tool replied with
+    /// an error or with "success": false, or if the call was cancelled, 2 for bad usage or a failed set-up.
     Call(call::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),
@@ -96,18 +95,18 @@ enum Command {
     /// For a chat server that has its tools elsewhere, and speaks the agent API of coder/coder.
     #[command(after_help = AGENT_EXAMPLES)]
     Agent(AgentOptions),
-    /// Look at what works on this machine, and say what to do about the rest
+    /// Check what works on this machine, and say how to fix the rest
     ///
     /// Exit codes: 0 if commands can be run, 2 if something does not work.
     Doctor(doctor::Options),
-    /// Look at plugins before a host runs them
+    /// Check plugins before a host runs them
     Plugin(plugin::Options),
-    /// Look at a configuration before a host uses it
+    /// Check a configuration before a host uses it
     Config(config::Options),
     /// Make a token for the configuration of a server
     ///
-    /// The token is printed to standard output, and to standard error the section of toolhost.toml that makes it known, which has
-    /// only its hash.
+    /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
+    /// only the hash.
     Token(token::Options),
 }
 
@@ -126,8 +125,9 @@ struct AgentOptions {
 
 /// Runs the command line of this process.
 ///
-/// With the one argument `spawner`, it is that instead (see [`process::Spawner`](toolhost_local::process::Spawner)). With
-/// `compiler` and one more, it compiles a component (see [`plugin::Compiler`](toolhost_plugin::Compiler)).
+/// With the single argument `spawner`, this process runs the spawner instead: see
+/// [`process::Spawner`](toolhost_local::process::Spawner). With `compiler` and one more argument, it compiles a component: see
+/// [`plugin::Compiler`](toolhost_plugin::Compiler).
 pub fn main() -> ExitCode {
     toolhost_service::spawner();
     let mut arguments = std::env::args_os().skip(1);
@@ -181,7 +181,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Returns 0 for a success, and 1 for a failure that is no failure of usage or set-up.
+/// Returns 0 for a success, and 1 for a failed call or check. Wrong usage and a failed set-up have the exit code 2.
 fn exit_code(success: bool) -> ExitCode {
     ExitCode::from(u8::from(!success))
 }

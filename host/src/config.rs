@@ -17,10 +17,8 @@
 //! secrets = { key = { file = "weather.key" } }
 //! limits = { memory = "32MiB", deadline = "30s" }
 //!
-//! [tokens.support]                   # who may use a server, besides the token that it was started with
-//! sha256 = "…"                       # of the token, or file = "support.token"
-//! scopes = ["call", "read"]
-//! chats = "support-"
+//! [tokens.support]                   # a client of the server, besides the token that it was started with sha256 = "…"
+//! # of the token, or file = "support.token" scopes = ["call", "read"] chats = "support-"
 //!
 //! [plugins.files]                    # an embedded plugin has no component; it can be turned off and limited
 //! enabled = false
@@ -70,7 +68,7 @@ pub struct Config {
     plugins: Plugins,
     tokens: Vec<NamedToken>,
     settings: toml::Table,
-    places: Positions,
+    positions: Positions,
     check: CheckSettings,
 }
 
@@ -85,7 +83,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
     /// Other users can change the file.
@@ -162,7 +160,7 @@ impl Config {
             return Err(errors.into_iter().map(problem).collect());
         }
         let table = table.into_inner();
-        let places = Positions::of(text, &table);
+        let positions = Positions::of(text, &table);
         let found = RefCell::default();
         let base = path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
         let mut section = Section::new("", table, &found);
@@ -177,7 +175,7 @@ impl Config {
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
             path: Some(path),
-            places,
+            positions,
             check,
             ..Self::without_file(base)
         };
@@ -187,13 +185,13 @@ impl Config {
                 Err(error) => section.wrong(&key, error.message()),
             }
         }
-        let places = &config.places;
+        let positions = &config.positions;
         let found = found.into_inner().into_iter().map(|found| Problem {
             key: found.shown,
-            ..places.problem(found.key, found.text)
+            ..positions.problem(found.key, found.text)
         });
         let settings = check(&config).into_iter();
-        let settings = settings.map(|(key, text)| places.problem(key, text));
+        let settings = settings.map(|(key, text)| positions.problem(key, text));
         let problems: Vec<_> = found.chain(settings).collect();
         if problems.is_empty() {
             Ok(config)
@@ -228,14 +226,14 @@ impl Config {
             plugins: Plugins::new(),
             tokens: Vec::new(),
             settings: toml::Table::new(),
-            places: Positions::default(),
+            positions: Positions::default(),
             check: |_| Vec::new(),
         }
     }
 
     /// Makes a problem of a key of the file. The key is a path, such as `tokens.a.tools`.
     pub fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
-        self.places.problem(key, text)
+        self.positions.problem(key, text)
     }
 
     /// Makes an error of all these problems.

@@ -1,4 +1,4 @@
-//! Errors in the form of the reference, which is not that of the rest of the server.
+//! Errors as the reference implementation writes them. The rest of the server answers with problem documents instead.
 
 use std::borrow::Cow;
 
@@ -64,12 +64,12 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// A query parameter, or another field of its kind, that cannot be used.
+    /// Makes the error of a query parameter, or of a field like one, that is not valid.
     pub(super) fn invalid(field: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
         Self::bad_request("Query parameters have invalid values.").validation(field, detail)
     }
 
-    /// The process does not exist, or this chat may not see it.
+    /// Makes the error of a process that does not exist, or that this chat may not see.
     pub(super) fn not_found(id: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -77,7 +77,7 @@ impl ApiError {
         )
     }
 
-    /// A process that was looked up and cannot be shown.
+    /// Makes the error of a failed look-up of a process.
     pub(super) fn of_lookup(error: Error, id: &str) -> Self {
         match error {
             Error::NotFound(_) => Self::not_found(id),
@@ -85,7 +85,7 @@ impl ApiError {
         }
     }
 
-    /// A process whose output is no longer kept.
+    /// Makes the error of a process whose output is no longer kept.
     pub(super) fn gone(id: &str, process: ProcessStatus) -> Self {
         let message = format!("The output of process {} is no longer kept.", quote(id));
         Self {
@@ -94,7 +94,7 @@ impl ApiError {
         }
     }
 
-    /// The tool call was used for another request before.
+    /// Makes the error of a tool call id that was used for another request before.
     pub(super) fn other_request(call: &str) -> Self {
         let message = format!(
             "The tool call {} was used for another request.",
@@ -104,7 +104,7 @@ impl ApiError {
             .detail("A repeat must be for the same chat, and ask for the same.")
     }
 
-    /// The tool call was cancelled.
+    /// Makes the error of a cancelled tool call.
     pub(super) fn canceled() -> Self {
         Self::new(StatusCode::CONFLICT, "Tool call was canceled.")
     }
@@ -129,8 +129,8 @@ impl ApiError {
         self
     }
 
-    /// Says why something could not be done to processes. `message` is the reference's text for it, and `doing` begins the
-    /// detail, as in `start process: permission denied`.
+    /// Makes the error of a failed operation on processes. `message` is the reference's text for the operation. `doing` begins
+    /// the detail, as in `start process: permission denied`.
     pub(super) fn of_process(error: Error, message: &str, doing: &str) -> Self {
         let text = error.to_string();
         match error {
@@ -174,7 +174,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Quotes a text of a client, escaped and cut.
+/// Quotes a client's text, escapes it, and cuts it after 64 bytes.
 pub(super) fn quote(text: &str) -> String {
     match text.get(..text.floor_char_boundary(MAX_ECHO)) {
         Some(start) if start.len() < text.len() => format!("{start:?}…"),
@@ -182,8 +182,8 @@ pub(super) fn quote(text: &str) -> String {
     }
 }
 
-/// Turns the errors of the layers around this API, and of unknown routes below it, into its form: clients read `message` of
-/// every error.
+/// Middleware: gives errors that did not come from a handler of this API its own form. Such errors come from the layers around
+/// it and from unknown routes; its clients read the field `message` of every error.
 pub async fn in_its_form(request: Request, next: Next) -> Response {
     let ours = request.uri().path().starts_with(PREFIX);
     let mut response = next.run(request).await;

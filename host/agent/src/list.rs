@@ -1,4 +1,4 @@
-//! `GET /list`: the processes of a chat, or of all.
+//! `GET /list`: the processes of a chat, or of all chats.
 
 use std::sync::Arc;
 

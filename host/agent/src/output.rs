@@ -51,7 +51,7 @@ struct Output<'a> {
     status: ProcessStatus,
     /// Whether the shell runs for longer than the `timeout_ms` of its start.
     timed_out: bool,
-    /// Whether a cancellation of its tool call ended it.
+    /// Whether the shell was ended by a cancellation of its tool call.
     canceled: bool,
     /// The time that the shell ran, or has run so far.
     duration_ms: u64,

@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use super::tool_call_id::{CALL, id};
+use super::tool_call_id::{HEADER, normalize};
 use toolhost_call::approval::{Approval, Question};
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::metrics::Metrics;
@@ -23,8 +23,7 @@ use toolhost_workspace::Workspace;
 /// The name of the interface in the audit trail, in the place of the name of a plugin. No plugin can have this name.
 const INTERFACE: &str = "agent-api";
 
-/// The means by which the operator records and approves the actions of clients. The default records nothing, and approves
-/// everything.
+/// The audit trail, the metrics and the approval hook of the operator. The default records nothing, and approves everything.
 #[derive(Clone, Debug, Default)]
 pub struct Oversight {
     /// The audit trail.
@@ -96,10 +95,10 @@ impl<S: Sync> FromRequestParts<S> for Watched {
         } = parts.extensions.get().cloned().unwrap_or_default();
         let principal = parts.extensions.get::<Principal>();
         let chat = Chat::of(&parts.headers).id;
-        let call = parts.headers.get(CALL);
+        let call = parts.headers.get(HEADER);
         let call = call.and_then(|value| value.to_str().ok());
-        // The id in its normal form. A request with an invalid id is refused before it does anything.
-        let call = call.and_then(|call| id(call).ok());
+        // Normalize the id. A request with an invalid id is refused before it does anything.
+        let call = call.and_then(|call| normalize(call).ok());
         let trail = Trail::of_client(
             audit,
             metrics,

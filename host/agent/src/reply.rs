@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// The body of a reply.
+/// The content type of a reply.
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// Returns a reply with this status and body.

@@ -37,7 +37,7 @@ pub(super) async fn signal(
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
-    // The order of checks is the reference's: the check for a process of another chat is first, for an unknown process last.
+    // Check in the reference's order: first whether the process is another chat's, last whether it exists.
     id.refuse_others(&*workspace, &chat).await?;
     let body: Body = body::read(request).await?;
     if body.signal.is_empty() {

@@ -72,7 +72,7 @@ pub(super) async fn start(
         trace,
         timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
     };
-    let asked = call.asks(|| digest("start", &[command.digest().as_bytes()]));
+    let asked = call.request_digest(|| digest("start", &[command.digest().as_bytes()]));
     call.once(asked, launch(workspace, chat, command, watched, arguments))
         .await
 }

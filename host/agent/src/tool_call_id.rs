@@ -4,10 +4,10 @@ use toolhost_state::id::MAX_CALL_ID;
 use uuid::Uuid;
 
 /// The header that names the tool call that a request is part of.
-pub(super) const CALL: &str = "coder-tool-call-id";
+pub(super) const HEADER: &str = "coder-tool-call-id";
 
-/// Returns a tool call id in its normal form, or the reason why it is not valid.
-pub(super) fn id(text: &str) -> Result<String, String> {
+/// Returns a tool call id in its normal form (a UUID is lower case with hyphens), or the reason why it is not valid.
+pub(super) fn normalize(text: &str) -> Result<String, String> {
     if text.is_empty()
         || text.len() > MAX_CALL_ID
         || !text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -33,11 +33,11 @@ mod tests {
             &format!("{{{ID}}}"),
             &ID.replace('-', ""),
         ] {
-            assert_eq!(id(text).as_deref(), Ok(ID));
+            assert_eq!(normalize(text).as_deref(), Ok(ID));
         }
-        assert_eq!(id("call_1/A").as_deref(), Ok("call_1/A"));
+        assert_eq!(normalize("call_1/A").as_deref(), Ok("call_1/A"));
         for bad in ["", "a b", "ä", &"x".repeat(MAX_CALL_ID + 1)] {
-            assert!(id(bad).is_err(), "{bad}");
+            assert!(normalize(bad).is_err(), "{bad}");
         }
     }
 }

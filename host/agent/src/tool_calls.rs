@@ -1,4 +1,4 @@
-//! Tool calls: each acts once, a repeat gets the answer of the first request, and a cancelled one acts no more.
+//! Tool calls: each call runs once, a repeated request gets the first answer, and a cancelled call runs no further.
 //!
 //! A client names the tool call of a request in `Coder-Tool-Call-Id`. Every start, edit and write goes through
 //! [`ToolCall::once`].
@@ -24,7 +24,7 @@ use tracing::Instrument;
 use super::chat::Chat;
 use super::error::ApiError;
 use super::reply;
-use super::tool_call_id::{CALL, id};
+use super::tool_call_id::{HEADER, normalize};
 pub(super) use cancel::cancel;
 use records::{Begun, Key, Records};
 use toolhost_http::access::Principal;
@@ -42,10 +42,10 @@ pub(super) struct ToolCalls(Arc<Mutex<Records>>);
 pub(super) struct Sender {
     calls: ToolCalls,
     chat: Chat,
-    /// The name of its token.
+    /// The name of the sender's token.
     token: Arc<str>,
     /// The permit of the request. Work that outlives the connection keeps it.
-    place: Option<RequestPermit>,
+    permit: Option<RequestPermit>,
 }
 
 /// The tool call that a request is part of, if it is part of one.
@@ -76,14 +76,18 @@ impl ToolCall {
     }
 
     /// Returns the digest of the content of a request, or `None` if the request names no tool call.
-    pub(super) fn asks(&self, digest: impl FnOnce() -> blake3::Hash) -> Option<blake3::Hash> {
+    pub(super) fn request_digest(
+        &self,
+        digest: impl FnOnce() -> blake3::Hash,
+    ) -> Option<blake3::Hash> {
         self.id.is_some().then(digest)
     }
 
-    /// Acts on a request, unless an earlier request of the same tool call did: then its answer is returned, once it is there.
+    /// Runs `act`, unless an earlier request of the same tool call has run it. In that case, waits for the answer to that
+    /// request and returns it.
     ///
-    /// `asked` tells a repeat from another request under the same id: see [`Self::asks`]. `act` runs to its end, also when the
-    /// client goes away.
+    /// `asked` is the digest of the request: see [`Self::request_digest`]. It tells a repeat from another request under the
+    /// same id. `act` runs to its end even if the client disconnects.
     pub(super) async fn once<F>(
         self,
         asked: Option<blake3::Hash>,
@@ -94,7 +98,7 @@ impl ToolCall {
     {
         let Self { sender, id } = self;
         let (Some(id), Some(asked)) = (id, asked) else {
-            // A task of its own: a client that hangs up must not tear an act from its line in the audit trail.
+            // Run in a task of its own: if the client disconnects, the act still finishes and is recorded in the audit trail.
             let act = async move {
                 let result = act.await;
                 drop(sender);
@@ -107,7 +111,7 @@ impl ToolCall {
             calls,
             chat,
             token,
-            place,
+            permit,
         } = sender;
         let key = Key::new(&chat, &id);
         let begun = calls.records().begin(&key, &token, asked)?;
@@ -122,7 +126,7 @@ impl ToolCall {
                     };
                     calls.records().finish(&key, &answer);
                     _ = finish.send(answer);
-                    drop(place);
+                    drop(permit);
                 };
                 tokio::spawn(run.in_current_span());
                 answer.await.ok()
@@ -154,13 +158,13 @@ impl Answer {
         }
     }
 
-    /// The answer of a tool call whose handler failed.
+    /// Returns the answer of a tool call whose handler failed.
     fn unknown() -> Self {
         let message = "Tool call failed with an internal error. Its outcome is unknown.";
         Self::json(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// The answer that stands for one that is no longer kept.
+    /// Returns the answer for a tool call whose own answer is no longer kept.
     fn gone() -> Self {
         let message = "The answer of the tool call is no longer kept. It is not run again.";
         Self::json(StatusCode::GONE, message)
@@ -184,7 +188,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Sender {
             calls: calls.unwrap_or_default(),
             chat: Chat::of(&parts.headers),
             token: principal.map_or("", Principal::name).into(),
-            place: extensions.get::<RequestPermit>().cloned(),
+            permit: extensions.get::<RequestPermit>().cloned(),
         })
     }
 }
@@ -193,9 +197,9 @@ impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let id = parts.headers.get(CALL).map(|value| {
+        let id = parts.headers.get(HEADER).map(|value| {
             // An invalid id is refused. If it were ignored, every repeat would act again.
-            id(value.to_str().unwrap_or_default()).map_err(|detail| {
+            normalize(value.to_str().unwrap_or_default()).map_err(|detail| {
                 ApiError::bad_request("The tool call id is not valid.")
                     .validation("Coder-Tool-Call-Id", detail)
             })

@@ -1,18 +1,18 @@
-//! The approval hook: a command or a URL of the operator that is asked before a tool runs that may destroy something.
+//! The approval hook: a command or a URL of the operator that approves or refuses calls of tools that may destroy something.
 //!
-//! Off by default. The hook is asked before every call of a tool that promises neither `read-only` nor `non-destructive`; a
-//! call of any other tool can then neither start nor signal processes nor write files of the workspace. It is asked as well before
-//! the agent API starts a process or changes a file.
+//! There is no hook by default. The host asks the hook before every call of a tool that promises neither `read-only` nor
+//! `non-destructive`, and before the agent API starts a process or changes a file. With a hook, a call about which it was not
+//! asked cannot start or signal processes, or write files of the workspace.
 //!
 //! The hook gets one JSON object: `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. For the agent API, `plugin` is
-//! `agent-api`, and `chat` and `call` are null where the client names none. The hook fails closed: one that is broken, slow or not
-//! there refuses.
+//! `agent-api`, and `chat` and `call` are null if the client names none. The hook fails closed: if it is broken, slow or
+//! missing, the call is refused.
 //!
 //! - A *command* reads the object from standard input. Exit code 0 approves, 1 refuses with the reason on standard output,
-//!   anything else is a failure. It runs in `/`, in a process group of its own, with nothing of the host's environment.
-//! - A *URL* gets the object as the body of a POST, and answers with status 200 and `{"approved": bool, "reason": string}`.
-//!   Redirects are not followed, and proxies of the environment are not used. There is no TLS: name an address on
-//!   this machine, or a proxy there.
+//!   anything else is a failure. It runs in `/`, in a process group of its own, without the host's environment.
+//! - A *URL* gets the object as the body of a POST, and answers with status 200 and `{"approved": bool, "reason": string}`. An
+//!   `https` URL needs a certificate that the system trusts. Redirects are not followed, and proxies of the environment are not
+//!   used.
 
 mod command;
 mod url;
@@ -44,12 +44,12 @@ pub struct Approval {
 
 #[derive(Debug)]
 struct Hook {
-    asked: Asked,
+    target: Target,
     timeout: Duration,
 }
 
 #[derive(Debug)]
-enum Asked {
+enum Target {
     Program(Program),
     Url(Url),
 }
@@ -85,13 +85,13 @@ pub struct Question<'a> {
     pub chat: Option<&'a str>,
     /// The id of the call, if it has one.
     pub call: Option<&'a str>,
-    /// For the agent API, which needs no plugin, its own name.
+    /// The plugin of the tool. The agent API has no plugin, and puts its own name here.
     pub plugin: &'a str,
     /// The tool that is called.
     pub tool: &'a str,
     /// The promises of the tool about its effects.
     pub hints: Hints,
-    /// As the caller wrote them.
+    /// The arguments as the caller wrote them.
     pub arguments: &'a RawValue,
 }
 
@@ -101,14 +101,14 @@ pub struct Question<'a> {
 pub enum Answer {
     /// The call may run.
     Granted,
-    /// It may not; the reason is the hook's, and may be empty.
+    /// The call may not run. The reason is the hook's, and may be empty.
     Refused(String),
-    /// There was no answer; the text is for the operator.
+    /// The hook gave no answer. The text is for the operator.
     Failed(String),
 }
 
 impl Approval {
-    /// Asks a command, by its absolute path or a name that is looked up in the usual directories.
+    /// Makes a hook of a command, by its absolute path or by a name that is looked up in the usual directories.
     ///
     /// # Errors
     ///
@@ -119,17 +119,17 @@ impl Approval {
         timeout: Duration,
     ) -> Result<Self, ApprovalError> {
         let program = Program::new(program.into(), arguments)?;
-        Ok(Self::of(Asked::Program(program), timeout))
+        Ok(Self::of(Target::Program(program), timeout))
     }
 
-    /// Asks a URL.
+    /// Makes a hook of a URL.
     pub fn url(url: Url, timeout: Duration) -> Self {
-        Self::of(Asked::Url(url), timeout)
+        Self::of(Target::Url(url), timeout)
     }
 
-    fn of(asked: Asked, timeout: Duration) -> Self {
+    fn of(target: Target, timeout: Duration) -> Self {
         Self {
-            hook: Some(Arc::new(Hook { asked, timeout })),
+            hook: Some(Arc::new(Hook { target, timeout })),
         }
     }
 
@@ -138,20 +138,21 @@ impl Approval {
         self.hook.is_some()
     }
 
-    /// Returns whether a command of a tool can trace the hook, and so answer in its place: it is a program of the same user.
+    /// Returns whether a command of a tool could trace the hook and change its answer, because the hook runs as the same user.
     pub fn can_be_traced(&self) -> bool {
         self.program().is_some_and(Program::can_be_traced)
     }
 
-    /// Returns whether the hook is a program that is not there. Until it comes, every call that needs approval is refused.
+    /// Returns whether the hook is a program that does not exist. As long as it does not, every call that needs approval is
+    /// refused.
     pub fn is_missing(&self) -> bool {
         self.program().is_some_and(Program::is_missing)
     }
 
     fn program(&self) -> Option<&Program> {
-        match &self.hook.as_ref()?.asked {
-            Asked::Program(program) => Some(program),
-            Asked::Url(_) => None,
+        match &self.hook.as_ref()?.target {
+            Target::Program(program) => Some(program),
+            Target::Url(_) => None,
         }
     }
 
@@ -160,7 +161,7 @@ impl Approval {
         self.is_configured() && !hints.read_only && !hints.non_destructive
     }
 
-    /// Asks the hook, and records question and answer. Dropping the future ends the hook's process.
+    /// Asks the hook, and records the question and the answer. Dropping the future kills the hook's process.
     pub async fn ask(&self, trail: &Trail, question: &Question<'_>) -> Answer {
         let tool = question.tool;
         trail.event("approval_asked", json!({ "tool": tool }));
@@ -192,9 +193,9 @@ impl Approval {
             Err(error) => return Answer::Failed(error.to_string()),
         };
         let asking = async {
-            match &hook.asked {
-                Asked::Program(program) => program.ask(body).await,
-                Asked::Url(url) => url.ask(body).await,
+            match &hook.target {
+                Target::Program(program) => program.ask(body).await,
+                Target::Url(url) => url.ask(body).await,
             }
         };
         let late = |_| {
@@ -217,7 +218,7 @@ pub fn refused(trail: &Trail, tool: &str, reason: &str) {
 }
 
 impl Answer {
-    /// Returns a refusal with this reason, cut where it is too long.
+    /// Returns a refusal with this reason, cut after 2 KiB.
     fn refused(reason: &[u8]) -> Self {
         let reason = reason.get(..MAX_REASON).unwrap_or(reason);
         let reason = String::from_utf8_lossy(reason);

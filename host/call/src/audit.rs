@@ -14,7 +14,7 @@
 //! A token may add [`Config::share`] bytes at once, and the same again in each hour. Lines beyond that are left out: first
 //! `call_started` and `call`, which may use half of the share, then the acts of its calls.
 //!
-//! Of denials and signals, which cost a guest next to nothing, a call has 100 lines at most.
+//! A call has at most 100 lines of denials and signals, because these cost a guest next to nothing.
 //!
 //! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 
@@ -48,7 +48,7 @@ pub use workspace::Audited;
 /// How long [`Audit::finish`] waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where events are recorded. Clones share everything; the default records nothing.
+/// The audit trail, to which events are recorded. Clones share everything; the default records nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     inner: Option<Arc<Inner>>,
@@ -61,7 +61,7 @@ struct Inner {
     stopped: AtomicBool,
 }
 
-/// How much of a trail is kept.
+/// The limits of a trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Bytes after which a new file is begun; 64 MiB.
@@ -112,7 +112,7 @@ impl Audit {
     }
 
     /// Records the end of the host, and waits a few seconds at most until the disk has everything. Repeats record nothing.
-    /// Blocks, so call it where that is allowed. Returns whether nothing is missing.
+    /// Blocks. Returns whether all lines were written.
     pub fn finish(&self) -> bool {
         let Some(inner) = &self.inner else {
             return true;

@@ -1,4 +1,4 @@
-//! The HTTP client of the approval hook and of `--server`: straight to its host, over TLS with certificates that are trusted here.
+//! The HTTP client of the approval hook and of `--server`. It connects directly, without proxies and redirects.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +18,7 @@ pub fn builder(mut tls: ClientConfig) -> ClientBuilder {
         .tls_backend_preconfigured(tls)
 }
 
-/// Returns the settings of TLS that trust these authorities.
+/// Returns TLS settings that trust these authorities and no others.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Returns the certificates that the system trusts, or those that Mozilla trusts if it has none.
+/// Returns the certificates that the system trusts, or Mozilla's list if the system has none.
 pub fn system_roots() -> RootCertStore {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
@@ -47,11 +47,11 @@ pub fn system_roots() -> RootCertStore {
     roots
 }
 
-/// Returns the first cause of an error: a refused connection, or a certificate that is not trusted.
+/// Returns the root cause of an error, such as a refused connection or an untrusted certificate.
 pub fn cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let causes = successors(Some(error), |&error| {
         match error.downcast_ref().and_then(io::Error::get_ref) {
-            // The source of an I/O error is that of the error within it, which would be left out.
+            // `source()` of an I/O error skips the error that it wraps, so take that error first.
             Some(inner) => Some(inner),
             None => error.source(),
         }

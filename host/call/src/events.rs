@@ -75,7 +75,7 @@ pub enum Event {
         call: CallId,
         /// The tool that was called.
         tool: String,
-        /// Where the call stands now.
+        /// The state of the call.
         state: State,
     },
     /// A call reports its progress.
@@ -106,7 +106,7 @@ pub enum Event {
         process: Arc<Subject>,
         /// The cursor of the first byte.
         offset: u64,
-        /// How many bytes they are, at least 1.
+        /// The number of bytes, at least 1.
         length: u64,
     },
     /// The state of a process has changed.
@@ -133,11 +133,10 @@ pub struct Subject {
     pub call: Option<CallId>,
 }
 
-/// Why a listener misses events. The events that are kept follow.
+/// The reason why a listener misses events. The events that are kept follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// The position of the listener is not known here: it is no id of an event, or that of another chat or an earlier start
-    /// of the host.
+    /// The position is not that of an event of this chat since this start of the host.
     Unknown,
     /// The events after the position are no longer kept.
     Expired,
@@ -167,7 +166,7 @@ impl Events {
         Self { hub }
     }
 
-    /// Adds an event, which every listener of the chat hears. Does not wait for listeners.
+    /// Publishes an event to every listener of the chat. Does not wait for listeners.
     pub fn publish(&self, chat: &ChatId, event: Event) {
         self.hub.lock().publish(chat, |_| event);
     }
@@ -232,7 +231,7 @@ impl Events {
 }
 
 impl Event {
-    /// Returns the call that this is about, if it is about one, or about a process that one started.
+    /// Returns the call that the event is about, or the call that started its process, if there is one.
     pub fn call(&self) -> Option<&CallId> {
         match self {
             Self::Call { call, .. } | Self::Progress { call, .. } => Some(call),
@@ -243,7 +242,7 @@ impl Event {
         }
     }
 
-    /// Returns about how many bytes this takes in a buffer.
+    /// Returns about how many bytes the event takes in a buffer.
     fn size(&self) -> usize {
         let more = match self {
             Self::Call { call, tool, .. } => call.as_str().len() + tool.len(),

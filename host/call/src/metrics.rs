@@ -3,8 +3,8 @@
 //! Label values are names of plugins, limits, capabilities, and outcomes, which are few; nothing that a guest or a caller
 //! wrote is one.
 //!
-//! docs/observability.md lists all of them; a test compares. `metrics/registered.rs` declares those that are counted as things happen,
-//! `metrics/levels.rs` those that are read only when a client asks.
+//! docs/observability.md lists all metrics, and a test compares the two. `metrics/registered.rs` declares the metrics that are
+//! counted as things happen, and `metrics/levels.rs` the levels that are read when a client asks.
 
 mod format;
 mod http;
@@ -41,14 +41,14 @@ pub enum PluginState {
     Loaded,
     /// The operator switched it off.
     Disabled,
-    /// It trapped too often, and is left alone for a while.
+    /// It trapped too often, and its calls are refused for a while.
     Quarantined,
     /// It did not load.
     Failed,
 }
 
 impl PluginState {
-    /// Returns the name, as it is in the metric.
+    /// Returns the name of the state in the metric.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -24,7 +24,7 @@ pub struct Definition {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub title: Option<String>,
-    /// What the tool does and when to use it, for the model.
+    /// A description of the tool and of its uses, for the model.
     pub description: String,
     /// JSON Schema (2020-12) of the arguments.
     #[schema(value_type = Object)]
@@ -117,13 +117,13 @@ pub struct Blob {
     pub data: Vec<u8>,
 }
 
-/// Why a call gave no reply.
+/// The error of a call without a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// What happened, and what to do about it: a text for the caller, often a model.
+    /// The problem and its remedy: a text for the caller, often a model.
     pub message: String,
 }
 

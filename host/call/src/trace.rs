@@ -140,7 +140,7 @@ mod tests {
         let names = context.variables();
         assert_eq!(names[0], ("TRACEPARENT".into(), PARENT.into()));
         assert_eq!(names[1].0, "TRACESTATE");
-        // A state of another parent goes with it.
+        // The `tracestate` belongs to the replaced parent, so it is removed as well.
         let alone = TraceContext::parse(PARENT, None).unwrap();
         alone.set(&mut attributes);
         assert!(!attributes.contains_key(TRACESTATE));

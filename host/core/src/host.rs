@@ -77,7 +77,7 @@ impl Host {
         Arc::clone(&self.inner.plugins.table().tools)
     }
 
-    /// Returns a number that changes whenever the list of tools does, and with which to wait for that.
+    /// Returns a receiver of the number of changes of the list of tools, with which to wait for the next change.
     pub fn tools_changed(&self) -> watch::Receiver<u64> {
         self.inner.plugins.changes()
     }
@@ -174,9 +174,9 @@ impl Host {
         called.inspect_err(|error: &CallError| self.inner.metrics.call_refused(error.reason()))
     }
 
-    /// Cancels a call: the processes that it started in the foreground are ended, with SIGTERM and after the grace of 5 s
-    /// with SIGKILL; its guest has 2 s besides for a reply with the results so far. Returns when all of that has ended. A call that has
-    /// not arrived yet will not run when it does. The actor reaches calls of tools that it may use, and no others.
+    /// Cancels a call, and returns once it has ended. The host sends SIGTERM to the processes that the call started in the
+    /// foreground, and SIGKILL after the grace of 5 s. The guest has 2 s more to reply with the results so far. A call that has
+    /// not arrived yet will not run when it arrives. The actor can only cancel calls of tools that it may use.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Host {
         self.inner.ledger.cancel(chat, id, actor).await
     }
 
-    /// Sends a signal to everything that a process started, and returns how the process stood.
+    /// Sends a signal to everything that a process started, and returns the state of the process at that moment.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl Host {
         workspace.signal(Some(chat), process, signal, grace).await
     }
 
-    /// Returns where a call stands; `None` if there is no such call in this chat.
+    /// Returns the status of a call; `None` if there is no such call in this chat.
     pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
         self.inner.ledger.status(chat, id).await
     }
@@ -241,9 +241,9 @@ impl Host {
         self.inner.calls.len()
     }
 
-    /// Cancels every call of a chat, then ends every process of it, and returns the processes that this ended. The work goes on
-    /// to its end if the caller drops the future. An actor that is bound to some tools ends only the calls and processes of these
-    /// tools.
+    /// Cancels every call of a chat, then ends every process of the chat, and returns the processes that were live. The work
+    /// continues if the caller drops the future. If the actor is bound to some tools, only calls and processes of these tools
+    /// are ended.
     ///
     /// # Errors
     ///
@@ -257,7 +257,8 @@ impl Host {
         let workspace = self.seen_by(&actor, &self.inner.workspace);
         let ending = tokio::spawn(async move {
             let closing = actor.may_use_all().then(|| inner.ledger.close(&chat));
-            // The calls end their own processes, which count as well: those that were live, and those whose start was under way.
+            // A cancelled call ends its own processes. The result includes those that were live before, and those whose start
+            // was under way.
             let before = workspace.list(Some(&chat), false, usize::MAX).await;
             let calls = inner.ledger.cancel_all(&chat, &actor).await;
             let after = workspace.list(Some(&chat), false, usize::MAX).await;
@@ -279,7 +280,7 @@ impl Host {
                 "processes": ended.iter().map(|info| info.id.as_str()).collect::<Value>(),
             });
             if let (Some(tools), Some(fields)) = (actor.tools(), fields.as_object_mut()) {
-                // Nothing but the calls and processes of these tools was ended.
+                // Only the calls and processes of these tools were ended, so the chat goes on.
                 fields.insert("tools".into(), json!(**tools));
             } else {
                 inner.events.publish(&chat, Event::ChatEnded);
@@ -291,8 +292,8 @@ impl Host {
         ended.unwrap_or_else(|error| Err(process::Error::Failed(error.to_string())))
     }
 
-    /// Cancels every call, waits for their replies, and ends every process of the workspace if the host opened it for itself: the
-    /// processes of one that [`Builder::workspace`] named go on. Returns the processes that were live.
+    /// Cancels every call and waits for the replies. If the host opened the workspace itself, then ends every process of the
+    /// workspace, and returns the processes that were live. The processes of a workspace from [`Builder::workspace`] run on.
     ///
     /// New calls are refused from here on.
     pub async fn shutdown(&self) -> Vec<Info> {
@@ -306,7 +307,7 @@ impl Host {
         };
         self.inner.events.close();
         let audit = self.inner.audit.clone();
-        // It waits for a disk.
+        // This waits for the disk.
         _ = tokio::task::spawn_blocking(move || audit.finish()).await;
         live
     }

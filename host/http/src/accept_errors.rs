@@ -1,4 +1,4 @@
-//! Connections that cannot be accepted, such as for want of descriptors: a warning now and then, not one for each.
+//! Warnings about connections that could not be accepted, such as for lack of descriptors: at most one every 5 seconds.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use toolhost_state::own_limits;
 /// The time between two warnings.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// What failed since the last warning.
+/// The failures since the last warning.
 #[derive(Debug, Default)]
 pub(super) struct AcceptErrors {
     count: u64,
@@ -15,7 +15,7 @@ pub(super) struct AcceptErrors {
 }
 
 impl AcceptErrors {
-    /// Counts a failure, and warns if the last warning is long ago.
+    /// Counts a failure, and logs a warning unless the last one was less than [`QUIET`] ago.
     pub(super) fn warn(&mut self, error: &std::io::Error) {
         // A command may have taken the descriptors of this process.
         own_limits::look();
@@ -24,7 +24,7 @@ impl AcceptErrors {
         }
     }
 
-    /// Returns how many failures a warning is about that is due now.
+    /// Counts a failure. If a warning is due, returns the number of failures that it reports.
     fn count(&mut self, now: Instant) -> Option<u64> {
         self.count += 1;
         if self

@@ -7,6 +7,7 @@ mod principal;
 mod scope;
 mod streams;
 mod token;
+mod tokens;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub use changes::token_changes;
 pub(super) use pages::for_pages;
 pub use principal::Principal;
 pub use scope::{Scope, UnknownScope};
-pub use token::{InvalidToken, Token, Tokens};
+pub use token::{InvalidToken, Token};
+pub use tokens::Tokens;
 
 /// The access rules of a server: which tokens are valid, and which host names and web origins are allowed.
 #[derive(Clone, Debug)]

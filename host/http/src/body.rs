@@ -63,7 +63,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// Returns the count of the bytes, for callers that keep more memory than the body itself.
+    /// Returns the counter of the bytes, for callers that also keep other memory for the request.
     pub fn into_held(self) -> Held {
         self.held
     }

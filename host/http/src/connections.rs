@@ -227,7 +227,7 @@ mod tests {
 
     const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-    /// Serves one connection with little patience, and returns its client and how it ended.
+    /// Serves one connection with short time limits, and returns its client and the result.
     async fn connect(
         router: Router,
         request: &str,
@@ -263,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_reads_nothing_loses_its_connection() {
-        // More than the buffers of the system take.
+        // More than the buffers of the system hold.
         let router = Router::new().fallback(async || vec![b'x'; 64 << 20]);
         let (client, served) = connect(router, GET, CancellationToken::new()).await;
         assert!(served.await.is_err());
@@ -274,7 +274,7 @@ mod tests {
     async fn a_reply_may_take_longer_than_clients_may() {
         use axum::response::sse::{Event, Sse};
         use tokio::io::AsyncReadExt;
-        // First a reply that is long in coming, then a stream that says nothing for as long.
+        // First a reply that takes long, then a stream that is silent for as long.
         let long = SHORT.headers * 10;
         let router = Router::new().fallback(move || async move {
             tokio::time::sleep(long).await;

@@ -1,4 +1,4 @@
-//! A bound on the headers of a request, which hyper's own buffer limit holds only roughly.
+//! A bound on the headers of a request. hyper's own limit of its buffer bounds them only roughly.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -12,7 +12,7 @@ pub(super) const HEADER_BYTES: usize = 64 << 10;
 /// The bytes between name and value, and at the end of the line.
 const PUNCTUATION: usize = 4;
 
-/// Refuses requests whose headers are larger together.
+/// Refuses requests whose target and headers are larger than [`HEADER_BYTES`] together.
 pub(super) async fn bound(request: Request, next: Next) -> Result<Response, Problem> {
     let path = request.uri().path_and_query();
     let target = path.map_or(0, |path| path.as_str().len());

@@ -24,7 +24,8 @@ use toolhost_state::id::{CallId, ChatId};
 const REQUESTS: usize = 1024;
 const REQUESTS_EACH: usize = 512;
 
-/// The most requests beyond these that only end something, and so free permits: of all tokens, and of one.
+/// The most concurrent requests that only end something, and so free permits: of all tokens, and of one. They come on top of
+/// [`REQUESTS`] and [`REQUESTS_EACH`].
 const ENDS: usize = 64;
 const ENDS_EACH: usize = 16;
 
@@ -232,7 +233,7 @@ mod tests {
             limits.enter("a", false).unwrap_err(),
             NoRoom::RequestsEach(REQUESTS_EACH)
         );
-        // What ends others gets in.
+        // Requests that only end something have permits of their own.
         let ends: Vec<_> = (0..ENDS_EACH)
             .map(|_| limits.enter("a", true).unwrap())
             .collect();

@@ -216,7 +216,7 @@ impl Incoming {
 
     fn unix(stream: UnixStream, is_private: bool) -> Self {
         let own = nix::unistd::geteuid().as_raw();
-        // A peer whose credentials cannot be read is treated as a stranger.
+        // A peer whose credentials cannot be read needs a token.
         let user = stream.peer_cred().map(|peer| peer.uid());
         let is_local = is_private && user.is_ok_and(|user| user == own || user == 0);
         let local = is_local.then(|| Principal::unbounded("local"));

@@ -23,7 +23,7 @@ pub struct ProcessStatus {
     /// The cause of the end of the shell: `itself`, `signalled`, `output_limit`, `out_of_memory`, `shutdown` or `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
-    /// Why the end of the process is unknown.
+    /// The reason why the end of the process is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

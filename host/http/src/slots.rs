@@ -26,7 +26,7 @@ pub(super) struct ConnectionSlots {
     /// How many connections without a token are evicted at once.
     batch: usize,
     taken: Mutex<HashMap<u64, Arc<Client>>>,
-    /// Counts what happens, which gives an order.
+    /// A counter of events, by which the idle times of connections are ordered.
     clock: AtomicU64,
     /// Notified when a connection becomes idle, and so can be evicted.
     idled: Notify,
@@ -69,7 +69,7 @@ impl ConnectionSlots {
         })
     }
 
-    /// Returns how many are taken.
+    /// Returns how many slots are taken.
     pub(super) fn count(&self) -> usize {
         self.taken().len()
     }
@@ -188,7 +188,7 @@ impl Client {
         begun.is_ok().then(|| Busy(Arc::clone(self)))
     }
 
-    /// Tells it to go if it is still as idle as it was. Returns whether it was.
+    /// Evicts the connection if it has been idle since the given time. Returns whether it was evicted.
     fn evict(&self, since: u64) -> bool {
         let (set, get) = (Ordering::AcqRel, Ordering::Acquire);
         let idle = self
@@ -201,7 +201,7 @@ impl Client {
         idle
     }
 
-    /// Is ready when the connection is to be closed.
+    /// Waits until the connection is evicted.
     pub(super) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }
@@ -249,7 +249,7 @@ mod tests {
         assert!(next.as_mut().now_or_never().is_none(), "until it has gone");
         drop(known);
         let stranger = next.await;
-        // A stranger goes before those that are known.
+        // A connection without a token is evicted first.
         let mut next = Box::pin(slots.take());
         assert!(next.as_mut().now_or_never().is_none());
         assert!(is_evicted(&stranger) && !is_evicted(&slow));
@@ -276,7 +276,7 @@ mod tests {
         for _ in 0..3 * BATCH {
             all.push(slots.take().await);
         }
-        // There are two strangers, and three could go.
+        // There are two connections without a token, and three could be evicted.
         for slot in &all[2..] {
             slot.client.mark_authenticated();
         }

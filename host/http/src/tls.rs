@@ -30,7 +30,7 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem with the file.
         problem: String,
     },
     /// The file of the key cannot be used.
@@ -49,17 +49,18 @@ pub enum TlsError {
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// Why not.
+        /// The error of the TLS library.
         error: rustls::Error,
     },
 }
 
 impl Tls {
-    /// Reads a certificate, with those of the authorities between it and a known one behind it, and its key, both in PEM form.
+    /// Reads a certificate and its key, both in PEM form. The file of the certificate may also have the intermediate
+    /// certificates, after it.
     ///
     /// # Errors
     ///
-    /// If one of them cannot be read or used, or if others may read the key.
+    /// If one of the files cannot be read or used, or if other users may read the key.
     pub fn open(
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
@@ -73,7 +74,8 @@ impl Tls {
         })
     }
 
-    /// Reads the files again. What new connections get is the new certificate, or if it cannot be used still the old one.
+    /// Reads the files again. New connections then get the new certificate. If the new one cannot be used, they still get the
+    /// old one.
     ///
     /// # Errors
     ///
@@ -84,12 +86,12 @@ impl Tls {
         Ok(())
     }
 
-    /// Returns the files that it is read from.
+    /// Returns the files of the certificate and of the key.
     pub fn files(&self) -> [&Path; 2] {
         [&self.certificate, &self.key]
     }
 
-    /// Returns what new connections get.
+    /// Returns the TLS configuration for new connections.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.read())
     }

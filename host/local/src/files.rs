@@ -1,9 +1,9 @@
 //! Files beneath the roots of a workspace: resolved, read, listed, and replaced as a whole.
 //!
 //! Every path is walked from a root, one name at a time. Each name is opened relative to the directory above it and never
-//! through a link (`walk`). A process that swaps a directory for a link meanwhile changes where the walk goes, but never to
-//! a place outside the roots. Each operation then acts on a name in an open directory. Devices, pipes and sockets are never
-//! opened. All functions here block: call them where that is allowed.
+//! through a link (`walk`). A process that swaps a directory for a link meanwhile changes where the walk goes, but never to a
+//! place outside the roots. Each operation then acts on a name in an open directory. Devices, pipes and sockets are never
+//! opened. All functions here block: call them on a thread that may block.
 
 mod config;
 mod directory;

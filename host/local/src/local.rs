@@ -26,7 +26,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens a directory as a workspace. That of the configuration of processes counts, which becomes absolute.
+    /// Opens a directory as a workspace: that of the configuration of processes, as an absolute path.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Local {
             workspace,
             ..config
         };
-        // As the operator wrote it: a model may use that path as well.
+        // The files also get the path as the operator wrote it, because a model may use that path.
         let files = files::Config {
             workspace: path,
             ..files

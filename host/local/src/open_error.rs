@@ -1,4 +1,4 @@
-//! Why a directory of this machine cannot be a workspace.
+//! Errors of opening a directory of this machine as a workspace.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub enum OpenError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
     /// It is no directory.

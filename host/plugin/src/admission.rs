@@ -9,31 +9,31 @@ use toolhost_state::id::ChatId;
 use tracing::Span;
 
 use crate::Plugin;
-use crate::chats::ChatPlace;
-use crate::engine::CONCURRENT_CALLS;
+use crate::chats::ChatPermit;
 use crate::guest_memory::Share;
+use crate::limits::CONCURRENT_CALLS;
 
-/// Room for one call of a plugin, which is given back when this is dropped.
+/// The permits and the memory of one admitted call. Dropping this releases them.
 #[derive(Debug)]
 pub struct Admitted {
-    pub(super) _chat: ChatPlace,
+    pub(super) _chat: ChatPermit,
     pub(super) _plugin: OwnedSemaphorePermit,
     pub(super) _engine: OwnedSemaphorePermit,
     /// The memory that the guest begins with.
     pub(super) memory: Share,
-    /// When it was reserved.
+    /// When the call was admitted.
     pub(super) at: Instant,
     /// The span of the request that asked for the call.
     pub(super) span: Span,
 }
 
-/// There is no room for another call now.
+/// A limit on concurrent calls, or on the memory of all guests, that was reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}; try again later", .limit.reached(*.most as u64))]
 pub struct Busy {
-    /// The limit that was reached.
+    /// The limit.
     pub limit: LimitKind,
-    /// How many calls it allows.
+    /// The value of the limit.
     pub most: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The processes of a call in the text of its error, which is the only place that names them.
+//! The processes of a failed call, which the text of its error names.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use toolhost_workspace::process::State;
 /// How many processes a message names.
 const NAMED: usize = 8;
 
-/// Adds to an error which processes there were and how they stand, as the guest no longer can.
-pub(super) async fn tell(
+/// Appends the processes of a call and their states to the text of its error, because there is no reply that could name them.
+pub(super) async fn append_processes(
     workspace: &Arc<dyn Workspace>,
     chat: &ChatId,
     processes: &[StartedProcess],
@@ -38,7 +38,7 @@ pub(super) async fn tell(
     }
 }
 
-/// Says how a process stands, as the end of a sentence. Those of the foreground were ended before.
+/// Returns the state of a process as the end of a sentence. Foreground processes were ended before.
 fn state(process: &StartedProcess, state: &State) -> String {
     match state {
         State::Running if process.background => "runs".to_owned(),

@@ -1,27 +1,24 @@
-//! The question to the approval hook before a tool runs that may destroy something. No guest is there yet: only the place of the
-//! call is held.
+//! Asks the approval hook before a tool runs that may destroy something. The call holds its permits during that, but has no
+//! guest yet.
 
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use super::run::Context;
-use toolhost_call::approval::{Question, refused};
+use toolhost_call::approval::{Approval, Question, refused};
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
 use toolhost_call::tool::{ErrorKind, Hints, ToolError};
 
-/// Returns once the call may run. `tool` is the name that the plugin gave the tool.
+/// Waits until the hook has approved the call, if approval is needed. `tool` is the name that the plugin gave the tool.
 ///
 /// # Errors
 ///
-/// If it may not, if there is no answer, or if the call ended before there was one.
+/// If the hook refuses, if it does not answer, or if the call ends before the answer.
 pub(super) async fn approve(
-    Context {
-        approval,
-        cancelled,
-        ..
-    }: &Context,
+    approval: &Approval,
+    cancelled: &CancellationToken,
     trail: &Trail,
     tool: &str,
     hints: Hints,

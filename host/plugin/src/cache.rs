@@ -35,7 +35,7 @@ pub struct CodeCache {
     key: [u8; KEY_SIZE],
 }
 
-/// Why there is no cache.
+/// A reason why there is no cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// The directory cannot be used.
@@ -101,7 +101,7 @@ impl CodeCache {
         let component = deserialize(engine, code);
         component
             .inspect_err(
-                |error| tracing::warn!(name, %error, "a file of the code cache is of no use"),
+                |error| tracing::warn!(name, %error, "a file of the code cache cannot be loaded"),
             )
             .ok()
     }
@@ -115,7 +115,7 @@ impl CodeCache {
         }
     }
 
-    /// The name is part of the hash, so that a file under another's name is noticed.
+    /// The name is part of the hash, so that a file that was renamed does not pass.
     fn authenticate(&self, name: &str, code: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(name.as_bytes());

@@ -71,7 +71,7 @@ impl CallRecorder {
         &self.trail
     }
 
-    /// Begins to watch the usage of a guest.
+    /// Starts to watch the resource usage of a guest.
     pub(super) fn watch(&mut self, usage: Usage) {
         self.usage = Some(usage);
     }

@@ -17,25 +17,24 @@ mod progress;
 mod settings;
 mod sockets;
 mod started;
+mod state;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
-use crate::failure::Reached;
 use crate::grants::{GrantValue, Grants};
-use crate::store::State;
+use crate::reached::Reached;
 
 pub use about::Capability;
 pub(crate) use about::grants_line;
 pub(crate) use allowance::Allowance;
 pub(crate) use call::{Call, CallContext, Scope};
-pub(crate) use log::LineLog;
-pub use settings::Settings;
 pub(crate) use started::{Started, StartedProcess};
+pub(crate) use state::State;
 
-/// The state of a granted capability for one call.
+/// The state of a capability during one call.
 pub(crate) trait CallState: Sized {
     /// The grant, which is prepared once for all calls of a plugin.
     type Grant: fmt::Debug;
@@ -65,7 +64,7 @@ impl<S: 'static> HasData for Of<S> {
     type Data<'a> = View<'a, S>;
 }
 
-/// Makes everything that is needed of each capability from its one line: its module, and the type of its state.
+/// Generates the code for each capability from one line: its module, and the type of its state.
 macro_rules! table {
     (free { $($free:ident: $FreeState:ty,)* } granted { $($name:ident: $State:ty,)* }) => {
         /// Every capability that takes a grant, in the order in which they are shown.
@@ -138,7 +137,7 @@ table! {
     free {
         context: context::Context,
         settings: settings::Given,
-        log: LineLog,
+        log: crate::line_log::LineLog,
         progress: progress::Progress,
         sockets: sockets::Sockets,
     }

@@ -1,4 +1,4 @@
-//! How many calls of one plugin each chat runs.
+//! The limit on concurrent calls of one chat in one plugin.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,34 +7,34 @@ use parking_lot::Mutex;
 
 use toolhost_state::id::ChatId;
 
-/// The calls that run, by chat. Chats without any are not in it.
+/// The number of running calls of each chat; chats without one are left out.
 #[derive(Debug, Default)]
 pub(super) struct Chats(Mutex<HashMap<ChatId, usize>>);
 
-/// The place of one call, given back when this is dropped.
+/// The permit of one call, which is released when this is dropped.
 #[derive(Debug)]
-pub(super) struct ChatPlace {
+pub(super) struct ChatPermit {
     chats: Arc<Chats>,
     chat: ChatId,
 }
 
 impl Chats {
-    /// Takes a place of at most so many that a chat has at the same time.
-    pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPlace> {
+    /// Takes one of the `most` permits of a chat; `None` if all are taken.
+    pub(super) fn take(self: &Arc<Self>, chat: &ChatId, most: usize) -> Option<ChatPermit> {
         let mut running = self.0.lock();
         let count = running.get(chat).copied().unwrap_or_default();
         if count >= most {
             return None;
         }
         running.insert(chat.clone(), count + 1);
-        Some(ChatPlace {
+        Some(ChatPermit {
             chats: Arc::clone(self),
             chat: chat.clone(),
         })
     }
 }
 
-impl Drop for ChatPlace {
+impl Drop for ChatPermit {
     fn drop(&mut self) {
         let mut running = self.chats.0.lock();
         if let Some(count) = running.get_mut(&self.chat) {

@@ -4,16 +4,17 @@
 mod child;
 mod program;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
+use super::cache::CodeCache;
 use super::cache::deserialize;
+use super::compiler::Compiler;
 use super::engine::{Engine, Inner};
-use super::{CodeCache, LoadError};
+use super::load_error::LoadError;
 
 pub use program::{ARGUMENT as COMPILER, run as run_compiler};
 
@@ -25,24 +26,6 @@ const REMINDER: Duration = Duration::from_secs(10);
 /// allows for a busy machine.
 const HANGS: u32 = 20;
 const HANGS_AFTER: Duration = Duration::from_mins(10);
-
-/// Compiles components in processes of their own.
-///
-/// Each has an empty environment, limits for CPU time and memory (2 GiB) and a low priority. It is killed when its CPU time is
-/// used up, when it hangs, or when loading the plugin is given up.
-#[derive(Clone, Debug)]
-pub struct Compiler {
-    program: PathBuf,
-}
-
-impl Compiler {
-    /// Names the Toolhost program: within it, `/proc/self/exe`. It must be of the same version as this library.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-        }
-    }
-}
 
 /// Takes the code of a component from the cache, or compiles it, one at a time. `limit` is CPU time in whole seconds, rounded
 /// up; within this process it is only the measure of a hang.
@@ -60,7 +43,7 @@ pub(super) async fn compile(
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
     }
-    let _one_at_a_time = Arc::clone(&inner.compiling).place().await;
+    let _one_at_a_time = Arc::clone(&inner.compiling).acquire().await;
     // The compilation before this one may have been of the same component.
     if let Some(cached) = cached(engine, &name).await? {
         return Ok(cached);
@@ -102,7 +85,7 @@ pub(super) async fn compile(
     blocking(engine, take).await.map_err(LoadError::Compiler)?
 }
 
-/// Looks into the cache.
+/// Looks for the code in the cache.
 async fn cached(engine: &Engine, name: &str) -> Result<Option<Component>, LoadError> {
     let name = name.to_owned();
     let look = move |inner: &Inner| inner.cache.as_ref()?.load(&inner.wasm, &name);
@@ -120,12 +103,12 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| error.to_string())
 }
 
-/// Why there is no code.
+/// A reason why there is no code.
 #[derive(Debug)]
 enum Failure {
     /// The component is at fault.
     Component(String),
-    /// The compiler used up so much CPU time.
+    /// The compiler used up this limit of CPU time.
     Time(Duration),
     /// The compiler did not end within this time.
     Hangs(Duration),

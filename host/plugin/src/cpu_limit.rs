@@ -1,4 +1,4 @@
-//! Work on a thread of its own, within a limit of CPU time: other load on the machine takes nothing of it.
+//! Runs work on a thread of its own, within a limit of CPU time, which other load on the machine does not use up.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) const STACK: usize = 32 << 20;
 /// The shortest time between two looks at the clock of the thread.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Why there is no result.
+/// A reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfinished {
     /// The thread used more CPU time than the limit.

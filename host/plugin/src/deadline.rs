@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::failure::{Failure, Reached};
+use super::failure::Failure;
+use super::reached::Reached;
 use toolhost_call::metrics::LimitKind;
 
 /// When the host ends a call.

@@ -1,4 +1,4 @@
-//! From a tool as a plugin describes it to a definition that every caller can rely on.
+//! Checks the tools that a plugin lists, and makes definitions that every caller can rely on.
 
 mod resources;
 
@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::LoadError;
+use super::limits::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::schema::{InvalidSchema, Schema};
 use super::text::{hidden_in, shown};
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
@@ -16,12 +17,6 @@ use toolhost_state::thread_time::thread_time;
 
 /// The longest name of a tool, in bytes.
 const MAX_TOOL_NAME: usize = 31;
-
-/// The longest name of a plugin, in bytes: with the name of a tool it stays below the 64 of model providers.
-pub(super) const MAX_PLUGIN_NAME: usize = 31;
-
-/// The most tools of one plugin: about as many as providers take of all plugins.
-pub(super) const MAX_TOOLS: usize = 128;
 
 /// The longest title, in bytes.
 const MAX_TITLE: usize = 256;
@@ -46,7 +41,7 @@ pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 pub struct Example {
     /// The tool.
     pub tool: String,
-    /// The name, which says what the example shows; at most 256 bytes.
+    /// The name, a description of the example; at most 256 bytes.
     pub name: String,
     /// The arguments: the text of one JSON object that fits the tool's input schema, if the author made no mistake; at most 64
     /// KiB.
@@ -93,8 +88,8 @@ pub(super) fn check(
         let examples = take_examples(&tool).map_err(unsound)?;
         let definition = definition(tool, plugin).map_err(unsound)?;
         for example in &examples {
-            // Whether they fit the schema is not asked here: the schema is a stranger's, and comparing can take days. Only
-            // `plugin check` does, in a process that it can end.
+            // Do not compare the arguments with the schema: its author is not trusted, and a comparison can take days. Only
+            // `plugin check` compares them, in a process that it can end.
             if let Err(error) = Arguments::parse(&example.arguments) {
                 let shown = shown(&example.name);
                 listed.warnings.push(format!(
@@ -273,7 +268,7 @@ mod tests {
             thread.unwrap().join().unwrap()
         };
         assert_eq!(check(1, MAX_TIME).unwrap().tools.len(), 1);
-        // So much time is over before the second tool, however fast the machine is.
+        // On every machine, this much time is over before the second tool.
         let error = check(100, Duration::from_nanos(1)).unwrap_err();
         insta::assert_snapshot!(error, @r#"the tool "t0" of the plugin is not sound: checking its schemas, and those before, takes more than 0.000000001 s of CPU time: make them simpler"#);
     }

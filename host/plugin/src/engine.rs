@@ -9,25 +9,18 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::cache::CodeCache;
+use super::compiler::Compiler;
 use super::guest_memory::GuestMemory;
+use super::limits::{CONCURRENT_CALLS, CORE_INSTANCES_PER_CALL, Limits, WASM_STACK};
 use super::machine;
 use super::queue::Queue;
 use super::ticker::Ticker;
-use super::{CodeCache, Compiler, Limits};
 use toolhost_call::audit::Audit;
 use toolhost_call::metrics::Metrics;
 
-/// The most calls of all plugins at the same time. More are refused as busy.
-pub(super) const CONCURRENT_CALLS: usize = 256;
-
-/// The stack of a guest, in bytes.
-pub(super) const WASM_STACK: usize = 512 << 10;
-
 /// Instances beyond the calls: one for each load that asks for the tools.
 const LOADS: u32 = 16;
-
-/// Core instances of one call. A Python component has up to 38.
-pub(super) const CORE_INSTANCES_PER_CALL: u32 = 64;
 
 /// Memories of one call, and tables of one call. Known components have one and two.
 const MEMORIES_PER_CALL: u32 = 4;
@@ -64,7 +57,7 @@ pub(super) struct Inner {
     runtime: Option<Runtime>,
 }
 
-/// Why there is no engine.
+/// A reason why there is no engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// wasmtime cannot work here.
@@ -193,7 +186,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Returns the memory of all guests together where nothing else was said.
+/// Returns the default limit on the memory of all guests together.
 fn default_memory() -> usize {
     let half = machine::memory().unwrap_or(u64::MAX) / 2;
     usize::try_from(half.max(LEAST_MEMORY)).unwrap_or(usize::MAX)

@@ -1,17 +1,16 @@
-//! Why a guest gave no answer, in words for the caller.
-
-use std::time::Duration;
+//! Failures of guests, with texts for the caller.
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 
-use super::engine::WASM_STACK;
-use super::limits::{Limiter, Limits};
+use super::limiter::Limiter;
+use super::limits::{Limits, WASM_STACK};
 use super::meter::GuestTimeExceeded;
+use super::reached::Reached;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{ErrorKind, ToolError};
 
-/// Why a guest gave no answer.
+/// A reason why a guest gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
     /// The guest reached one of its limits.
@@ -32,41 +31,6 @@ pub(super) enum Failure {
     /// The guest's reply makes no sense, or the host failed.
     #[error("the tool is broken: {0}")]
     Broken(String),
-}
-
-/// A limit that was reached, and the text that says so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub(super) struct Reached {
-    /// The kind of the limit.
-    pub(super) kind: LimitKind,
-    text: String,
-}
-
-impl Reached {
-    /// Makes the text of a limit with this value, in the unit of its kind.
-    pub(super) fn of(kind: LimitKind, value: usize) -> Self {
-        let text = kind.reached(value as u64);
-        Self { kind, text }
-    }
-
-    /// Makes the text of a limit of time with this value.
-    pub(super) fn time(kind: LimitKind, value: Duration) -> Self {
-        let value = usize::try_from(value.as_millis()).unwrap_or(usize::MAX);
-        Self::of(kind, value)
-    }
-
-    /// Adds that a later try may succeed: other calls hold the resource and may give it back.
-    pub(super) fn for_now(mut self) -> Self {
-        self.text.push_str("; try again later");
-        self
-    }
-
-    /// Adds the reason why the limit was exceeded.
-    pub(super) fn because(mut self, why: &str) -> Self {
-        self.text = format!("{}: {why}", self.text);
-        self
-    }
 }
 
 /// Marks errors of making an instance, as opposed to those of using it.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::WASM_STACK;
+use super::limits::WASM_STACK;
 
 /// The account.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl GuestMemory {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Reserves the stack of a call and so many bytes for it, or returns `None` where the account has no room for them.
+    /// Reserves the stack of a call and this many bytes; `None` if the account has no room for them.
     pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Share> {
         let mut share = self.share(true);
         let reserved = share.grow(WASM_STACK.saturating_add(bytes));

@@ -1,4 +1,4 @@
-//! The audit trail's header of a loaded plugin.
+//! The fields with which the audit trail describes a loaded plugin.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,16 +1,12 @@
 //! The imports that a component may have and the exports that it must have. They are judged by name before anything is compiled
 //! and before the linker looks, because the linker's error would not say what to do.
 
+use super::contract::PACKAGE;
 use super::text::shown;
 use super::{LoadError, Shape};
 use crate::capability::{CAPABILITIES, Capability};
 use crate::grants::Grants;
 
-/// The package of the contract.
-pub(super) const PACKAGE: &str = "toolhost:plugin/";
-
-/// The version of the contract that this host speaks.
-pub(super) const CONTRACT: &str = "0.1";
 const VERSION: (u64, u64) = (0, 1);
 
 /// Interfaces of the contract that every plugin may import.
@@ -30,12 +26,12 @@ const WASI: [&str; 6] = [
 const PLAIN: &str = "plugin";
 const FULL: (&str, [&str; 2]) = ("full-plugin", ["process-plugin", "file-plugin"]);
 
-/// Which import of a component this is.
+/// The kind of an import of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Import {
-    /// Every plugin has it.
+    /// Every plugin may import it.
     Free,
-    /// It takes a grant.
+    /// A plugin may import it only with a grant of this capability.
     Granted(&'static Capability),
     Newer,
     Older,
@@ -86,16 +82,16 @@ impl Shape {
             .filter_map(move |name| Some((name.as_str(), granted(name)?)))
     }
 
-    /// Returns the version of the contract of the tools that it exports, such as `0.1.0`: the one that this host speaks, if it
-    /// exports several.
+    /// Returns the version of the contract in which the component exports its tools, such as `0.1.0`. If it exports several,
+    /// returns the version that this host speaks.
     pub fn contract(&self) -> Option<&str> {
         let tools = || self.tools().filter_map(|name| name.split_once('@'));
         let known = tools().find(|(_, version)| parse(version) == Some(VERSION));
         known.or_else(|| tools().next()).map(|(_, version)| version)
     }
 
-    /// Returns the name of the smallest world of the contract that it fits, or the names of those that it needs together, if it
-    /// exports the tools in a version that this host speaks.
+    /// Returns the name of the smallest world of the contract that the component fits, or the names of the worlds that it needs
+    /// together. `None` if it exports no tools in a version that this host speaks.
     pub fn world(&self) -> Option<String> {
         self.contract()
             .filter(|contract| parse(contract) == Some(VERSION))?;

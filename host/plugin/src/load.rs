@@ -11,13 +11,13 @@ use super::compile::compile;
 use super::cpu_limit::{Unfinished, limited};
 use super::definition::{Listed, MAX_TIME, check, is_plugin_name};
 use super::engine::Engine;
-use super::store::State;
+use super::settings::Settings;
 use super::text::shown;
 use super::wasi::Granted;
 use super::{Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::PluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{self, Settings};
+use crate::capability::{self, State};
 use crate::grants::Grants;
 use toolhost_call::tool::Definition;
 
@@ -25,7 +25,7 @@ use toolhost_call::tool::Definition;
 /// limit is for a single schema that takes longer than was foreseen.
 const CHECKING: Duration = Duration::from_secs(10);
 
-/// How a plugin is loaded.
+/// The options with which a plugin is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The name of the plugin: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes.
@@ -144,7 +144,7 @@ impl Plugin {
             warnings,
         } = checked(tools, plugin.name.to_string(), plugin.limits.reply).await?;
         for problem in warnings {
-            tracing::warn!(plugin = &*plugin.name, problem, "an example is of no use");
+            tracing::warn!(plugin = &*plugin.name, problem, "an example is not valid");
         }
         plugin.first_memory = first_memory;
         (plugin.tools, plugin.examples) = (tools, examples);

@@ -1,17 +1,17 @@
-//! Why a plugin does not load, in words that say what to do.
+//! Errors of loading a plugin, with texts that say what to do.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Digest;
-use super::definition::{MAX_PLUGIN_NAME, MAX_TOOLS};
-use super::imports::{CONTRACT, PACKAGE};
+use super::contract::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
+use super::limits::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::text::shown;
 use crate::capability::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;
 
-/// Why a plugin does not load. Each text says what to do, in one line. Text that the plugin wrote is escaped and cut in it.
+/// A reason why a plugin does not load. Each text says what to do, in one line. Text that the plugin wrote is escaped and cut in it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The name cannot be part of a tool's name.
@@ -24,7 +24,7 @@ pub enum LoadError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
     /// The component's path is not that of a file.
@@ -108,7 +108,7 @@ pub enum LoadError {
     Preopen {
         /// The directory, as it was configured.
         directory: PathBuf,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
     /// The plugin imports another version of WASI than 0.2.

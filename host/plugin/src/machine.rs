@@ -1,4 +1,4 @@
-//! How much memory this process may use: of the machine, or of the container that it is in.
+//! The memory that this process may use, of the machine or of its container.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn total(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Returns the files in which the limits of a cgroup and of those above it are, for a line of `/proc/self/cgroup`. A container
-/// sees its own cgroup at the mount itself, and the line does not matter there.
+/// Returns the files with the limits of a cgroup and of its ancestors, for a line of `/proc/self/cgroup`. A container sees its
+/// own cgroup at the mount itself, and the line does not matter there.
 fn files(mount: &Path, line: &str) -> Vec<std::path::PathBuf> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next(), parts.next(), parts.next());

@@ -1,10 +1,10 @@
-//! Guest time: how much CPU a call may use, and how calls that use much of it share the processors.
+//! Guest time: the CPU time of a call, its limit, and how calls that use much CPU time share the processors.
 //!
 //! A guest and the host calls that it makes run only while a thread polls the future of its call. So the CPU time that the
-//! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and
-//! a thread that the kernel stops for others is not charged for that. Operations on files run on threads that may block, and
-//! add what they cost. wasmtime's `call_hook` sees only the borders
-//! between guest and host, and not that a fiber was suspended between two of them.
+//! polling thread spends in `poll` is the guest time: code and cheap host calls are charged alike, waits cost nothing, and a
+//! thread that the kernel stops for others is not charged for that. Operations on files run on threads that may block, and add
+//! their CPU time. wasmtime's `call_hook` would not do: it sees only the crossings between guest and host, and not that a fiber
+//! was suspended between two of them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -112,7 +112,7 @@ impl<F: Future> Future for Metered<F> {
             let permits = &this.permits;
             let asking = this
                 .asking
-                .get_or_insert_with(|| Box::pin(Arc::clone(permits).place()));
+                .get_or_insert_with(|| Box::pin(Arc::clone(permits).acquire()));
             let permit = ready!(asking.as_mut().poll(context));
             this.asking = None;
             permit

@@ -1,4 +1,4 @@
-//! HTTP requests that plugins send: where they may go, and how they get there.
+//! HTTP requests that plugins send: which destinations are allowed, and how a request is sent.
 //!
 //! An operator grants [`Pattern`]s. A request goes out only if one of them allows its scheme, host and port, and only to an
 //! address that was looked up here and found public: the connection is made to that very address, so a name that resolves to

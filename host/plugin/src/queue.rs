@@ -1,38 +1,38 @@
-//! Places of which there are few, and of which it is known how many wait for one.
+//! A queue for a few permits, which tells how many tasks wait for one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Hands out places in the order of asking.
+/// Hands out permits in the order of asking.
 #[derive(Debug)]
 pub(super) struct Queue {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     waiting: AtomicU64,
 }
 
 impl Queue {
-    pub(super) fn new(places: usize) -> Arc<Self> {
+    pub(super) fn new(permits: usize) -> Arc<Self> {
         Arc::new(Self {
-            places: Arc::new(Semaphore::new(places)),
+            permits: Arc::new(Semaphore::new(permits)),
             waiting: AtomicU64::new(0),
         })
     }
 
-    /// Waits for a place. `None`: there are none any more.
-    pub(super) async fn place(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
+    /// Waits for a permit. `None` if there will be none any more.
+    pub(super) async fn acquire(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
         let _waiting = Waiting::new(&self.waiting);
-        Arc::clone(&self.places).acquire_owned().await.ok()
+        Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    /// Returns how many wait at this moment.
+    /// Returns how many tasks wait at this moment.
     pub(super) fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
 }
 
-/// One that waits, until it has its place or gives up.
+/// A waiting task, counted until it has its permit or gives up.
 struct Waiting<'a>(&'a AtomicU64);
 
 impl<'a> Waiting<'a> {
@@ -53,18 +53,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_is_counted_until_it_gives_up() {
+    async fn a_waiting_task_is_counted_until_it_gives_up() {
         let queue = Queue::new(1);
-        let place = Arc::clone(&queue).place().await;
+        let permit = Arc::clone(&queue).acquire().await;
         assert_eq!(queue.waiting(), 0);
-        let mut second = Box::pin(Arc::clone(&queue).place());
+        let mut second = Box::pin(Arc::clone(&queue).acquire());
         assert!(futures_util::poll!(second.as_mut()).is_pending());
-        let mut third = Box::pin(Arc::clone(&queue).place());
+        let mut third = Box::pin(Arc::clone(&queue).acquire());
         assert!(futures_util::poll!(third.as_mut()).is_pending());
         assert_eq!(queue.waiting(), 2);
         drop(third);
         assert_eq!(queue.waiting(), 1);
-        drop(place);
+        drop(permit);
         assert!(second.await.is_some());
         assert_eq!(queue.waiting(), 0);
     }

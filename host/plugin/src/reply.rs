@@ -1,16 +1,17 @@
-//! From the contract's reply to the domain's, with its size checked.
+//! Checks a guest's reply, and converts it from the type of the contract to that of the domain.
 
 use serde_json::value::RawValue;
 
-use super::failure::{Failure, Reached};
+use super::failure::Failure;
+use super::reached::Reached;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::convert::same_fields;
 use toolhost_call::call::MAX_DEPTH;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{Blob, Content, ErrorKind, Reply, ToolError};
 
-/// Takes over a reply of at most `limit` bytes whose JSON parts are JSON. Each part costs something beyond its bytes, so that
-/// a million empty ones do not come for free.
+/// Converts a reply if it has at most `limit` bytes and its JSON parts are valid JSON. Each part counts some bytes more than it
+/// has, so that a million empty parts reach the limit as well.
 pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, Failure> {
     let content: Vec<_> = reply
         .content
@@ -57,7 +58,7 @@ fn convert(part: wit::Content) -> Result<Content, Failure> {
     })
 }
 
-/// Returns how deep a valid JSON text nests. Callers parse it, and a parser that follows by recursion has only so much stack.
+/// Returns how deep a valid JSON text nests. Callers parse the text, and a recursive parser could run out of stack.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);
@@ -81,7 +82,7 @@ same_fields!(wit::Blob => Blob { media_type, data });
 
 impl From<wit::ToolError> for ToolError {
     fn from(error: wit::ToolError) -> Self {
-        /// A text for a model is short; a longer one is cut.
+        /// The longest message in bytes, as a model reads it; a longer one is cut.
         const MAX_MESSAGE: usize = 32 << 10;
         let (kind, mut message) = match error {
             wit::ToolError::UnknownTool(text) => (ErrorKind::UnknownTool, text),

@@ -21,12 +21,12 @@ use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
 use super::reply;
 use super::span;
-use super::store::{self, State};
+use super::store;
 use super::text::shown;
 use super::{LoadError, Plugin};
 use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Call, CallContext, Started};
+use crate::capability::{Call, CallContext, Started, State};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{Outcome, Request};
@@ -38,7 +38,7 @@ use toolhost_workspace::Workspace;
 /// ends only a guest that waits.
 const LIST_TOOLS: Duration = Duration::from_mins(1);
 
-/// The end of an error text about a start that hangs.
+/// The end of an error text if the start of a process hangs.
 const STARTING: &str =
     "; a process is still being started: it will be ended as soon as it is there";
 
@@ -60,7 +60,7 @@ pub struct Context {
 impl Plugin {
     /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
     ///
-    /// The call has a span of its own, within that of the task that took the place.
+    /// The call has a span of its own, within the span of the task that had it admitted.
     pub async fn call(
         &self,
         admitted: Admitted,
@@ -71,7 +71,7 @@ impl Plugin {
         let span = span::of_call(&admitted.span, &self.name, &request);
         let called = self.call_within(admitted, tool, request, context);
         let outcome = called.instrument(span.clone()).await;
-        span::ended(&span, &outcome);
+        span::record_end(&span, &outcome);
         self.engine
             .metrics
             .call_ended(outcome.state().name(), outcome.duration, outcome.queued);
@@ -90,7 +90,7 @@ impl Plugin {
         let mut tally = CallRecorder::begin(trail, tool, &request, began);
         let workspace = &context.workspace;
         let started = Started::new(Arc::clone(workspace), request.chat.clone());
-        // The places are given back when everything of the call is over, its memory with its guest.
+        // The permits are released when everything of the call is over; the memory is released with the guest.
         let Admitted {
             memory,
             at,
@@ -108,7 +108,8 @@ impl Plugin {
             &mut tally,
         );
         let mut result = ran.await;
-        // A guest that replied without having heard of a cancellation has finished: its reply about its processes holds.
+        // If the guest replied before it could know of the cancellation, the call has finished, and its reply about its
+        // processes holds.
         let heard = result.is_err() || started.heard_of_cancellation();
         let cancelled = heard && context.cancelled.is_cancelled();
         let replied = result.is_ok() && !cancelled;
@@ -118,7 +119,7 @@ impl Plugin {
             started.end().await;
         }
         if let Err(error) = &mut result {
-            aftermath::tell(workspace, &request.chat, &processes, error).await;
+            aftermath::append_processes(workspace, &request.chat, &processes, error).await;
             if is_starting {
                 error.message.push_str(STARTING);
             }
@@ -152,7 +153,16 @@ impl Plugin {
         let deadline = Deadline::new(began, self.limits.max_deadline);
         let hints = self.definition(tool).map(|tool| tool.hints);
         let hints = hints.unwrap_or_default();
-        approve(context, tally.trail(), tool, hints, request, &deadline).await?;
+        approve(
+            &context.approval,
+            &context.cancelled,
+            tally.trail(),
+            tool,
+            hints,
+            request,
+            &deadline,
+        )
+        .await?;
         let deadline = Deadline::new(Instant::now(), self.time_of(tool));
         let call = Call {
             request: Arc::clone(request),
@@ -340,7 +350,7 @@ async fn settle<T>(
         Some(Err(error)) => Err(Failure::Broken(format!("the host failed: {error}"))),
         None => {
             guest.0.abort();
-            // Until its store is gone, the guest still holds a place in the pool.
+            // Until its store is dropped, the guest still holds an instance slot of the pool.
             _ = (&mut guest.0).await;
             Err(if cancelled.is_cancelled() {
                 Failure::Cancelled

@@ -1,7 +1,7 @@
 //! JSON Schemas of plugins: whether one is sound, and whether a value fits it.
 //!
-//! An untrusted author writes the schema; the host, providers and models use it. So its size is bounded in every way in which
-//! work on it could grow, it fetches nothing, and its patterns cannot run for ever.
+//! An untrusted author writes the schema; the host, providers and models use it. So everything that makes work on a schema grow
+//! is bounded: its size, its nesting, its references and its patterns. A schema fetches nothing.
 
 mod survey;
 
@@ -17,7 +17,7 @@ use survey::Survey;
 /// The longest text of a schema, in bytes.
 const MAX_SIZE: usize = 64 << 10;
 
-/// The deepest nesting, of the text and through references.
+/// The deepest nesting of the text, and the longest chain of references.
 const MAX_DEPTH: usize = 64;
 const MAX_CHAIN: usize = 256;
 
@@ -31,7 +31,7 @@ const MAX_PATTERN: usize = 1024;
 /// The most memory of one compiled pattern, and of its matcher's cache, each in bytes.
 const PATTERN_MEMORY: usize = 1 << 20;
 
-/// The most steps back of a pattern with lookaround or back-references; others take none.
+/// The most backtracking steps of one pattern. Only patterns with lookaround or back-references backtrack.
 const BACKTRACKS: usize = 100_000;
 
 /// A sound JSON Schema: of 2020-12, or of 2019-09 or draft 7 if its `$schema` says so.
@@ -140,7 +140,7 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::parse`], for a JSON value instead of a text.
+    /// Makes a schema of a JSON value: as [`Schema::parse`], without the text.
     ///
     /// # Errors
     ///
@@ -195,8 +195,8 @@ impl Schema {
         })
     }
 
-    /// Compares a value with a schema on a thread of its own, and waits until the thread has used `limit` of CPU time. Beyond
-    /// that the thread goes on, so this is for a process that ends soon.
+    /// Compares a value with a schema on a thread of its own, and gives up when the thread has used `limit` of CPU time. The
+    /// thread cannot be stopped and runs on, so call this only in a process that ends soon.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ fn draft(schema: &Value) -> Result<Draft, InvalidSchema> {
     }
 }
 
-/// Shows a JSON pointer.
+/// Returns a JSON pointer as an error shows it.
 fn place(pointer: &str) -> String {
     match pointer {
         "" => "its root".into(),

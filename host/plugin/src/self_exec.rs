@@ -1,13 +1,13 @@
 //! Copies of this program that do one thing and end, such as compiling a component.
 //!
-//! They are not commands: only the host decides what they run, so they need no supervisor. Each copy gets an empty environment,
-//! and ends with the process that started it.
+//! A copy is not a command: the host alone decides what it runs, so it needs no supervisor. Each copy gets an empty
+//! environment, and ends with the process that started it.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Makes the command of a copy of the Toolhost program. `program` is that program: within it, `/proc/self/exe`. The copy has an
-/// empty environment and is killed when the handle of its process is dropped.
+/// Returns a command that starts a copy of the Toolhost program, whose path is `program`; the program itself passes
+/// `/proc/self/exe`. The copy has an empty environment and is killed when the handle of its process is dropped.
 pub fn command<S: AsRef<OsStr>>(
     program: &Path,
     arguments: impl IntoIterator<Item = S>,

@@ -6,10 +6,9 @@ use tracing::field::Empty;
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::trace::{self, TraceContext};
 
-/// Begins the span of a call, within that of the request that asked for it.
+/// Begins the span of a call, within the span of its request.
 ///
-/// It is there whenever anything is logged at all: a warning without its call is of little use. No argument and no attribute
-/// is in it.
+/// The span has the level ERROR, so that even a warning says which call it is about. It contains no argument and no attribute.
 pub(super) fn of_call(asked: &Span, plugin: &str, request: &Request) -> Span {
     let span = tracing::error_span!(
         parent: asked,
@@ -37,8 +36,8 @@ pub(super) fn of_call(asked: &Span, plugin: &str, request: &Request) -> Span {
     span
 }
 
-/// Says how the call ended.
-pub(super) fn ended(span: &Span, outcome: &Outcome) {
+/// Records in the span how the call ended, and logs the end.
+pub(super) fn record_end(span: &Span, outcome: &Outcome) {
     if span.is_disabled() {
         return;
     }

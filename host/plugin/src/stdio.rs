@@ -5,7 +5,7 @@ use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::capability::LineLog;
+use super::line_log::LineLog;
 
 /// How much of an unfinished line is held before it is written as it is.
 const MAX_PARTIAL: usize = 4096;

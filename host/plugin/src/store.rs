@@ -5,32 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::ResourceTable;
 use wasmtime::{CallHook, CallHookHandler, Store, StoreContextMut, UpdateDeadline};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::engine::Engine;
 use super::guest_memory::Share;
-use super::limits::Limiter;
+use super::limiter::Limiter;
 use super::meter::{GuestTimeExceeded, Meter};
 use super::ticker::Ticker;
 use super::wasi::Granted;
-use crate::capability::{CallContext, States, View};
-
-/// The data of a store: the states of the capabilities, and WASI with the grants in it.
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) capabilities: States,
-    pub(super) limiter: Limiter,
-    wasi: WasiContext,
-    table: ResourceTable,
-}
-
-struct WasiContext(WasiCtx);
-
-impl std::fmt::Debug for WasiContext {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("WasiContext")
-    }
-}
+use crate::capability::{CallContext, State, States};
 
 /// Makes a store with every limit set: memory, tables, handles, guest time, data of host calls, stack (by the engine), log
 /// (by its account), HTTP requests and bytes. The caller checks deadline and reply size, as it holds the clock and the reply.
@@ -44,12 +26,9 @@ pub(super) fn make(
     let limits = &context.limits;
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles);
-    let state = State {
-        capabilities: States::begin(&granted.capabilities, context),
-        limiter: Limiter::new(limits, share),
-        wasi: WasiContext(granted.context(&context.log)),
-        table,
-    };
+    let capabilities = States::begin(&granted.capabilities, context);
+    let wasi = granted.context(&context.log);
+    let state = State::new(capabilities, Limiter::new(limits, share), wasi, table);
     let mut store = Store::new(&engine.inner.wasm, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(limits.host_call_data);
@@ -71,10 +50,10 @@ pub(super) fn make(
     store
 }
 
-/// The turn of a guest on its thread, which ends with a tick.
+/// The time for which a guest runs on its thread before it yields. A turn ends with a tick.
 ///
-/// Code looks at the epoch where a function or a loop begins, and only there. A guest can do without both: with calls of the
-/// host in a row, each of which may take milliseconds. So its turn also ends when it comes back from one.
+/// Compiled code checks the epoch only where a function or a loop begins. A guest can avoid both with a row of host calls, each
+/// of which may take milliseconds. So a turn can also end when a host call returns.
 #[derive(Clone)]
 struct Turn(Arc<Taken>);
 
@@ -108,27 +87,5 @@ impl CallHookHandler<State> for Turn {
             tokio::task::yield_now().await;
         }
         Ok(())
-    }
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi.0,
-            table: &mut self.table,
-        }
-    }
-}
-
-impl State {
-    /// Returns the state of a capability, and the handles of the guest.
-    pub(super) fn view<S>(&mut self) -> View<'_, S>
-    where
-        States: AsMut<S>,
-    {
-        View {
-            state: self.capabilities.as_mut(),
-            table: &mut self.table,
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that moves the epoch of an engine, by which guests are interrupted.
+//! The thread that increments the epoch of an engine. The increments interrupt running guests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,10 +10,11 @@ use wasmtime::EngineWeak;
 /// The time between two ticks: a guest runs no longer than about this before it yields.
 const TICK: Duration = Duration::from_millis(2);
 
-/// How many ticks go on after the last guest stopped, so that a quick series of calls does not wake the thread each time.
+/// How many ticks the thread goes on for after the last guest stopped, so that quick successive calls need not wake it each
+/// time.
 const LINGER: u32 = 50;
 
-/// Moves the epoch while guests run, sleeps while none does, and ends with the engine.
+/// Increments the epoch while a guest runs, sleeps while none does, and ends with the engine.
 #[derive(Debug)]
 pub(super) struct Ticker {
     running: Arc<AtomicUsize>,
@@ -21,11 +22,11 @@ pub(super) struct Ticker {
     thread: Thread,
 }
 
-/// While this lives, the epoch moves.
+/// A guard: the epoch is incremented until it is dropped.
 pub(super) struct Ticking<'a>(&'a AtomicUsize);
 
 impl Ticker {
-    /// Starts the thread. It holds the engine weakly, so that it never keeps one alive.
+    /// Starts the thread, which holds the engine weakly, so that it does not keep the engine alive.
     pub(super) fn start(engine: EngineWeak) -> std::io::Result<Arc<Self>> {
         let running = Arc::new(AtomicUsize::new(0));
         let ticks = Arc::new(AtomicU64::new(0));
@@ -40,12 +41,12 @@ impl Ticker {
         }))
     }
 
-    /// Returns how often the epoch has moved.
+    /// Returns how often the epoch was incremented.
     pub(super) fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)
     }
 
-    /// Makes the epoch move until the returned value is dropped.
+    /// Has the epoch incremented until the returned guard is dropped.
     pub(super) fn tick(&self) -> Ticking<'_> {
         if self.running.fetch_add(1, Ordering::SeqCst) == 0 {
             self.thread.unpark();
@@ -56,7 +57,7 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        // Let the thread look for its engine, and end.
+        // Wake the thread, so that it notices that the engine is gone, and ends.
         self.thread.unpark();
     }
 }
@@ -68,7 +69,7 @@ impl Drop for Ticking<'_> {
 }
 
 fn run(engine: &EngineWeak, running: &AtomicUsize, ticks: &AtomicU64) {
-    /// Also without a wake-up the thread looks now and then whether its engine is still there.
+    /// How often the thread checks that the engine still exists while no guest runs.
     const LOOK: Duration = Duration::from_secs(10);
     let mut idle = 0;
     loop {

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::LoadError;
+use super::line_log::LineLog;
 use super::stdio::GuestOutput;
-use crate::capability::{LineLog, Prepared};
+use crate::capability::Prepared;
 use crate::grants::{Grants, Preopen};
 
 /// The most random bytes of one request.
@@ -35,7 +36,7 @@ struct Directory {
 }
 
 impl Granted {
-    /// Looks up variables and opens directories, none of which may have anything to do with those that are protected.
+    /// Looks up variables and opens directories. No directory may be, contain, or lie in a protected one.
     pub(super) fn look_up(
         plugin: &str,
         grants: &Grants,
@@ -135,7 +136,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Whether a directory is this path or one above it.
+/// Returns whether a directory is this path or one above it.
 fn is_among(directory: (u64, u64), path: &Path) -> bool {
     let metadata = path.ancestors().filter_map(|path| path.metadata().ok());
     metadata

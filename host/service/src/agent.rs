@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Does what must be done before there are threads.
+    /// Does the work that must come before any thread is started, such as starting the spawner.
     pub fn prepare(&self) -> Prepared {
         self.processes.prepare()
     }

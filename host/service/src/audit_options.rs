@@ -63,7 +63,8 @@ pub struct Options {
         conflicts_with = "approval_url"
     )]
     approval_command: Vec<String>,
-    /// The same, but an http:// or https:// URL that gets the call by POST and answers {"approved": true} or {"approved": false, "reason": "…"}
+    /// An http:// or https:// URL that is asked instead of a program. It gets the call by POST, and answers {"approved": true}
+    /// or {"approved": false, "reason": "…"}
     #[arg(long, value_name = "URL", env = "TOOLHOST_APPROVAL_URL", value_parser = approval_url)]
     approval_url: Option<String>,
     /// A file with a bearer token for that URL
@@ -85,14 +86,15 @@ fn approval_url(text: &str) -> Result<String, ApprovalError> {
 }
 
 impl Options {
-    /// Opens what is asked for. A directory that the user named must work; without the default one there is a warning.
+    /// Opens the audit trail, and sets the approval hook up. A directory that the operator named must work. If the default one
+    /// cannot be used, this logs a warning and goes on without a trail.
     pub fn open(&self, common: &Common) -> anyhow::Result<Oversight> {
         let metrics = Metrics::default();
         let approval = self.approval()?;
         if approval.is_missing() {
             tracing::warn!(
                 program = self.approval_command.first(),
-                "the program of the approval hook is not there: until it comes, every call that needs approval is refused"
+                "the program of the approval hook does not exist: until it is installed, every call that needs approval is refused"
             );
         }
         if approval.can_be_traced() {
@@ -113,7 +115,7 @@ impl Options {
             return Ok(Audit::default());
         }
         let named = self.audit_dir.is_some() || common.state_dir.is_some();
-        // A state directory that cannot be used is of no use without an audit trail either.
+        // If the named state directory cannot be used, fail with its own error rather than with one of the audit trail.
         if let (None, Some(path)) = (&self.audit_dir, &common.state_dir) {
             StateDir::open(path)?;
         }

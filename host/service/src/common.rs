@@ -10,7 +10,7 @@ use toolhost_state::state_dir::StateDir;
 
 use crate::{errors, logging};
 
-/// What every command takes.
+/// The options that every command has.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Common options")]
 #[group(skip)]
@@ -21,7 +21,7 @@ pub struct Common {
     /// Where compiled code and records of processes are kept [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
-    /// What is logged: a level, or a filter such as `toolhost=debug`
+    /// The log level, or a filter such as `toolhost=debug`
     #[arg(
         long,
         value_parser = logging::filter,
@@ -31,7 +31,7 @@ pub struct Common {
         default_value = "warn,toolhost=info"
     )]
     pub log: String,
-    /// How it is logged
+    /// The format of log lines
     #[arg(
         long,
         global = true,
@@ -43,7 +43,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// Returns the state directory, if there is any place for one.
+    /// Returns the path of the state directory; `None` if neither an option nor the environment names one.
     pub fn state_dir(&self) -> Option<PathBuf> {
         self.state_dir.clone().or_else(StateDir::default_path)
     }
@@ -59,10 +59,10 @@ impl Common {
         }
     }
 
-    /// Returns where the records of processes are kept: in the state directory, where a later start finds them.
+    /// Returns where records are kept: in the state directory if possible, so that a later start finds them.
     ///
-    /// A directory that the user named must work. Without the default one, while another host has it, or where it has no
-    /// space, records end with this program.
+    /// A directory that the operator named must work. If the default one cannot be used, is locked by another host, or has no
+    /// space, records are temporary and end with this program.
     pub(crate) fn records(&self) -> anyhow::Result<Records> {
         let temporary = |error: String| {
             tracing::warn!(
@@ -74,7 +74,7 @@ impl Common {
         let Some(path) = self.state_dir() else {
             return Ok(temporary("neither XDG_STATE_HOME nor HOME is set".into()));
         };
-        // The lock is given back at once: who opens the records takes it again.
+        // The lock is released at once: the registry takes it again when it opens the records.
         let opened = StateDir::open(&path).and_then(|state| state.lock().map(|_| state));
         match opened {
             Ok(state) if self.state_dir.is_none() => {
@@ -86,7 +86,7 @@ impl Common {
         }
     }
 
-    /// Returns where the names of temporary files are kept. A directory that the user named must work.
+    /// Returns where the names of temporary files are kept. A directory that the operator named must work.
     pub(crate) fn temporaries(&self) -> anyhow::Result<Temporaries> {
         let Some(path) = self.state_dir() else {
             return Ok(Temporaries::Forgotten);
@@ -95,7 +95,7 @@ impl Common {
             Ok(state) if self.state_dir.is_some() => Ok(Temporaries::Kept(state)),
             Ok(state) => Ok(Temporaries::KeptIfPossible(state)),
             Err(error) if self.state_dir.is_some() => Err(error.into()),
-            // That there is none was said when the records were looked for.
+            // `records` has already logged this error.
             Err(_) => Ok(Temporaries::Forgotten),
         }
     }

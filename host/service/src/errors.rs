@@ -1,13 +1,13 @@
-//! How errors are told: each cause once, and without the numbers of the system.
+//! The text of errors: each cause once, and without the error numbers of the system.
 
 use std::io;
 
-/// Returns an error with all of its causes.
+/// Returns the text of an error with all of its causes.
 pub fn told(error: &anyhow::Error) -> String {
     without_numbers(toolhost_state::error_chain::chain(error.as_ref()))
 }
 
-/// Removes ` (os error 2)`, which says nothing that the words before it do not.
+/// Removes ` (os error 2)` and the like, because the words before it say the same.
 pub fn without_numbers(mut text: String) -> String {
     const BEGIN: &str = " (os error ";
     while let Some(begin) = text.find(BEGIN) {
@@ -18,7 +18,7 @@ pub fn without_numbers(mut text: String) -> String {
     text
 }
 
-/// Says why an address cannot be listened on, and what to do.
+/// Returns the error text for an address that the server cannot listen on, with the remedy.
 pub(crate) fn cannot_listen(listen: &str, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is in use; choose another with --listen".into(),

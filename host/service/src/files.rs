@@ -6,12 +6,12 @@ use clap::{Args, ValueEnum};
 
 use toolhost_workspace::files::FilesGrant;
 
-/// What may be done with files, and with which.
+/// The access to files that tools have, and the directories that it covers.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Files")]
 #[group(skip)]
 pub struct Options {
-    /// What may be done with the files of the workspace, by tools and over the agent API
+    /// The access of tools, and of the agent API, to the files of the workspace
     #[arg(
         long,
         value_name = "GRANT",
@@ -32,7 +32,7 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Files {
-    /// Nothing: they are not offered
+    /// No access: the tools for files are not offered
     None,
     /// Read files and list directories; a tool that writes says that it may not
     Read,
@@ -41,14 +41,14 @@ enum Files {
 }
 
 impl Options {
-    /// Returns the further directories. A variable that is set to nothing names none.
+    /// Returns the further directories. A variable that is set to an empty text names none.
     pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = self.files_root.clone();
         roots.retain(|root| !root.as_os_str().is_empty());
         roots
     }
 
-    /// Returns what may be done with the files.
+    /// Returns the access to the files.
     pub fn grant(&self) -> FilesGrant {
         match self.files {
             Files::None => FilesGrant::None,

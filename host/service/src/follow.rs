@@ -18,26 +18,26 @@ const ATTEMPTS: usize = 10;
 #[error(transparent)]
 pub struct WatchError(#[from] notify::Error);
 
-/// A state of the program that files decide.
+/// A part of the program's state that is read from files.
 pub trait Followed: Send + 'static {
     /// The content of the files.
     type Read: Send + 'static;
 
-    /// Returns the files to follow. They may be others after each reading.
+    /// Returns the files to follow. Each reading can change them.
     fn files(&self) -> Vec<PathBuf>;
 
-    /// Reads the files, on a thread that may wait.
+    /// Reads the files. Called on a thread that may block.
     fn read(&mut self) -> Self::Read;
 
-    /// Forgets which problems were told: an operator asks for another reading.
+    /// Forgets which problems were already logged, because an operator asked to read the files again.
     fn reloaded(&mut self) {}
 
-    /// Takes the content, if the files looked the same before and after. Returns whether it could be used; if not, the next
-    /// event leads to another reading, whatever the files look like.
+    /// Applies the content. Called only if no file changed while it was read. Returns whether the content could be used; if
+    /// not, the next event causes another reading, even if no file has changed.
     fn take(&mut self, read: Self::Read) -> impl Future<Output = bool> + Send;
 }
 
-/// Follows files. Dropping it ends that.
+/// A task that follows files until this is dropped.
 #[derive(Debug)]
 pub struct Follower {
     task: JoinHandle<()>,
@@ -71,14 +71,14 @@ impl Follower {
         Ok(Self { task, taken, again })
     }
 
-    /// Returns a function that has the files read again, even if they look unchanged. Some changes are not noticed, such as on
-    /// network file systems.
+    /// Returns a function that has the files read again, even if they look unchanged: some changes, such as on network file
+    /// systems, cause no event.
     pub fn reload(&self) -> impl Fn() + Send + 'static {
         let again = Arc::clone(&self.again);
         move || again.notify_one()
     }
 
-    /// Waits until the files of the start were taken.
+    /// Waits until the first reading was applied.
     pub async fn applied(&self) {
         // An error says that the task has ended with its runtime.
         _ = self.taken.clone().wait_for(|taken| *taken).await;
@@ -110,7 +110,7 @@ async fn follow<F: Followed>(
                     tracing::warn!("the files change faster than they can be read");
                     break;
                 }
-                // The task ends with the runtime only, and then this does as well.
+                // The blocking task fails only if the runtime shuts down, and then this task ends as well.
                 let read = tokio::task::spawn_blocking(move || (followed.read(), followed));
                 let Ok((read, back)) = read.await else { return };
                 followed = back;
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Files whose texts are told.
+    /// Two files, whose concatenated texts are sent to the test.
     struct Texts {
         first: bool,
         paths: [PathBuf; 2],
@@ -189,7 +189,7 @@ mod tests {
         follower.applied().await;
         std::fs::write(&second, "2").unwrap();
         until("12").await;
-        // Replaced by another, as editors do.
+        // Replace the file by renaming, as editors do.
         let other = directory.path().join("other");
         std::fs::write(&other, "3").unwrap();
         std::fs::rename(&other, &first).unwrap();

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::processes::elements;
 use super::signals::{self, Hangup};
-use super::{Common, errors, notify, stderr, token};
+use super::{Common, errors, logging, notify, token};
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
@@ -20,7 +20,7 @@ use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::{Listen, Listener, Tls};
 
-/// Who may use a server, and how they reach it.
+/// The access to a server: tokens, accepted names and origins, and TLS.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Who may use the server")]
 pub struct Clients {
@@ -86,7 +86,7 @@ fn mode(text: &str) -> Result<Mode, &'static str> {
     )
 }
 
-/// Reads an origin. An empty one is part of a variable that is set to nothing.
+/// Reads an origin. An empty origin comes from a variable that is set to an empty text.
 fn origin(text: &str) -> Result<String, String> {
     if text.is_empty() || is_origin(text) {
         return Ok(text.to_owned());
@@ -96,7 +96,7 @@ fn origin(text: &str) -> Result<String, String> {
     ))
 }
 
-/// Returns whether a browser sends this as the origin of pages: a scheme, a host, perhaps a port, and nothing else.
+/// Returns whether this is an origin as browsers send it: a scheme, a host, perhaps a port, and nothing else.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;
@@ -125,8 +125,8 @@ impl Clients {
         let address = match listen {
             Listen::Unix(path) => {
                 let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
-                // Commands of tools run as the same user. Without tokens, such a command could use the socket to do what the
-                // approval hook refuses.
+                // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that
+                // the approval hook refuses.
                 return Ok(match approval.is_configured() {
                     true => listener.with_tokens_only(),
                     false => listener,
@@ -177,12 +177,12 @@ pub async fn run<S: Served>(
     if let Some(state_dir) = common.state_dir() {
         token::remove_stale(&state_dir);
     }
-    // The file with a new token is removed when this function ends, however it ends.
+    // Dropping this removes the file with a new token, on every way out of this function.
     let mut made = None;
     if known.is_empty() && listeners.iter().any(Listener::needs_token) {
         let port = listeners.iter().find_map(Listener::address);
         let place = port.map_or_else(|| "socket".into(), |address| address.port().to_string());
-        let new = made.insert(token::made(common.state_dir(), &place)?);
+        let new = made.insert(token::make(common.state_dir(), &place)?);
         known = credentials.add(new.token.clone())?;
     }
     let tokens = Tokens::new(known.clone());
@@ -204,7 +204,7 @@ pub async fn run<S: Served>(
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
     for url in &urls {
-        stderr::notice(format_args!("listening on {url}"), &[("url", url)]);
+        logging::notice(format_args!("listening on {url}"), &[("url", url)]);
     }
     if let (Some(made), Some(listener)) = (&made, listeners.first()) {
         let url = listener.local_url()?;
@@ -213,7 +213,7 @@ pub async fn run<S: Served>(
         } else {
             made.agent_hint(&url)
         };
-        stderr::notice(hint, &[]);
+        logging::notice(hint, &[]);
     }
     notify::ready();
     signals::on_reload(|| {

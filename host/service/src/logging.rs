@@ -14,9 +14,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use super::stderr;
 use lines::{Lines, Look};
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
@@ -25,10 +26,10 @@ pub enum LogFormat {
     Json,
 }
 
-/// The variable with the format, which a flag goes before.
+/// The environment variable with the format. A flag takes precedence over it.
 pub(crate) const FORMAT_VARIABLE: &str = "TOOLHOST_LOG_FORMAT";
 
-/// How lines look, from the first one on.
+/// The format of all lines, set before the first one.
 static LOOK: RwLock<Look> = RwLock::new(Look::Text { colours: false });
 
 impl LogFormat {
@@ -72,17 +73,30 @@ pub(crate) fn is_json() -> bool {
     matches!(look(), Look::Json)
 }
 
-/// Returns the line of something that the program itself says. In JSON it has these fields as well.
-pub(crate) fn notice(level: Level, text: impl Display, fields: &[(&'static str, &str)]) -> String {
-    look().notice(level, &text.to_string(), fields)
+/// Queues a line that no log filter suppresses. With `--log-format json`, the line has these fields.
+pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
+    stderr::push(look().notice(Level::INFO, &text.to_string(), fields));
 }
 
-/// Returns the line of a failure, which names the program where a person reads it.
-pub(crate) fn failure(text: impl Display) -> String {
+/// Queues the reason of a failure.
+pub fn failure(text: impl Display) {
+    stderr::push(failure_line(text));
+}
+
+/// Returns the log line of a failure. In the format for people it names the program.
+pub(crate) fn failure_line(text: impl Display) -> String {
+    let line = |text: &str| look().notice(Level::ERROR, text, &[]);
     match look() {
-        Look::Text { .. } => notice(Level::ERROR, format_args!("toolhost: {text}"), &[]),
-        Look::Json => notice(Level::ERROR, text, &[]),
+        Look::Text { .. } => line(&format!("toolhost: {text}")),
+        Look::Json => line(&text.to_string()),
     }
+}
+
+/// Returns the line about so many lines that are missing in front of it.
+pub(crate) fn missing(count: u64) -> String {
+    failure_line(format_args!(
+        "{count} lines are missing here, as nobody read them"
+    ))
 }
 
 /// Returns the arguments as parsed by clap. If they are not valid, prints why and ends the program.
@@ -92,13 +106,13 @@ pub fn accepted<T>(parsed: Result<T, clap::Error>) -> T {
             error.exit()
         }
         let text = error.render().to_string();
-        let line = failure(text.trim_start_matches("error: ").trim_end());
+        let line = failure_line(text.trim_start_matches("error: ").trim_end());
         _ = io::stderr().write_all(line.as_bytes());
         std::process::exit(error.exit_code())
     })
 }
 
-/// Sends spans to a collector, where that is built in and asked for. Dropped, it sends the last ones.
+/// The export of spans to a collector, if it is built in and configured. Dropping this sends the last spans.
 #[derive(Debug)]
 pub struct Spans {
     #[cfg(feature = "otel")]
@@ -141,8 +155,7 @@ pub(crate) fn filter(text: &str) -> Result<String, &'static str> {
         .ok_or("write a level such as info, or a filter such as toolhost=debug")
 }
 
-/// Reads a filter. What `rmcp` says is in it only if it is asked for by name: lines that have what clients sent in them,
-/// however long that is.
+/// Parses a filter. Unless the filter names `rmcp`, its lines are left out: they contain messages of clients, in any length.
 fn filtered(text: &str) -> anyhow::Result<EnvFilter> {
     let filter: EnvFilter = text
         .parse()
@@ -154,7 +167,7 @@ fn filtered(text: &str) -> anyhow::Result<EnvFilter> {
 }
 
 impl Spans {
-    /// Starts sending them. Threads may be started from here on.
+    /// Starts to send spans. Threads may be started from here on.
     pub(crate) fn connect(&self) {
         #[cfg(feature = "otel")]
         if let Some(export) = &self.export
@@ -172,7 +185,7 @@ impl Spans {
     }
 }
 
-/// Returns the variable that asks for spans to be exported, if one does.
+/// Returns the name of the environment variable that enables the export of spans, if one is set.
 #[cfg(not(feature = "otel"))]
 fn wanted(variable: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |name, value: &str| variable(name).is_some_and(|set| set.eq_ignore_ascii_case(value));

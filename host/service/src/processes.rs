@@ -24,7 +24,7 @@ pub struct Options {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     max_live: u16,
-    /// What is added to the niceness of commands
+    /// The number that is added to the niceness of commands
     #[arg(
         long,
         value_name = "N",
@@ -34,7 +34,7 @@ pub struct Options {
         value_parser = clap::value_parser!(i32).range(0..=39)
     )]
     nice: i32,
-    /// The least oom_score_adj of commands: those with a high one are the first to go when memory runs out
+    /// The least oom_score_adj of commands: processes with a high one are killed first when memory runs out
     #[arg(
         long,
         value_name = "N",
@@ -67,12 +67,12 @@ fn variable(pattern: &str) -> Result<String, ExtrasError> {
     Ok(pattern.concat())
 }
 
-/// Returns the elements of a list that has commas in a variable. A variable that is set to nothing names none.
+/// Splits the value of a variable at commas. A variable that is set to an empty text has no elements.
 pub(crate) fn elements(list: &[String]) -> impl Iterator<Item = &String> {
     list.iter().filter(|element| !element.is_empty())
 }
 
-/// The parts of a host that must be there before there are threads.
+/// The parts of a host that must be started before any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     /// The process that forks supervisors; `None` if it could not be started.
@@ -101,7 +101,7 @@ impl Prepared {
 }
 
 impl Options {
-    /// Does the work that must be done before there are threads.
+    /// Does the work that must come before any thread is started: starts the spawner.
     pub fn prepare(&self) -> Prepared {
         Prepared::with_cgroup(!self.no_cgroup)
     }

@@ -10,14 +10,14 @@ use toolhost_state::own_limits;
 use crate::logging::{self, LogFormat, Spans};
 use crate::{errors, signals, stderr};
 
-/// The program that this is, also if its file was replaced meanwhile.
+/// The path of the running program, which works even if its file was replaced meanwhile.
 pub const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A failure of usage or set-up, which ends the process with this code; a tool's own failure is no such thing.
+/// The exit code after wrong usage or a failed set-up. The failure of a tool has another code.
 pub const SETUP_FAILED: u8 = 2;
 
-/// Is a spawner instead, if that is the one argument of this process: see
-/// [`Spawner`](toolhost_local::process::Spawner). Nothing else may be done before, as a spawner must have one thread.
+/// Runs the spawner, and does not return, if the only argument of this process is [`SPAWNER`]; see
+/// [`Spawner`](toolhost_local::process::Spawner). Call this before anything else, because a spawner must have one thread.
 pub fn spawner() {
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(first), None) = (arguments.next(), arguments.next())
@@ -28,31 +28,31 @@ pub fn spawner() {
     }
 }
 
-/// Gives this process its name in lists of processes, which is that of a link otherwise.
+/// Sets the name of this process in lists of processes. Otherwise it would be that of the link `/proc/self/exe`.
 pub fn name_process(name: &std::ffi::CStr) {
     _ = nix::sys::prctl::set_name(name);
 }
 
-/// Runs a program whose arguments were parsed or could not be used: starts what writes standard error, tells a failure there,
-/// and returns the exit code.
+/// Runs a program with its arguments, unless they could not be used, and returns the exit code. Starts the thread that writes
+/// standard error, and prints a failure there.
 pub fn finish<A>(
     arguments: anyhow::Result<A>,
     run: impl FnOnce(A) -> anyhow::Result<ExitCode>,
 ) -> ExitCode {
-    if let Err(error) = stderr::start() {
+    if let Err(error) = stderr::start(logging::missing) {
         return fail(format_args!("cannot start threads: {error}"));
     }
     let code = arguments.and_then(run).unwrap_or_else(|error| {
-        stderr::failure(errors::told(&error));
+        logging::failure(errors::told(&error));
         ExitCode::from(SETUP_FAILED)
     });
     stderr::finish();
     code
 }
 
-/// Tells a failure before standard error has a thread of its own.
+/// Prints a failure to standard error directly, without the thread that writes it later.
 pub fn fail(text: impl std::fmt::Display) -> ExitCode {
-    let line = logging::failure(text);
+    let line = logging::failure_line(text);
     _ = io::stderr().write_all(line.as_bytes());
     ExitCode::from(SETUP_FAILED)
 }
@@ -63,19 +63,19 @@ pub fn fail(text: impl std::fmt::Display) -> ExitCode {
 ///
 /// If logging cannot be started, or the process cannot be protected.
 pub fn protect(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
-    signals::look();
+    signals::remember_start();
     let spans = logging::start(filter, format)?;
     // Commands run as the same user. They must not read this process's memory, where tokens and secrets are.
     nix::sys::prctl::set_dumpable(false).context("cannot protect the memory of this process")?;
     Ok(spans)
 }
 
-/// Runs a future to its end on a runtime of its own. What must be done before there are threads, such as starting a spawner, must
-/// have been done.
+/// Runs a future to its end on a new runtime. The caller must first finish all work that needs a single thread, such as
+/// starting the spawner.
 ///
 /// # Errors
 ///
-/// If threads cannot be started, and those of the future.
+/// If threads cannot be started, or if the future fails.
 pub fn block_on(
     spans: &Spans,
     run: impl Future<Output = anyhow::Result<ExitCode>>,
@@ -92,13 +92,13 @@ pub fn block_on(
         }
         run.await
     });
-    // Nothing may hold up the exit, such as a read of standard input that nobody ends.
+    // Do not wait for blocking tasks, such as a read of standard input that never ends.
     runtime.shutdown_background();
     code
 }
 
-/// Takes all descriptors that this process may have: a live process takes about four. Commands keep the limit that this
-/// process was started with, as the spawner was started before; some programs break with a high one.
+/// Raises the limit of descriptors to the hard limit, because each live process takes about four. Commands keep the original
+/// limit, because the spawner was started before; some programs break with a high limit.
 fn more_descriptors() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let raised = getrlimit(Resource::RLIMIT_NOFILE)

@@ -51,7 +51,7 @@ impl Options {
         limits.idle_chat = self.idle_chat;
     }
 
-    /// Returns the bounds of saved output.
+    /// Returns the limits of saved output.
     pub(crate) fn saved(&self) -> SaveLimits {
         SaveLimits {
             per_process: self.output_per_process.as_u64(),

@@ -1,4 +1,4 @@
-//! Signals: which of them end the program, and which have it read its files again.
+//! Signals: which end the program, and which make it reload its files.
 
 use std::fs::File;
 use std::sync::OnceLock;
@@ -9,25 +9,25 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The meaning of SIGHUP for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hangup {
-    /// It ends the program, as it does by default.
+    /// The signal ends the program, as it does by default.
     Ends,
-    /// It has the program read its files again, unless the terminal of the program was closed.
+    /// The signal makes the program reload its files, unless the terminal of the program was closed.
     Reloads,
 }
 
 /// How this program was started, as far as SIGHUP is concerned.
 #[derive(Clone, Copy, Debug)]
 struct Started {
-    /// It is ignored, as under `nohup`.
+    /// Whether SIGHUP was ignored at the start, as under `nohup`.
     ignores: bool,
-    /// There is a terminal that can be closed.
+    /// Whether the program has a terminal, which can be closed.
     terminal: bool,
 }
 
 static STARTED: OnceLock<Started> = OnceLock::new();
 
-/// Takes note of how this program was started, before anything handles a signal.
-pub(crate) fn look() {
+/// Remembers how this program was started. Call this before anything handles a signal.
+pub(crate) fn remember_start() {
     started();
 }
 
@@ -38,13 +38,13 @@ fn started() -> Started {
     })
 }
 
-/// Returns whether this program has a terminal. Once that was closed, it has none.
+/// Returns whether this program has a terminal that was not closed.
 fn has_terminal() -> bool {
     File::open("/dev/tty").is_ok()
 }
 
-/// Is ready once a signal asks for the end of the program: SIGINT, SIGTERM, or SIGHUP where that ends it. From this call on they
-/// do nothing else.
+/// Waits for a signal that ends the program: SIGINT, SIGTERM, or SIGHUP if that ends the program. From this call on, these
+/// signals no longer kill the process.
 pub fn ended(hangup: Hangup) -> impl Future<Output = ()> {
     let started = started();
     let ends = [SignalKind::interrupt(), SignalKind::terminate()].map(caught);
@@ -73,7 +73,7 @@ pub fn ended(hangup: Hangup) -> impl Future<Output = ()> {
     }
 }
 
-/// Does something whenever SIGHUP asks for that, for as long as the runtime runs.
+/// Calls `reload` at every SIGHUP, for as long as the runtime runs.
 pub fn on_reload(reload: impl Fn() + Send + 'static) {
     let Some(mut hangups) = caught(SignalKind::hangup()) else {
         return;

@@ -1,8 +1,8 @@
 //! Standard error, written by a thread of its own.
 //!
-//! No other thread waits for a reader that does not read, or fails because the reader is gone: lines that do not fit into the
-//! queue are dropped and counted. `tracing-appender` bounds the lines and not their bytes, and when its thread does not end in
-//! time, it prints that itself, which would wait for the same reader.
+//! If the reader of standard error does not read, or is gone, no other thread waits or fails: lines that do not fit into the
+//! queue are dropped and counted. `tracing-appender` would not do: it bounds the number of lines but not their bytes, and when
+//! its thread does not end in time, it prints that to the same reader.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,17 +11,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use tracing::Level;
-
-use super::logging;
-
 /// The most bytes that wait for the reader.
 const QUEUE_BYTES: usize = 1 << 20;
 
 /// The longest wait for the last lines to reach the reader.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// The lines that are not written yet.
+/// The lines that wait to be written.
 struct Queue {
     messages: Sender<Message>,
     bytes: AtomicUsize,
@@ -30,48 +26,38 @@ struct Queue {
 
 enum Message {
     Line(Vec<u8>),
-    /// Answered when all lines before it are written.
+    /// A request for an answer once all earlier lines are written.
     Finish(Sender<()>),
 }
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// Starts the thread that writes.
-pub(crate) fn start() -> io::Result<()> {
+/// Starts the thread that writes. `missing` makes the line about so many lines that are missing.
+pub(crate) fn start(missing: fn(u64) -> String) -> io::Result<()> {
     let (queue, messages) = Queue::new();
     let queue = QUEUE.get_or_init(|| queue);
     let thread = std::thread::Builder::new().name("stderr".into());
     thread.spawn(move || {
         for message in messages {
-            queue.write(&message, &mut io::stderr());
+            queue.write(&message, &mut io::stderr(), missing);
         }
     })?;
     Ok(())
 }
 
-/// Writes one line, some time soon.
+/// Queues one line.
 pub fn line(text: impl Display) {
     push(format!("{text}\n"));
 }
 
-/// Prints a line that no log filter suppresses. With `--log-format json`, the line has these fields.
-pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
-    push(logging::notice(Level::INFO, text, fields));
-}
-
-/// Prints the reason of a failure.
-pub fn failure(text: impl Display) {
-    push(logging::failure(text));
-}
-
-/// Writes text that ends a line, some time soon.
+/// Queues text that ends with a line feed.
 pub(crate) fn push(text: String) {
     if let Some(queue) = QUEUE.get() {
         queue.push(text.into_bytes());
     }
 }
 
-/// Waits until every line is written, but not for long.
+/// Waits until every line is written, at most for a short time.
 pub(crate) fn finish() {
     let (done, finished) = mpsc::channel();
     if let Some(queue) = QUEUE.get() {
@@ -102,8 +88,9 @@ impl Queue {
         }
     }
 
-    /// Writes a line and, once no other waits, how many were dropped. There is nowhere to report an error to.
-    fn write(&self, message: &Message, to: &mut impl Write) {
+    /// Writes a line. When the queue is empty, also writes how many lines were dropped. Errors are ignored, because there is
+    /// nowhere to report them.
+    fn write(&self, message: &Message, to: &mut impl Write, missing: fn(u64) -> String) {
         if let Message::Line(line) = message {
             _ = to.write_all(line);
             if self.bytes.fetch_sub(line.len(), Ordering::Relaxed) > line.len() {
@@ -112,8 +99,7 @@ impl Queue {
         }
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            let text = format_args!("{dropped} lines are missing here, as nobody read them");
-            _ = to.write_all(logging::failure(text).as_bytes());
+            _ = to.write_all(missing(dropped).as_bytes());
         }
         if let Message::Finish(done) = message {
             _ = done.send(());
@@ -134,9 +120,11 @@ mod tests {
         assert_eq!(queue.bytes.load(Ordering::Relaxed), QUEUE_BYTES);
         let mut written = Vec::new();
         for message in messages.try_iter() {
-            queue.write(&message, &mut written);
+            queue.write(&message, &mut written, |count| {
+                format!("{count} are missing\n")
+            });
         }
-        assert!(written[QUEUE_BYTES..].starts_with(b"toolhost: 1 lines are missing"));
+        assert!(written[QUEUE_BYTES..].starts_with(b"1 are missing"));
         assert_eq!(queue.bytes.load(Ordering::Relaxed), 0);
         assert_eq!(queue.dropped.load(Ordering::Relaxed), 0);
     }

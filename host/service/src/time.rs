@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// If the text is none: how a time is written.
+/// If the text is not a time. The error says how a time is written.
 pub fn time(text: &str) -> Result<Duration, &'static str> {
     humantime::parse_duration(text).map_err(|_| "write a time as 250ms, 30s or \"1h 30m\"")
 }

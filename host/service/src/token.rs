@@ -1,4 +1,4 @@
-//! Where the bearer tokens of a server come from.
+//! The bearer token of a server: read from a file or a variable, or newly made.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -10,7 +10,7 @@ use toolhost_http::access::Token;
 use toolhost_state::state_dir::StateDir;
 use toolhost_state::trusted::read_private;
 
-use crate::stderr;
+use crate::logging;
 
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
@@ -44,7 +44,7 @@ fn variable() -> anyhow::Result<Option<String>> {
     }
 }
 
-/// A new token, which is shown once.
+/// A new token, which is shown only once.
 pub(crate) struct Made {
     pub(crate) token: Token,
     kept: Kept,
@@ -60,13 +60,13 @@ enum Kept {
 
 /// Makes a new token for a server.
 ///
-/// It is printed if a person is there to read it, and otherwise written to a file for the owner alone, whose path is printed: a
-/// token must not end up in a log. `place` tells servers apart.
-pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
+/// If standard error is a terminal, the token is printed there. Otherwise it might end up in a log, so it is written to a
+/// private file, and the path of the file is printed. `place` makes the name of the file unique for each server.
+pub(crate) fn make(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Made> {
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
     if io::stderr().is_terminal() {
-        stderr::notice(format_args!("token: {text}"), &[]);
+        logging::notice(format_args!("token: {text}"), &[]);
         let kept = Kept::Shown(text);
         return Ok(Made { token, kept });
     }
@@ -88,7 +88,7 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
     state.write(&name, text.as_bytes()).with_context(unkept)?;
     let lock = lock(&state, &name).with_context(unkept)?;
     let shown = shown.to_string();
-    stderr::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
+    logging::notice(format_args!("token file: {shown}"), &[("path", &shown)]);
     let kept = Kept::File(TokenFile {
         state,
         name,
@@ -99,7 +99,8 @@ pub(crate) fn made(state_dir: Option<PathBuf>, place: &str) -> anyhow::Result<Ma
 }
 
 impl Made {
-    /// Returns a command that uses the token at a server of the agent API alone, of which `toolhost` itself is no client.
+    /// Returns a command line that uses the token at a server that has only the agent API. It uses curl, because `toolhost` is
+    /// no client of that API.
     pub(crate) fn agent_hint(&self, url: &str) -> String {
         let token = match &self.kept {
             Kept::Shown(text) => text.clone(),
@@ -134,7 +135,7 @@ pub(crate) struct TokenFile {
     state: StateDir,
     name: String,
     text: String,
-    /// Held for as long as the server runs: without it, the file is a killed server's.
+    /// The lock of the file, held while the server runs. A file without a lock is left from a killed server.
     _lock: Option<Flock<File>>,
 }
 
@@ -143,7 +144,7 @@ const PREFIX: &str = "token-";
 
 /// Removes the token files of servers that were killed.
 pub(crate) fn remove_stale(state_dir: &Path) {
-    // Without a directory there are none, and opening it would make it.
+    // If there is no directory, there are no token files. Opening the directory would make it.
     if !state_dir.exists() {
         return;
     }
@@ -152,7 +153,7 @@ pub(crate) fn remove_stale(state_dir: &Path) {
     };
     let names = state.names().unwrap_or_default().into_iter();
     for (name, _) in names.filter(|(name, _)| name.starts_with(PREFIX)) {
-        // A file that cannot be opened stays.
+        // Keep a file that cannot be opened.
         if let Ok(Some(_lock)) = lock(&state, &name) {
             _ = state.remove(&name);
             tracing::debug!(name, "the token of a server that was killed is removed");
@@ -160,7 +161,7 @@ pub(crate) fn remove_stale(state_dir: &Path) {
     }
 }
 
-/// Locks a file; `None` if there is none, or a server that runs has it.
+/// Locks a file; `None` if there is no such file, or a running server has locked it.
 fn lock(state: &StateDir, name: &str) -> io::Result<Option<Flock<File>>> {
     let Some(file) = state.open_file(name)? else {
         return Ok(None);

@@ -17,7 +17,7 @@ use toolhost_call::tool::Content;
 use toolhost_core::{CallError, Host};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
-use toolhost_service::stderr;
+use toolhost_service::{logging, stderr};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Info;
 
@@ -80,7 +80,7 @@ pub(super) async fn run(
         reach: None,
     };
     let (outcome, ended) = match options.remote.server()? {
-        Some(server) => match there(&server, &request).await? {
+        Some(server) => match call_server(&server, &request).await? {
             Some(outcome) => (outcome, Vec::new()),
             None => return Ok(ExitCode::FAILURE),
         },
@@ -93,10 +93,10 @@ pub(super) async fn run(
                 host.shutdown().await;
                 return Err(error);
             }
-            here(host, request).await?
+            call_in_process(host, request).await?
         }
     };
-    // A cancelled call has a reply, but not the one that was asked for.
+    // A cancelled call has a reply, but only with partial results.
     let failed = outcome.cancelled || outcome.is_error();
     let reply = reply(&outcome, &ended)?;
     print(&reply.to_string())?;
@@ -104,16 +104,19 @@ pub(super) async fn run(
     Ok(exit_code(!failed))
 }
 
-/// Has a server run the call. Interrupted, it has the server cancel the call; interrupted again, it leaves the call to the
+/// Has a server run the call. The first interrupt makes the server cancel the call, and the second one leaves the call to the
 /// server. Returns `None` if there is no reply.
-async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Option<Arc<Outcome>>> {
+async fn call_server(
+    server: &remote::Server,
+    request: &Request,
+) -> anyhow::Result<Option<Arc<Outcome>>> {
     let Request { chat, id, .. } = request;
     let mut call = pin!(server.call(request));
     tokio::select! {
         outcome = &mut call => return outcome.map(|outcome| Some(Arc::new(outcome))),
         () = signals::ended(Hangup::Ends) => {}
     }
-    // From here on, also while this is being said.
+    // Listen for the second interrupt before the line below is printed.
     let again = signals::ended(Hangup::Ends);
     stderr::line(format_args!(
         "toolhost: cancelling call {id} of chat {chat}; interrupt again to leave it to the server"
@@ -129,19 +132,19 @@ async fn there(server: &remote::Server, request: &Request) -> anyhow::Result<Opt
                 Ok(None) => stderr::line(format_args!(
                     "toolhost: call {id} had not begun, and will not run"
                 )),
-                Err(_) => left(server, request),
+                Err(_) => print_how_to_return(server, request),
             }
             cancelled
         }
         () = again => {
-            left(server, request);
+            print_how_to_return(server, request);
             Ok(None)
         }
     }
 }
 
-/// Says how to look at a call that may still run on a server, and how to cancel it.
-fn left(server: &remote::Server, request: &Request) {
+/// Prints command lines that query and cancel a call that may still run on a server.
+fn print_how_to_return(server: &remote::Server, request: &Request) {
     let [look, cancel] = server.commands(request);
     stderr::line(format_args!(
         "toolhost: call {} of chat {} may still run on the server\n  look at it: {look}\n  cancel it:  {cancel}",
@@ -150,11 +153,14 @@ fn left(server: &remote::Server, request: &Request) {
 }
 
 /// Runs the call in this process. Returns its outcome, and the processes that had to be ended with it.
-async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
+async fn call_in_process(
+    host: Host,
+    request: Request,
+) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {
-            // The call is cancelled and replies with the output that it has.
+            // The shutdown cancels the call, which replies with the output so far.
             let ended = end(&host).await;
             return Ok((host.call(request).await?, ended));
         }
@@ -173,7 +179,8 @@ async fn here(host: Host, request: Request) -> anyhow::Result<(Arc<Outcome>, Vec
     }
 }
 
-/// Ends the processes that still run, and says so if that takes a while. Another signal takes their grace from them.
+/// Ends the processes that still run, and prints a line if that takes more than a second. Another signal kills them without the
+/// rest of their grace.
 async fn end(host: &Host) -> Vec<Info> {
     let mut ending = pin!(host.shutdown());
     let mut again = pin!(signals::ended(Hangup::Ends));
@@ -188,7 +195,7 @@ async fn end(host: &Host) -> Vec<Info> {
             }
             () = &mut notice, if !noticed => {
                 noticed = true;
-                stderr::notice("toolhost: waiting for processes to end", &[]);
+                logging::notice("toolhost: waiting for processes to end", &[]);
             }
         }
     };
@@ -198,7 +205,7 @@ async fn end(host: &Host) -> Vec<Info> {
             "toolhost: ended process {} ({command}) with the call; use `toolhost serve` and --server to keep processes",
             info.id
         );
-        stderr::notice(text, &[("process", &info.id)]);
+        logging::notice(text, &[("process", &info.id)]);
     }
     ended
 }

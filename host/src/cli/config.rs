@@ -37,7 +37,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     let path = file.or_else(|| configuration::path(common.config.as_deref()));
     let path = path.context("there is no configuration to check: name a file")?;
     let config = configuration::read(&path)?;
-    let problems = problems(&configuration::with(common, &config), &config).await?;
+    let problems = problems(&configuration::with_locations(common, &config), &config).await?;
     if !problems.is_empty() {
         return Err(config.invalid(problems).into());
     }
@@ -53,7 +53,7 @@ pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result
         Err(ConfigError::Invalid { problems: more, .. }) => problems.extend(more),
         other => _ = other?,
     }
-    // Plugins that cannot be looked up are among the problems already.
+    // Leave out plugins that cannot be looked up: `missing` has reported them.
     let set = config.plugins().unwrap_or_default();
     let set = PluginSet {
         broken: Default::default(),
@@ -61,7 +61,7 @@ pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result
     };
     let host = match super::host::start(common, set, Ok).await {
         Ok(host) => host,
-        // Why may have been said.
+        // If there are problems already, they may be the reason why the host does not start.
         Err(error) if problems.is_empty() => return Err(error),
         Err(_) => return Ok(problems),
     };

@@ -9,7 +9,7 @@ use toolhost_state::trusted::read_private;
 
 use super::Common;
 
-/// The tokens of a configuration that is followed.
+/// The tokens of a configuration file that the server follows.
 #[derive(Debug)]
 struct ConfigTokens {
     /// The last configuration that was valid.
@@ -40,12 +40,12 @@ impl NamedTokens for ConfigTokens {
     }
 }
 
-/// Returns the tokens that a configuration names, and what they are good for. Files are read anew each time.
+/// Returns the tokens that a configuration names, each with its principal. Files of tokens are read anew each time.
 ///
 /// # Errors
 ///
-/// If the file of a token cannot be used, or two of them are the same. All such problems are in it, with the keys that they
-/// are about, and no value of the configuration.
+/// If the file of a token cannot be used, or two of them are the same. The error lists all such problems with their keys, and
+/// repeats no value of the configuration.
 pub(crate) fn configured(config: &Config) -> Result<Vec<(Token, Principal)>, ConfigError> {
     let mut found: Vec<(Token, Principal)> = Vec::new();
     let mut problems = Vec::new();

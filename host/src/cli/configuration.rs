@@ -38,7 +38,7 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     Ok(arguments)
 }
 
-/// Reads a file of which everything is checked that can be checked without looking elsewhere.
+/// Reads a file, and checks everything that can be checked without other files and variables.
 pub(super) fn read(path: &Path) -> Result<Config, ConfigError> {
     Config::read_with(path, settings::check)
 }
@@ -48,8 +48,8 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
     settings::missing(config)
 }
 
-/// Returns where a configuration says that a host of it works.
-pub(super) fn with(common: &Common, config: &Config) -> Common {
+/// Returns the common options with the workspace and the state directory of a configuration, unless flags name others.
+pub(super) fn with_locations(common: &Common, config: &Config) -> Common {
     let mut common = common.clone();
     for setting in settings::of(config) {
         let place = match setting.key {
@@ -66,7 +66,7 @@ pub(super) fn with(common: &Common, config: &Config) -> Common {
     common
 }
 
-/// Returns the file that was named, or else the default one, if it is there.
+/// Returns the named configuration file, or else the default one if it exists.
 pub(super) fn path(named: Option<&Path>) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(|| {
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
@@ -77,7 +77,7 @@ pub(super) fn path(named: Option<&Path>) -> Option<PathBuf> {
     })
 }
 
-/// Adds a flag for each setting that was not given in another way, behind the names of the subcommands.
+/// Inserts, after the subcommands, a flag for each setting of the file that was given neither as a flag nor as a variable.
 fn completed(
     command: &Command,
     matches: &ArgMatches,
@@ -98,7 +98,8 @@ fn completed(
     let mut flags = Vec::new();
     for setting in settings::of(config) {
         let arg = known.iter().find(|arg| setting.is_of(arg));
-        // A global flag that is given before the subcommand is known behind it as well. The rest is for other subcommands.
+        // clap reports a global flag before the subcommand to the subcommand as well. The other settings are for other
+        // subcommands.
         if let Some(arg) = arg
             && !all.iter().any(|matches| is_given(matches, arg))
         {
@@ -114,14 +115,14 @@ fn is_given(matches: &ArgMatches, arg: &Arg) -> bool {
     !matches!(source, None | Some(ValueSource::DefaultValue))
 }
 
-/// Returns where the value of an argument is from; `None` also if there is no such argument.
+/// Returns the source of an argument's value; `None` also if there is no such argument.
 fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
     let known = matches.try_contains_id(id).is_ok();
     known.then(|| matches.value_source(id)).flatten()
 }
 
-/// Returns where a subcommand stands behind another: the first argument of its name that is not the value of a flag. Each flag
-/// before a subcommand takes a value.
+/// Returns the position of a subcommand after another: that of the first argument with its name that is not the value of a
+/// flag. Each flag before a subcommand takes a value.
 fn position_of(given: &[OsString], name: &str, after: usize) -> Option<usize> {
     let is_flag = |argument: &OsString| {
         let text = argument.to_string_lossy();

@@ -30,11 +30,11 @@ pub(super) struct Options {
     pub(super) processes: processes::Options,
 }
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// As it should be.
+    /// All is well.
     Ok,
     /// It works, with something that an operator should know.
     Warning,
@@ -42,13 +42,13 @@ enum Status {
     Failed,
 }
 
-/// One thing that was looked at.
+/// One check, with its result.
 #[derive(Clone, Debug, Serialize)]
 struct Check {
     name: &'static str,
     status: Status,
     text: String,
-    /// Advice that makes it better.
+    /// Advice for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -106,7 +106,7 @@ pub(super) async fn run(
     Ok(ExitCode::from(if failed { SETUP_FAILED } else { 0 }))
 }
 
-/// Looks at everything that the configuration names.
+/// Checks the configuration and everything that it names.
 async fn configuration(common: &Common) -> Check {
     const NAME: &str = "configuration";
     let Some(config) = &common.configuration else {
@@ -131,7 +131,7 @@ async fn configuration(common: &Common) -> Check {
     )
 }
 
-/// Shows the checks to a person.
+/// Prints the checks for people.
 fn table(checks: &[Check]) -> String {
     let width = checks.iter().map(|check| check.name.len()).max();
     let width = width.unwrap_or_default();

@@ -11,7 +11,7 @@ use toolhost_service::{THIS_PROGRAM, errors, files};
 use super::{Common, plugins};
 use crate::config::Config;
 
-/// What every host is made of.
+/// The options of every host.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(super) struct Options {
@@ -37,7 +37,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl Options {
-    /// Does what must be done before there are threads.
+    /// Does the work that must come before any thread is started.
     pub(super) fn prepare(&self) -> Prepared {
         self.processes.prepare()
     }
@@ -58,8 +58,8 @@ impl Options {
 
 /// Starts a host in the workspace, with these plugins and the code cache of the state directory.
 ///
-/// A directory that the user named must work. The default one is a convenience, which a read-only home does without:
-/// what else is configured must then be possible a second time.
+/// A state directory that the operator named must work. If the default one cannot be used, as in a read-only home, the host is
+/// built again without it. So `configure` can be called twice.
 pub(super) async fn start(
     common: &Common,
     plugins: PluginSet,

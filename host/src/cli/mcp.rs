@@ -44,7 +44,7 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
-    // From here on a signal ends everything in order, also while it starts.
+    // From here on, a signal shuts the host down in order, even while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     let plan = options.host.plan(common)?;
     let start = async {

@@ -26,7 +26,7 @@ pub(super) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what a component is: its imports, exports and tools, and what to write into the configuration to use it
+    /// Show the imports, exports and tools of a component, and the section of the configuration that loads it
     ///
     /// It is compiled and asked for its tools, and nothing else of it runs: outside of a call, every capability is denied.
     /// Exit codes: 0 if it loads with the grants that are shown, 1 if not, 2 for bad usage.
@@ -38,13 +38,13 @@ enum Command {
     /// but its examples run only if that is granted: its commands run as you, and reach whatever you can.
     /// Exit codes: 0 if all is well, 1 if a check failed, 2 for bad usage.
     Check(check::Options),
-    /// List the plugins of the configuration, or of a running server, and how each stands
+    /// List the plugins of the configuration, or of a running server, with their states
     ///
     /// Exit codes: 0 if all of them load, 1 if one does not, 2 for bad usage.
     List(list::Options),
 }
 
-/// How the result is printed.
+/// The format of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
@@ -53,7 +53,7 @@ enum Format {
     Json,
 }
 
-/// The component that is looked at.
+/// The component to inspect or check.
 #[derive(Debug, Args)]
 struct Subject {
     /// The component
@@ -75,7 +75,7 @@ impl Subject {
 }
 
 impl Options {
-    /// Does what must be done before there are threads.
+    /// Does the work that must come before any thread is started.
     pub(super) fn prepare(&self) -> Prepared {
         match &self.command {
             Command::Check(options) => options.prepare(),
@@ -96,7 +96,7 @@ pub(super) async fn run(
     }
 }
 
-/// Reads a component. One that is much too large is not read to its end.
+/// Reads a component, up to a size at which it is certainly too large.
 fn component(path: &Path) -> anyhow::Result<Vec<u8>> {
     use std::io::Read;
     let most = Limits::default().component as u64 + 1;
@@ -125,8 +125,8 @@ fn name(given: Option<&str>, path: &Path) -> anyhow::Result<String> {
     }
 }
 
-/// Makes an engine with the code cache of the state directory, so that a second look is fast. A directory that the user named
-/// must work.
+/// Makes an engine with the code cache of the state directory, so that a second run is fast. A directory that the operator
+/// named must work.
 fn engine(common: &Common) -> anyhow::Result<Engine> {
     let open = |path| anyhow::Ok(CodeCache::open(&StateDir::open(path)?)?);
     let cache = match common.state_dir().as_deref().map(open) {
@@ -141,7 +141,8 @@ fn engine(common: &Common) -> anyhow::Result<Engine> {
     Ok(Engine::with_compiler(cache, Some(compiler))?)
 }
 
-/// Returns the least grants with which a component that needs these loads. Nothing can be reached with that for HTTP.
+/// Returns the least grants with which a component that needs these capabilities loads. The least grant for HTTP reaches no
+/// host.
 fn least(needs: &[&Capability]) -> Grants {
     let mut grants = Grants::default();
     needs.iter().for_each(|need| grants.grant_least(need));

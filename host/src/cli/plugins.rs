@@ -15,7 +15,7 @@ use toolhost_core::Host;
 #[command(next_help_heading = "Plugins")]
 #[group(skip)]
 pub(super) struct Options {
-    /// A component to load as a plugin; without a name, that of the file is taken. Grants, settings and limits are said in the
+    /// A component to load as a plugin; the default of the name is that of the file. Its grants, settings and limits are in the
     /// configuration, in [plugins.NAME]. Can be repeated
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
     plugin: Vec<Named>,
@@ -65,7 +65,7 @@ fn named(text: &str) -> Result<Named, &'static str> {
     Ok(Named { name, path })
 }
 
-/// Returns which plugins do not load, and why.
+/// Returns a line for each plugin that does not load, with the reason.
 pub(super) fn failed(host: &Host) -> Vec<String> {
     let plugins = host.plugins().into_iter();
     let failed = plugins.filter_map(|plugin| {
@@ -76,12 +76,12 @@ pub(super) fn failed(host: &Host) -> Vec<String> {
 }
 
 impl Options {
-    /// Returns the most memory of all guests together, in bytes, if there is a bound.
+    /// Returns the most memory of all guests together, in bytes; `None` for the default.
     pub(super) fn guest_memory(&self) -> Option<u64> {
         self.guest_memory.map(|size| size.as_u64())
     }
 
-    /// Refuses a host in which one of these does not load: the user named it.
+    /// Fails if one of these plugins does not load, because the user named them.
     pub(super) fn require(&self, host: &Host) -> anyhow::Result<()> {
         for plugin in host.plugins() {
             let named = self.plugin.iter().find(|named| named.name == plugin.name);
@@ -98,7 +98,7 @@ impl Options {
         let here = std::env::current_dir()?;
         let config = common.configuration.clone();
         let config = config.unwrap_or_else(|| Config::without_file(here.clone()));
-        // On the command line, paths begin where the user is.
+        // On the command line, relative paths start from the current directory.
         let add = |config: Config, named: &Named| {
             config.with_plugin(named.name.clone(), here.join(&named.path))
         };

@@ -1,4 +1,4 @@
-//! The client half of `--server`.
+//! `--server`: the client of a running server.
 
 mod connection;
 mod trust;
@@ -14,7 +14,7 @@ use connection::{Answer, Endpoint};
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::tool::Format;
 
-/// Which server to use, and how to be let in.
+/// The server to use, and the token for it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A running server")]
 pub(super) struct Remote {
@@ -50,7 +50,7 @@ impl Remote {
 pub(super) struct Server {
     place: Endpoint,
     url: String,
-    /// `None`: it knows who asks, by the socket.
+    /// `None`: the server identifies the client by the Unix socket.
     token: Option<String>,
     token_file: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ impl Server {
         answer.json().context("the server's answer is not JSON")
     }
 
-    /// Returns the plugins of the server, as it describes them.
+    /// Returns the plugins as the server describes them.
     pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
         let url = self.place.url(&["v1", "plugins"]);
         let answer = self.send(Method::GET, url, None).await?;

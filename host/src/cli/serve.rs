@@ -44,8 +44,8 @@ pub(super) struct Options {
     /// the files of the workspace
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
-    /// What the records of calls survive: the end of the host, or of the machine as well. With `power`, a call takes two
-    /// waits for the disk more, and does not run if it cannot be written down
+    /// The failures that the records of calls survive: a crash of the host, or a power failure as well. With `power`, each call
+    /// waits for the disk twice, and does not run if it cannot be recorded
     #[arg(
         long,
         value_name = "host|power",
@@ -84,7 +84,7 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let plan = options.host.plan(common)?;
-    // Followed for as long as this lives.
+    // The configuration is followed until this is dropped.
     let mut watcher = None;
     let start = async || {
         let events = events::Limits {
@@ -110,7 +110,7 @@ pub(super) async fn run(
     listening::run(common, tokens, listen, clients, &plan.oversight, start).await
 }
 
-/// The tools of a host, as they are served.
+/// The host and its parts, as the server serves them.
 #[derive(Clone, Debug)]
 struct Tools(ServerParts);
 
@@ -131,8 +131,8 @@ impl Served for Tools {
     }
 }
 
-/// Loads the plugins of the configuration, and follows it if there is anything to follow. Returns when they are loaded, or after
-/// a while in which compilers are still at work: they show in the list of plugins.
+/// Loads the plugins of the configuration, and follows its files, if there are any. Returns when the plugins are loaded. If
+/// compiling takes long, returns before that; the list of plugins then shows which are missing.
 pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Follower> {
     const PATIENCE: Duration = Duration::from_secs(5);
     if config.dependencies().is_empty() {

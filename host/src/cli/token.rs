@@ -23,13 +23,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Its name: letters, digits, `-` and `_`
+    /// The name of the token: letters, digits, `-` and `_`
     #[arg(value_parser = name)]
     name: String,
-    /// What it is good for: call, read, agent or admin; can be repeated
+    /// A scope of the token: call, read, agent or admin; can be repeated
     #[arg(long, value_name = "SCOPE", default_value = "call", value_parser = str::parse::<Scope>)]
     scope: Vec<Scope>,
-    /// What the ids of its chats begin with [default: all chats]
+    /// The prefix of the ids of its chats [default: all chats]
     #[arg(long, value_name = "PREFIX", value_parser = str::parse::<ChatId>)]
     chats: Option<ChatId>,
     /// A tool that it may see and call; can be repeated [default: all tools]
@@ -42,7 +42,7 @@ fn name(text: &str) -> Result<String, InvalidTokenName> {
     Ok(text.to_owned())
 }
 
-/// Prints a new token to standard output, and to standard error the section of the configuration that makes it known.
+/// Prints a new token to standard output, and the section of the configuration that makes it valid to standard error.
 pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let unbounded = [Scope::Agent, Scope::Admin].into_iter();
     let mut unbounded = unbounded.filter(|scope| options.scope.contains(scope));
@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 fn section(options: &Options, token: &Token) -> String {
-    // The texts of JSON are texts of TOML.
+    // A JSON string is a valid TOML string.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let list = |texts: &mut dyn Iterator<Item = &str>| {
         let texts: Vec<_> = texts.map(quoted).collect();

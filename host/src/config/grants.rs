@@ -55,7 +55,7 @@ fn read_preopen(mut table: Section<'_, '_>, base: &std::path::Path) -> Option<Pr
         "name",
         "the path under which the plugin sees it, such as \"/data\"",
     );
-    let write = table.truth("write").unwrap_or_default();
+    let write = table.boolean("write").unwrap_or_default();
     table.finish();
     Some(Preopen {
         directory: base.join(directory?),

@@ -8,7 +8,7 @@ use super::section::Section;
 use super::values::{Size, Time};
 use toolhost_plugin::{Ceiling, Limits};
 
-/// Returns the default limits with those of this section in their place.
+/// Returns the default limits, overridden by those of this section.
 pub(super) fn read(mut section: Section<'_, '_>) -> Limits {
     let mut limits = Limits::default();
     let most = Ceiling::default();
@@ -61,7 +61,7 @@ fn size(section: &mut Section<'_, '_>, key: &'static str, limit: &mut usize) {
     }
 }
 
-/// Returns whether there is one.
+/// Sets the limit if the section has the key. Returns whether it has.
 fn time(section: &mut Section<'_, '_>, key: &'static str, limit: &mut Duration) -> bool {
     let read = section.read(key).map(|Time(time)| *limit = time);
     read.is_some()

@@ -30,14 +30,14 @@ pub(super) struct Plugin {
     secrets: BTreeMap<String, Secret>,
 }
 
-/// Where a secret is.
+/// The place of a secret.
 #[derive(Clone, Debug)]
 enum Secret {
     File(PathBuf),
     Variable(String),
 }
 
-/// How plugins are written.
+/// The form of a section, for errors.
 pub(super) const WRITTEN: &str = "plugins are written as sections [plugins.NAME]";
 
 /// Reads all of them.
@@ -64,7 +64,7 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
 
 fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
     let plugin = Plugin {
-        enabled: section.truth("enabled"),
+        enabled: section.boolean("enabled"),
         limits: section
             .section("limits")
             .map(limits::read)
@@ -94,7 +94,7 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
     });
     let plugin = Plugin {
         component: section.text("component").map(PathBuf::from),
-        enabled: section.truth("enabled"),
+        enabled: section.boolean("enabled"),
         sha256,
         grants: section
             .section("grants")
@@ -248,7 +248,7 @@ impl Secret {
             }
             Self::Variable(name) => std::env::var(name).map_err(|error| match error {
                 VarError::NotPresent => format!("the variable {name} is not set"),
-                // The error itself shows the value.
+                // Do not show the error of the library: it repeats the value.
                 VarError::NotUnicode(_) => format!("the variable {name} is not UTF-8"),
             }),
         }

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toolhost_view::hidden;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where it is; `None`: nowhere in the file.
@@ -49,7 +49,7 @@ impl fmt::Display for Problem {
 /// The most problems that are listed.
 pub(crate) const MOST: usize = 100;
 
-/// Shows problems in the order of the file: one behind the sentence that it belongs to, several on a line each.
+/// Formats problems in the order of the file. A single problem continues the sentence before it; several have a line each.
 pub(super) struct Listed<'a>(pub(super) &'a [Problem]);
 
 impl fmt::Display for Listed<'_> {
@@ -75,7 +75,8 @@ impl fmt::Display for Listed<'_> {
 pub(super) struct Positions(BTreeMap<String, Position>);
 
 impl Positions {
-    /// Looks at a whole file. A key is where its name is, an element of a list where it begins.
+    /// Finds the positions of all keys in a file. The position of a key is that of its name; an element of a list is where it
+    /// begins.
     pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
         let mut places = Self::default();
         places.add_table(&Lines::of(text), "", table);
@@ -104,7 +105,7 @@ impl Positions {
         }
     }
 
-    /// Makes a problem of a key. One that is not in the file is where the section that it would be in is.
+    /// Makes a problem of a key. If the key is not in the file, the problem gets the position of its section.
     pub(super) fn problem(&self, key: impl Into<String>, text: impl Into<String>) -> Problem {
         let key = key.into();
         let mut parts = Some(key.as_str());
@@ -158,9 +159,9 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Returns what an unknown name was probably meant to be.
+/// Returns the known name that an unknown name was probably meant to be.
 pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// How alike two names must be, of 1.
+    /// The least similarity of two names, from 0 to 1.
     const ALIKE: f64 = 0.8;
     let likeness = |name: &'a str| (strsim::jaro_winkler(unknown, name), name);
     let alike = known.into_iter().map(likeness);

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::problems::{below, unknown};
 
-/// Something that is wrong, before it is known on which line that is.
+/// A problem whose line is not known yet.
 #[derive(Debug)]
 pub(super) struct Found {
     /// The path of the key, or of the section that it belongs to.
@@ -49,12 +49,12 @@ impl<'t, 'f> Section<'t, 'f> {
         }
     }
 
-    /// Takes note of something wrong with one key.
+    /// Adds a problem of one key.
     pub(super) fn wrong(&self, key: &str, text: impl Into<String>) {
         self.push(below(&self.path, key), text);
     }
 
-    /// Takes note of something wrong with one key that is not repeated.
+    /// Adds a problem of one key whose name must not be shown.
     pub(super) fn wrong_unnamed(&self, key: &str, text: impl Into<String>) {
         let problem = Found {
             key: below(&self.path, key),
@@ -64,7 +64,7 @@ impl<'t, 'f> Section<'t, 'f> {
         self.found.borrow_mut().push(problem);
     }
 
-    /// Takes note of something wrong with the table.
+    /// Adds a problem of the table itself.
     pub(super) fn wrong_here(&self, text: impl Into<String>) {
         self.push(self.path.clone(), text);
     }
@@ -126,8 +126,8 @@ impl<'t, 'f> Section<'t, 'f> {
         self.expect(key, "a list of texts, such as [\"a\", \"b\"]")
     }
 
-    /// Takes a truth value.
-    pub(super) fn truth(&mut self, key: &'static str) -> Option<bool> {
+    /// Takes a boolean.
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
         self.expect(key, "true or false")
     }
 
@@ -142,7 +142,7 @@ impl<'t, 'f> Section<'t, 'f> {
         self.table(key, value, written)
     }
 
-    /// Returns a value that should be a table as that.
+    /// Returns the table in a value, or adds a problem if the value is no table.
     pub(super) fn table(&self, key: &str, value: Value<'t>, otherwise: &str) -> Option<Self> {
         match value.into_inner() {
             DeValue::Table(table) => Some(Self::new(below(&self.path, key), table, self.found)),
@@ -153,12 +153,12 @@ impl<'t, 'f> Section<'t, 'f> {
         }
     }
 
-    /// Returns whether the file has a key that was asked for, with any value.
-    pub(super) fn gave(&self, key: &str) -> bool {
+    /// Returns whether the file has a known key, with any value.
+    pub(super) fn has_key(&self, key: &str) -> bool {
         self.given.contains(&key)
     }
 
-    /// Returns the keys that were asked for.
+    /// Returns the known keys: those that were asked for.
     pub(super) fn known(&self) -> &[&'static str] {
         &self.known
     }
@@ -168,7 +168,7 @@ impl<'t, 'f> Section<'t, 'f> {
         std::mem::take(&mut self.left)
     }
 
-    /// Takes note of keys that are not known.
+    /// Adds a problem for each unknown key.
     pub(super) fn finish(&self) {
         for key in self.left.keys() {
             self.wrong(key, unknown(key, "key", &self.known));

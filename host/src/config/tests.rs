@@ -31,7 +31,7 @@ impl File {
         Config::read(&self.directory.path().join("toolhost.toml"))?.plugins()
     }
 
-    /// What is wrong with the file, or with one plugin, without the name of the directory.
+    /// Returns the problems of the file, or of one plugin, without the name of the directory.
     fn error(&self) -> String {
         let error = match self.plugins() {
             Err(error) => error.to_string(),

@@ -20,7 +20,7 @@ const TAKEN: [&str; 6] = ["cli", "configuration", "host", "local", "stdio", "tok
 pub struct NamedToken {
     /// Its name: up to 64 letters, digits, `-` and `_`.
     pub name: String,
-    /// How it is known.
+    /// How the server recognises the token.
     pub source: TokenSource,
     /// The scopes of the token; at least one.
     pub scopes: Vec<Scope>,
@@ -30,7 +30,7 @@ pub struct NamedToken {
     pub tools: Option<BTreeSet<String>>,
 }
 
-/// How a token is known.
+/// How the server recognises a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSource {
     /// By the SHA-256 of its text.
@@ -99,7 +99,7 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
             .ok()
     });
     let file = section.text("file").filter(|file| !file.is_empty());
-    if section.gave("sha256") == section.gave("file") {
+    if section.has_key("sha256") == section.has_key("file") {
         section.wrong_here(
             "it has either `sha256`, as `toolhost token` prints it, or `file`, with the token in it",
         );
@@ -129,7 +129,7 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
         .filter(|scope| scopes.contains(scope))
     {
         for bound in ["chats", "tools"] {
-            if section.gave(bound) {
+            if section.has_key(bound) {
                 let name = scope.name();
                 section.wrong(
                     bound,
@@ -154,7 +154,7 @@ fn scopes(section: &mut Section<'_, '_>) -> Vec<Scope> {
     const KEY: &str = "scopes";
     let mut scopes = Vec::new();
     let texts = section.texts(KEY);
-    if texts.as_ref().map_or(!section.gave(KEY), Vec::is_empty) {
+    if texts.as_ref().map_or(!section.has_key(KEY), Vec::is_empty) {
         section.wrong(
             KEY,
             "say what it is good for, as in scopes = [\"call\", \"read\"]",

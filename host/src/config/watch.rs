@@ -86,14 +86,14 @@ impl Following {
     fn failed(&mut self, error: &ConfigError) {
         let problem = error.to_string();
         if self.problem.as_ref() != Some(&problem) {
-            tracing::error!(%error, "nothing of the configuration was changed");
+            tracing::error!(%error, "the configuration stays as it was");
             let audit = self.host.audit();
             audit.record("configuration_refused", json!({ "error": problem }));
         }
         self.problem = Some(problem);
     }
 
-    /// Takes a configuration as the one to follow.
+    /// Follows this configuration from now on.
     fn replace(&mut self, config: Config) {
         let (old, new) = (self.config.settings(), config.settings());
         let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();

@@ -1,5 +1,5 @@
-//! What the crates of Toolhost share and what depends on none of them: the state directory with its lock and journals, the
-//! names that callers choose, and the rule for files that decide what the host does.
+//! The lowest crate, which all others may use: the state directory with its lock and journals, the names that callers choose,
+//! and the rule for files that control the host.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");

@@ -1,7 +1,7 @@
 //! The resource limits of this process.
 //!
-//! Any command runs as the same user, so it can lower them with `prlimit`. The program remembers its limits, looks at them
-//! again when it notices something, and restores what it may: the soft limit up to the hard one. A process with the default
+//! Any command runs as the same user, so it can lower them with `prlimit`. The program remembers its limits, checks them again
+//! after certain errors and signals, and restores what it may: the soft limit up to the hard one. A process with the default
 //! actions would be killed by a limit on file sizes or CPU time; this one handles both signals, which an exec resets.
 
 use std::io;
@@ -40,7 +40,7 @@ pub struct Lowered {
     resource: Resource,
     from: rlim_t,
     to: rlim_t,
-    /// The limit after this process restored what it may.
+    /// The limit after the attempt to restore it.
     now: rlim_t,
 }
 
@@ -54,7 +54,7 @@ impl OwnLimits {
         Self(WATCHED.into_iter().filter_map(read).collect())
     }
 
-    /// Restores what is lower than it was, as far as that is allowed. Returns what was.
+    /// Restores soft limits that were lowered, as far as that is allowed. Returns the lowered limits.
     pub fn restore(&self) -> Vec<Lowered> {
         let restore = |(resource, soft, hard): &(Resource, rlim_t, rlim_t)| {
             let (now, most) = getrlimit(*resource).ok()?;
@@ -90,8 +90,8 @@ struct Said {
 
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// Remembers the limits of this process, and outlives those on file sizes and CPU time from now on. For the program: one that
-/// embeds the library decides on its own signals.
+/// Remembers the limits of this process. From now on, exceeding the limit on file sizes or CPU time does not kill the process.
+/// Only the Toolhost programs call this: a program that embeds the library handles its own signals.
 ///
 /// # Errors
 ///
@@ -113,15 +113,15 @@ pub fn guard() -> io::Result<()> {
     Ok(())
 }
 
-/// Looks at the limits whenever the kernel says that one is exceeded.
+/// Checks the limits whenever the kernel signals that one is exceeded.
 async fn follow(mut signal: Signal) {
     while signal.recv().await.is_some() {
         look();
     }
 }
 
-/// Looks whether the limits of this process were lowered from outside, restores them as far as that is allowed, and logs it.
-/// Does nothing unless [`guard`] was called.
+/// Checks whether the limits of this process were lowered from outside. If so, restores them as far as that is allowed, and
+/// logs it. Does nothing unless [`guard`] was called.
 pub fn look() {
     let Some(known) = KNOWN.get() else {
         return;

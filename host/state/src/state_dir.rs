@@ -30,7 +30,7 @@ pub struct StateDir {
     directory: OwnedFd,
 }
 
-/// Why a directory cannot hold state.
+/// A reason why a directory cannot be the state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
     /// The system refused.
@@ -38,7 +38,7 @@ pub enum StateDirError {
     Io {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// Another user owns it.

@@ -22,7 +22,7 @@ const WRITE: u32 = 0o022;
 const SECRET: u32 = 0o027;
 const STICKY: u32 = 0o1000;
 
-/// Why a file or directory cannot be used.
+/// A reason why a file or directory cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum UntrustedError {
     /// It cannot be read.
@@ -30,7 +30,7 @@ pub enum UntrustedError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// Others may use a file with a secret.

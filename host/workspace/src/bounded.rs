@@ -16,7 +16,7 @@ use crate::process::{Chunk, Error, Info, Signal, Snapshot, State, WaitOptions, W
 /// Tells whether a caller sees the process of this owner that was started with this key.
 pub type Sees = Arc<dyn Fn(Owner<'_>, Option<&str>) -> bool + Send + Sync>;
 
-/// Another workspace, with fewer processes. Its files are the same.
+/// A workspace that shows only some processes of another one. Its files are the same.
 pub struct Bounded {
     inner: Arc<dyn Workspace>,
     sees: Sees,
@@ -157,7 +157,7 @@ impl Workspace for Bounded {
         })
     }
 
-    /// Lists nothing: `sees` judges processes by their owners, which this list does not name.
+    /// Returns an empty list: `sees` needs the owner of a process, which this list does not name.
     fn list_all(&self, _: bool, _: usize) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
         Box::pin(async { Ok((Vec::new(), 0)) })
     }

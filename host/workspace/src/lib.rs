@@ -45,8 +45,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
     /// Returns the absolute path of the workspace directory, as a command sees it.
     fn root(&self) -> &Path;
 
-    /// Returns the workspace that this one stands in front of: every operation that this one does not define goes there. Without
-    /// one, such an operation answers [`Error::Unavailable`].
+    /// Returns the workspace that this one wraps, to which operations that it does not define are forwarded. Without an inner
+    /// workspace, such an operation answers [`Error::Unavailable`].
     fn inner(&self) -> Option<&dyn Workspace> {
         None
     }
@@ -228,7 +228,7 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Returns at most `max` names of a directory after one of them, and whether more follow.
+    /// Returns at most `max` names of a directory, beginning after the name `after`, and whether more follow.
     fn read_directory(
         &self,
         path: String,

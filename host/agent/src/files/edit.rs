@@ -78,7 +78,7 @@ pub(super) async fn edit(
 ) -> Result<Response, ApiError> {
     query.finish_strictly()?;
     let body: Body = body::read(request).await?;
-    let asked = call.asks(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
+    let asked = call.request_digest(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
     call.once(asked, apply(workspace, body, watched)).await
 }
 
@@ -123,7 +123,7 @@ impl Body {
             return Err(ApiError::bad_request(message));
         }
         let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
-        plan(&entries, None, MAX_WRITE, &mut source).map_err(|problems| together(&problems))
+        plan(&entries, None, MAX_WRITE, &mut source).map_err(|problems| combined_error(&problems))
     }
 }
 
@@ -142,7 +142,7 @@ impl File {
 }
 
 /// Makes one error of all problems, with the status of the worst.
-fn together(problems: &[Problem]) -> ApiError {
+fn combined_error(problems: &[Problem]) -> ApiError {
     let worst = problems.iter().map(|problem| problem.kind).max();
     let status = match worst {
         Some(Kind::Failed) => StatusCode::INTERNAL_SERVER_ERROR,

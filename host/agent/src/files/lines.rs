@@ -80,7 +80,7 @@ impl Asked {
         path::check(path)?;
         let read = async |offset| {
             let chunk = workspace.read_file(path.clone(), offset, MAX_READ, Arc::default());
-            chunk.await.map_err(|error| about(path, &error))
+            chunk.await.map_err(|error| error_text(path, &error))
         };
         let mut chunk = read(0).await?;
         let (size, version) = (chunk.size, chunk.version.clone());
@@ -116,7 +116,7 @@ impl Asked {
 }
 
 /// Returns the text of a file error, in the words of the reference where it has some.
-fn about(path: &str, error: &Error) -> String {
+fn error_text(path: &str, error: &Error) -> String {
     match error {
         Error::NotFound => format!("file does not exist: {path}"),
         Error::NotAFile => format!("not a file: {path}"),

@@ -16,7 +16,7 @@ use crate::{body, reply};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Entry, Error, Kind, MAX_ENTRIES};
 
-/// The most names in a listing: as many as a browser page can show and a host can hold.
+/// The most names in a listing, so that a browser can show it and the host can hold it in memory.
 const MAX_NAMES: usize = 100_000;
 
 /// The request body, for clients that name the directory by its parts.
@@ -54,7 +54,7 @@ pub(super) async fn list(
     let path = query.text("path");
     query.finish_strictly()?;
     let directory = match path {
-        None => in_body(&body::read(request).await?, workspace.root())?,
+        None => directory_of(&body::read(request).await?, workspace.root())?,
         Some(path) => {
             path::check(&path).map_err(ApiError::bad_request)?;
             names([path.as_str()])
@@ -87,7 +87,7 @@ pub(super) async fn list(
     Ok(reply::json(StatusCode::OK, &listing))
 }
 
-/// `GET /resolve-path`: the path that is left when every link has been followed.
+/// `GET /resolve-path`: returns a path with every symbolic link resolved.
 pub(super) async fn resolve(
     State(workspace): State<Arc<dyn Workspace>>,
     query: Query,
@@ -99,8 +99,8 @@ pub(super) async fn resolve(
     Ok(reply::json(StatusCode::OK, &body))
 }
 
-/// Returns the components of the path that a body stands for. `home`, as the reference calls it, is the workspace here.
-fn in_body(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
+/// Returns the components of the directory that a request body names. The reference's `home` is the workspace here.
+fn directory_of(body: &Body, root: &Path) -> Result<Vec<String>, ApiError> {
     let parts = body.path.iter().map(String::as_str);
     match body.relativity.as_str() {
         "root" => Ok(names(parts)),

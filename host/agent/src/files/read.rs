@@ -43,11 +43,11 @@ pub(super) async fn read(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// A stretch of a file that is sent. The file may grow meanwhile.
+/// The part of a file that a reply sends, read piece by piece. The file may grow meanwhile.
 struct Pieces {
     workspace: Arc<dyn Workspace>,
     path: String,
-    /// The identity of the file: another one at the same path is not sent in its place.
+    /// The identity of the file, so that no other file at the same path is sent in its place.
     identity: String,
     /// The piece that was read last, until it is sent.
     read: Option<Vec<u8>>,
@@ -76,8 +76,8 @@ impl Pieces {
         })
     }
 
-    /// Returns the next piece; `None` after the last. Where the file was cut, replaced or removed meanwhile, it fails, which breaks
-    /// the reply off.
+    /// Returns the next piece; `None` after the last. If the file was truncated, replaced or removed meanwhile, it fails, which
+    /// aborts the reply.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.left == 0 {
             return Ok(None);

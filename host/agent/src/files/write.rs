@@ -1,4 +1,4 @@
-//! `POST /write-file`: a file becomes the body of the request.
+//! `POST /write-file`: replaces a file with the body of the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) async fn write(
         return Err(BodyError::TooLarge(MAX_WRITE).into());
     }
     let body = body::read_within(request, MAX_WRITE, TIME).await?;
-    let asked = call.asks(|| digest("write-file", &[path.as_bytes(), &body.bytes]));
+    let asked = call.request_digest(|| digest("write-file", &[path.as_bytes(), &body.bytes]));
     call.once(asked, store(workspace, path, body, watched))
         .await
 }
@@ -55,7 +55,7 @@ async fn store(
     let (data, _held) = body.into_parts();
     let when = Precondition::Any;
     let write = Write { path, data, when };
-    one(&watched.workspace(workspace), write).await?;
+    write_one(&watched.workspace(workspace), write).await?;
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }
 
@@ -67,7 +67,7 @@ fn shown(data: &[u8]) -> Option<&str> {
         .filter(|text| text.len() <= MOST)
 }
 
-async fn one(workspace: &dyn Workspace, write: Write) -> Result<(), ApiError> {
+async fn write_one(workspace: &dyn Workspace, write: Write) -> Result<(), ApiError> {
     let path = write.path.clone();
     let written = workspace.write_files(vec![write], Arc::default()).await;
     let Err((_, error)) = written else {

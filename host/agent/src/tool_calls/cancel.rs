@@ -13,7 +13,7 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use super::records::{Cancelled, Key};
-use super::{Answer, Sender, id};
+use super::{Answer, Sender, normalize};
 use crate::chat::Chat;
 use crate::error::ApiError;
 use crate::oversight::Watched;
@@ -43,7 +43,7 @@ pub(crate) async fn cancel(
 ) -> Result<Response, ApiError> {
     // A path that cannot be decoded holds no id either.
     let call = call.map_or_else(|_| String::new(), |Path(call)| call);
-    let call = id(&call)
+    let call = normalize(&call)
         .map_err(|detail| ApiError::bad_request("Invalid tool call ID.").detail(detail))?;
     let key = Key::new(&sender.chat, &call);
     let found = sender.calls.records().cancel(&key, &sender.token);
@@ -82,14 +82,14 @@ pub(crate) async fn cancel(
 async fn stop(workspace: &dyn Workspace, chat: &Chat, call: &str) -> usize {
     let killed = workspace.cancel(chat.id.as_ref(), call).await;
     let killed = killed.unwrap_or_else(|error| {
-        tracing::error!(call, %error, "failed to kill what a cancelled tool call had started");
+        tracing::error!(call, %error, "failed to kill the processes of a cancelled tool call");
         0
     });
     if killed > 0 {
         tracing::debug!(
             call,
             killed,
-            "killed what a cancelled tool call had started"
+            "killed the processes of a cancelled tool call"
         );
     }
     killed

@@ -175,7 +175,7 @@ impl Records {
         self.forget_old();
         let Some(record) = self.by_key.get_mut(key) else {
             self.uses
-                .room_for_tombstone(token, &key.chat)
+                .check_room_for_tombstone(token, &key.chat)
                 .map_err(|detail| {
                     let message = "Too many tool calls were canceled that have not arrived.";
                     ApiError::new(StatusCode::TOO_MANY_REQUESTS, message).detail(detail)

@@ -1,4 +1,5 @@
-//! A command that is asked. It is the operator's own program, not a command of a chat: it is in no workspace and no registry.
+//! The approval hook as a command. It is the operator's own program, not a command of a chat, so it is in no workspace and no
+//! registry.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,13 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use super::{Answer, ApprovalError, MAX_REASON};
 use toolhost_state::trusted::{UntrustedError, check_program};
 
-/// Where programs are searched.
+/// The search path for programs.
 const SEARCHED: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The environment of the command, all of it.
+/// The whole environment of the command.
 const ENVIRONMENT: [(&str, &str); 2] = [("PATH", SEARCHED), ("LANG", "C.UTF-8")];
 
-/// Why a program is not run.
+/// The reason why a program is not run.
 #[derive(Debug, thiserror::Error)]
 enum FindError {
     #[error("there is no such program")]
@@ -28,7 +29,8 @@ enum FindError {
     Untrusted(#[from] UntrustedError),
 }
 
-/// How long the output of a command that has exited is waited for: something that it left running may hold it open.
+/// How long to wait for the rest of the output after the command has exited: a process that it left running may hold the pipe
+/// open.
 const LATE_OUTPUT: Duration = Duration::from_secs(1);
 
 /// A command that is asked.
@@ -48,19 +50,19 @@ impl Program {
             arguments,
         };
         match program.find() {
-            // It may come: until then, every call is refused.
+            // The program may be installed later. Until then, every call that needs approval is refused.
             Ok(_) | Err(FindError::Missing) => Ok(program),
             Err(FindError::Untrusted(error)) => Err(error.into()),
         }
     }
 
-    /// Returns whether the program is not there.
+    /// Returns whether the program does not exist.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.find(), Err(FindError::Missing))
     }
 
-    /// Returns the program, which only the operator can change, as well as those of its arguments that are files: such as the
-    /// script of an interpreter.
+    /// Returns the path of the program. Checks that only the operator can change the program, and the arguments that are files,
+    /// such as the script of an interpreter.
     fn find(&self) -> Result<PathBuf, FindError> {
         let path = match self.path.starts_with('/') {
             true => PathBuf::from(&self.path),
@@ -81,8 +83,8 @@ impl Program {
         Ok(path)
     }
 
-    /// Returns whether a command of this user can trace the program, and so answer in its place: the program neither belongs to
-    /// another user whose rights it takes, nor is it closed to reading.
+    /// Returns whether a command of this user could trace the program and change its answer. It cannot if the program is setuid
+    /// of another user, or is not readable.
     pub(super) fn can_be_traced(&self) -> bool {
         let Ok(path) = self.find() else {
             return true;
@@ -93,7 +95,7 @@ impl Program {
         user == 0 || !takes_rights && access(&path, AccessFlags::R_OK).is_ok()
     }
 
-    /// Runs the command with this on its standard input, and returns its answer, or why there is none.
+    /// Runs the command with the question on its standard input. Returns the answer, or the reason why there is none.
     pub(super) async fn ask(&self, input: Vec<u8>) -> Result<Answer, String> {
         let path = self.find().map_err(|error| match error {
             FindError::Missing => format!("{} cannot be run: there is no such program", self.path),
@@ -118,7 +120,8 @@ impl Program {
         let mut group = Group(child);
         let (stdin, stdout) = (group.0.stdin.take(), group.0.stdout.take());
         let mut output = Vec::new();
-        // Neither ends before the command does, for sure: it may read nothing, and never close its output.
+        // Neither the write nor the read is sure to end before the command does: the command may read nothing, or leave its
+        // output open.
         let mut talk =
             Box::pin(async { tokio::join!(write(stdin, &input), read(stdout, &mut output)) });
         let status = tokio::select! {
@@ -143,7 +146,7 @@ struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Without an id the command was waited for, and another process may have its number by now.
+        // Without an id, the command was already reaped, and another process may have its number by now.
         if let Some(id) = self.0.id()
             && let Ok(id) = i32::try_from(id)
         {
@@ -152,14 +155,14 @@ impl Drop for Group {
     }
 }
 
-/// Writes the question. That the command does not read it is no error: it may know its answer.
+/// Writes the question. It is no error if the command does not read it, because the command may not need it.
 async fn write(stdin: Option<ChildStdin>, input: &[u8]) {
     if let Some(mut stdin) = stdin {
         _ = stdin.write_all(input).await;
     }
 }
 
-/// Reads all of the output, and keeps its start.
+/// Reads the output to its end, and keeps its first bytes.
 async fn read(stdout: Option<ChildStdout>, output: &mut Vec<u8>) {
     if let Some(stdout) = stdout {
         let mut start = stdout.take(MAX_REASON as u64 + 4);

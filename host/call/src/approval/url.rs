@@ -1,4 +1,4 @@
-//! A URL that is asked.
+//! The approval hook as a URL.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Header {
     pub value: String,
 }
 
-/// A URL that is asked. Its answers are those of [`super`].
+/// A URL that approves or refuses calls. [`super`] describes the question and the answer.
 #[derive(Debug)]
 pub struct Url {
     url: reqwest::Url,
@@ -40,11 +40,12 @@ struct Reply {
 }
 
 impl Url {
-    /// Makes one with these headers, and with the bearer token in a file, which is read for every question.
+    /// Makes a hook that sends these headers and, if `token_file` is given, the bearer token in that file. The file is read
+    /// anew for every question.
     ///
     /// # Errors
     ///
-    /// If the URL is no absolute `http` or `https` one, a header cannot be sent, or others can use the file of the token.
+    /// If the URL is not an absolute `http` or `https` URL, if a header is not valid, or if the token file is not private.
     pub fn new(
         url: &str,
         headers: &[Header],
@@ -85,7 +86,7 @@ impl Url {
         })
     }
 
-    /// Sends this, and returns the answer, or why there is none.
+    /// Sends the question, and returns the answer, or the reason why there is none.
     pub(super) async fn ask(&self, body: Vec<u8>) -> Result<Answer, String> {
         let mut headers = self.headers.clone();
         if let Some(value) = self.token().await? {

@@ -1,4 +1,4 @@
-//! The file of the trail: appended to, rotated by size, and never with two events in one line.
+//! The file of the trail: appends whole lines, and rotates the file by its size.
 //!
 //! Any number of hosts may share a directory. Each line is one write at the end of the file, and a lock is held while the files
 //! get other names.
@@ -13,7 +13,7 @@ use nix::fcntl::{Flock, FlockArg};
 use super::Config;
 use toolhost_state::state_dir::StateDir;
 
-/// The name of the file that is appended to. Older ones have a number behind it, the newest of them 1.
+/// The name of the current file. Older files have a number after it, the newest of them 1.
 pub(super) const NAME: &str = "audit.jsonl";
 
 /// The lock file that is held while files are renamed.
@@ -48,14 +48,14 @@ impl LogFile {
         })
     }
 
-    /// Appends a line, after its predecessors were put aside where they have become too large.
+    /// Appends a line. If the file has become too large, rotates it first.
     ///
     /// # Errors
     ///
     /// If it could not be written as a whole.
     pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
         let metadata = self.file.metadata()?;
-        // Removed, or given another name: by another host, or by a program that rotates logs.
+        // Another host, or a program that rotates logs, has removed or renamed the file.
         let moved = match self.directory.inode(NAME) {
             Ok(found) => found != Some(metadata.ino()),
             Err(_) => false,
@@ -86,12 +86,12 @@ impl LogFile {
         self.file.sync_data()
     }
 
-    /// Gives the files their next numbers, from the oldest on, and begins a new one. A crash in between leaves a number
-    /// without a file, which the next rotation fills; no file is replaced but the oldest.
+    /// Renames each file to its next number, the oldest first, and begins a new one. A crash in between leaves a gap in the
+    /// numbers, which the next rotation fills. Only the oldest file is ever replaced.
     fn rotate(&mut self) -> io::Result<()> {
         let lock = self.directory.append_file(LOCK)?;
         let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
-        // Another host may have been faster.
+        // Another host may have rotated the file first.
         if self.directory.inode(NAME)? == Some(self.file.metadata()?.ino()) {
             _ = self.file.sync_all();
             let name = |number: u32| format!("{NAME}.{number}");

@@ -1,4 +1,4 @@
-//! One line of the trail: an event as JSON, bounded, and with nothing in it that acts on a terminal.
+//! One line of the trail: an event as JSON, bounded and escaped.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -28,7 +28,7 @@ pub(super) fn line(time: SystemTime, event: &str, fields: Value) -> String {
     escaped(&Value::Object(all).to_string())
 }
 
-/// Returns the value of a field, cut where it is too long. An id of a caller is told apart by its digest then.
+/// Returns the value of a field, cut if it is too long. A long id of a caller gets a digest, so that it differs from other ids.
 fn bounded(name: &str, value: Value) -> Value {
     let start = |text: &str, length| {
         let start = text.get(..text.floor_char_boundary(length));
@@ -60,8 +60,8 @@ fn bounded(name: &str, value: Value) -> Value {
     }
 }
 
-/// Escapes characters that JSON leaves alone and a terminal obeys, such as DEL and marks of text direction. Such a character
-/// can only be in a string.
+/// Escapes characters that JSON allows and that affect a terminal, such as DEL and marks of text direction. They can only be
+/// within strings.
 fn escaped(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for c in json.chars() {

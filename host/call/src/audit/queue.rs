@@ -14,7 +14,7 @@ use super::line::line;
 use super::shares::{Owner, Shares};
 use crate::metrics::Metrics;
 
-/// After this time the thread retries to say how many lines it lost, even if no new line has come.
+/// After this time, the thread retries to write the number of lost lines, even if no new line has come.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The memory that a line takes besides its text, in bytes.
@@ -29,15 +29,15 @@ pub(super) struct Queue {
     limit: usize,
 }
 
-/// The lines that are queued, and those that found no room.
+/// The queued lines, and the count of lost ones.
 #[derive(Debug)]
 struct Account {
     shares: Shares,
     /// Bytes of the lines that are queued or being written.
     bytes: usize,
-    /// Lines that found no room since the thread last looked.
+    /// The lines that were lost since the thread last checked, because the queue was full.
     lost: u64,
-    /// Whether the thread has been told to look.
+    /// Whether the thread was woken to report lost lines.
     told: bool,
 }
 
@@ -47,7 +47,7 @@ enum Task {
     Write(Line),
     /// Lines were lost or left out, which the thread has to report when it is time.
     Look,
-    /// All is to reach the disk. The answer is whether nothing is missing in the file.
+    /// A request to sync the file. The answer says whether all lines were written.
     Flush(Sender<bool>),
 }
 
@@ -133,8 +133,8 @@ impl Queue {
         }
     }
 
-    /// Waits until everything that was queued is on the disk or lost, but no longer than this. Blocks. Returns whether nothing
-    /// is missing in the file.
+    /// Waits until everything that was queued is on the disk or lost, but no longer than this. Blocks. Returns whether all
+    /// lines were written.
     pub(super) fn flush(&self, patience: Duration) -> bool {
         let (answer, answered) = mpsc::channel();
         _ = self.tasks.send(Task::Flush(answer));
@@ -148,9 +148,9 @@ struct Writer {
     account: Arc<Mutex<Account>>,
     file: LogFile,
     metrics: Metrics,
-    /// Lines that were not written, and of which no line says so yet.
+    /// The lines that were lost, and not reported yet.
     lost: u64,
-    /// Whether the last write failed, so that the log is told once.
+    /// Whether the last write failed, so that the failure is logged once only.
     failing: bool,
 }
 
@@ -179,7 +179,7 @@ impl Writer {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next task.
     fn next(&self) -> Result<Task, RecvTimeoutError> {
         let due = self.account.lock().shares.due();
         let due = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Writes a line that stands for this many. No line follows a gap before the line that reports the gap.
+    /// Writes a line that reports this many missing lines. After a gap, this line comes before any other.
     fn append(&mut self, line: &str, count: u64) {
         if self.lost > 0 || !self.write(line) {
             self.lost += count;
@@ -226,7 +226,7 @@ impl Writer {
                 self.failing = false;
             }
             Err(error) if !self.failing => {
-                tracing::warn!(%error, "the audit trail cannot be written; what is missing is counted");
+                tracing::warn!(%error, "the audit trail cannot be written; missing lines are counted");
                 self.failing = true;
             }
             Err(_) => {}

@@ -1,4 +1,4 @@
-//! Shares: how much each token may add to the trail, and how many of its lines were left out.
+//! Shares: the bytes that each token may add to the trail, and the count of lines that exceeded them.
 //!
 //! A flood of lines from one token must not rotate away the lines of the others. So a token may add its share at once, and
 //! the same again in each hour. Lines that only say that a call came and went may use half of that; the other half is for the
@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::time::rfc3339;
 
-/// The time in which a share comes back.
+/// The time in which a used share is restored.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The time after which a line says how many lines were left out.
+/// The time between two reports of the lines that were left out.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// The events that say no more than that a call came and went.
+/// The events that only record the start and the end of a call.
 const ORDINARY: [&str; 3] = ["call_started", "call", "call_cancelled"];
 
 /// The token that a line belongs to, by its name; empty for calls without one.
@@ -36,7 +36,7 @@ pub(super) struct Shares {
 
 #[derive(Debug)]
 struct Share {
-    /// When the whole share is there again.
+    /// When the whole share is restored.
     full: Instant,
     /// Bytes that wait for the disk.
     pending: usize,
@@ -46,7 +46,7 @@ struct Share {
 #[derive(Debug)]
 struct LeftOut {
     since: SystemTime,
-    /// When a line says so.
+    /// When the report is due.
     due: Instant,
     bytes: u64,
     events: BTreeMap<&'static str, u64>,
@@ -58,7 +58,7 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     since: String,
-    /// How many there were.
+    /// The number of lines.
     pub(super) count: u64,
     bytes: u64,
     events: BTreeMap<&'static str, u64>,
@@ -112,7 +112,7 @@ impl Shares {
         }
     }
 
-    /// Forgets bytes that waited for the disk, and wait no more.
+    /// Subtracts bytes that no longer wait for the disk.
     pub(super) fn settled(&mut self, owner: &Owner, bytes: usize) {
         if let Some(share) = self.of.get_mut(owner) {
             share.pending = share.pending.saturating_sub(bytes);
@@ -125,7 +125,7 @@ impl Shares {
         left_out.map(|left_out| left_out.due).min()
     }
 
-    /// Takes the reports that are due at this moment; `None`: all.
+    /// Takes the reports that are due at this moment, or all if `now` is `None`.
     pub(super) fn reports(&mut self, now: Option<Instant>) -> Vec<Report> {
         let is_due = |left_out: &mut LeftOut| now.is_none_or(|now| left_out.due <= now);
         let shares = self.of.iter_mut();

@@ -1,4 +1,4 @@
-//! A time as RFC 3339 has it.
+//! Times as RFC 3339 writes them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

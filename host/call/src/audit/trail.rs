@@ -1,4 +1,4 @@
-//! The trail of one call of a plugin: its acts, recorded as they happen.
+//! The trail of one call of a plugin, which records its uses of capabilities.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +68,7 @@ const MAX_CHEAP: u64 = 100;
 #[derive(Clone, Debug)]
 pub struct Trail {
     pub(crate) audit: Audit,
-    /// Where the uses are counted as well.
+    /// The metrics in which the uses are counted.
     pub metrics: Metrics,
     /// The name of the plugin.
     pub plugin: Arc<str>,
@@ -76,7 +76,7 @@ pub struct Trail {
     pub call: Option<(ChatId, CallId)>,
     /// The fields that each line begins with: principal, chat, call and plugin.
     whose: Map<String, Value>,
-    /// How many events there were that cost next to nothing.
+    /// How many events there were that cost a guest next to nothing.
     cheap: Arc<AtomicU64>,
 }
 
@@ -104,8 +104,8 @@ impl Trail {
         }
     }
 
-    /// Makes a trail of the acts of a client itself: through an interface, whose name stands for a plugin's, or through the
-    /// host, which has none. `call` is the name that the client gives to its act.
+    /// Makes the trail of a client's own operations, without a plugin. `interface` stands in the place of the plugin's name;
+    /// `None` for operations of the host. `call` is the id that the client gave to the operation.
     pub fn of_client(
         audit: Audit,
         metrics: Metrics,
@@ -159,7 +159,7 @@ impl Trail {
     }
 }
 
-/// Returns the fields that are there of principal, chat, call and plugin.
+/// Returns the fields principal, chat, call and plugin, as far as they are known.
 fn whose(values: [Option<&str>; 4]) -> Map<String, Value> {
     let names = ["principal", "chat", "call", "plugin"];
     let fields = names.into_iter().zip(values);

@@ -1,4 +1,4 @@
-//! A workspace whose changes are recorded, through whichever surface they come.
+//! A workspace that records every change in the audit trail, whichever API the change comes through.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,9 +49,9 @@ impl Workspace for Audited {
             let pending = Pending::new(&self.trail, vec![used(None)]);
             let started = self.inner.start(owner, command).await;
             match &started {
-                Ok(Started { id, is_new: true }) => pending.was([used(Some(id.clone()))]),
+                Ok(Started { id, is_new: true }) => pending.settle([used(Some(id.clone()))]),
                 Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
-                Ok(Started { is_new: false, .. }) | Err(_) => pending.was([]),
+                Ok(Started { is_new: false, .. }) | Err(_) => pending.settle([]),
             }
             started
         })
@@ -73,7 +73,7 @@ impl Workspace for Audited {
             let state = self.inner.signal(owner, id, signal, grace).await;
             match &state {
                 Ok(_) | Err(Error::UnknownOutcome(_)) => drop(pending),
-                Err(_) => pending.was([]),
+                Err(_) => pending.settle([]),
             }
             state
         })
@@ -85,16 +85,16 @@ impl Workspace for Audited {
         account: Arc<CpuAccount>,
     ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
         Box::pin(async move {
-            let asked: Vec<Use> = writes.iter().map(asked).collect();
+            let asked: Vec<Use> = writes.iter().map(uncertain).collect();
             let pending = Pending::new(&self.trail, asked.clone());
             let written = self.inner.write_files(writes, account).await;
             match &written {
                 Ok(written) => {
                     let used = asked.into_iter().zip(written);
-                    pending.was(used.map(|(used, metadata)| certain(used, metadata)));
+                    pending.settle(used.map(|(used, metadata)| certain(used, metadata)));
                 }
                 Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
-                Err(_) => pending.was([]),
+                Err(_) => pending.settle([]),
             }
             written
         })
@@ -111,7 +111,7 @@ impl Workspace for Audited {
     }
 }
 
-/// The uses that are recorded when this is dropped: the uncertain ones, unless the end of the operation is known.
+/// The uses to record when this is dropped. They are marked as uncertain until the result of the operation is known.
 struct Pending<'a> {
     trail: &'a Trail,
     uses: Vec<Use>,
@@ -122,8 +122,8 @@ impl<'a> Pending<'a> {
         Self { trail, uses }
     }
 
-    /// Records these uses instead.
-    fn was(mut self, uses: impl IntoIterator<Item = Use>) {
+    /// Replaces the uses with these, which are certain, and records them.
+    fn settle(mut self, uses: impl IntoIterator<Item = Use>) {
         self.uses = uses.into_iter().collect();
     }
 }
@@ -135,7 +135,7 @@ impl Drop for Pending<'_> {
 }
 
 /// Returns the use to record for a write that may or may not have been done.
-fn asked(write: &Write) -> Use {
+fn uncertain(write: &Write) -> Use {
     Use::FileWrite {
         path: write.path.clone(),
         size: write.data.len() as u64,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Event, Numbered, Subject};
 use toolhost_state::id::{CallId, ChatId};
 
-/// How many events back output looks for the one that it can join: as many processes as a chat usually has at once.
+/// How many of the last events are searched for one that new output can join: about as many as a chat has processes at once.
 const LOOK_BACK: usize = 32;
 
 /// How many reports of a call are kept one after the other: all of one that has a few steps.
@@ -27,18 +27,18 @@ pub(super) struct At {
 }
 
 impl At {
-    /// After all of an event.
+    /// After the whole event.
     pub(super) fn after(number: u64) -> Self {
         Self { number, part: None }
     }
 }
 
-/// The result of a look for the event after a place.
+/// The result of a search for the event after a place.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
-    /// This, and the place after it.
+    /// The event, and the place after it.
     Event(Numbered, At),
-    /// Nothing yet.
+    /// No event yet.
     Nothing,
     /// Events that are no longer kept, up to the one of this number.
     Dropped(u64),
@@ -58,7 +58,7 @@ pub(super) struct Buffer {
     /// The processes that are not over.
     processes: HashMap<String, Arc<Subject>>,
     pub(super) listeners: usize,
-    /// Those listeners that are counted against the limits.
+    /// The listeners that count against the limits.
     pub(super) readers: usize,
     /// When something happened last.
     pub(super) active: Instant,
@@ -67,7 +67,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Makes one whose events have numbers above this one.
+    /// Makes a buffer whose events have numbers above this one.
     pub(super) fn new(chat: &ChatId, above: u64) -> Self {
         Self {
             events: VecDeque::new(),

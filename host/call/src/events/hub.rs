@@ -1,4 +1,4 @@
-//! The buffers of all chats, and the bounds of them together.
+//! The buffers of all chats, and their common limits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,7 +26,7 @@ pub(super) struct Hub {
     closed: bool,
 }
 
-/// Why a reader is refused.
+/// The reason why a reader is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The chat has as many readers as it may have.
@@ -37,7 +37,7 @@ pub enum Refused {
     All(usize),
 }
 
-/// Where a listener stands.
+/// The state of a listener: its place in the events.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) at: At,
@@ -72,7 +72,7 @@ impl Hub {
         self.epochs.hash_one(chat)
     }
 
-    /// Adds output to an event that is there, if there is one that it can join.
+    /// Adds output to an earlier event, if it can join one.
     pub(super) fn extend(
         &mut self,
         chat: &ChatId,

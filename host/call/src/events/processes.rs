@@ -13,7 +13,7 @@ impl Subscriber for Events {
         let Some(chat) = process.chat else {
             return;
         };
-        // Mostly this is all: it takes a lock, and no memory.
+        // Usually this is enough. It takes a lock, and no memory.
         if let ProcessEvent::Output { offset, length } = event
             && (length == 0 || self.hub.lock().extend(chat, process.id, offset, length))
         {

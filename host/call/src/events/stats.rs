@@ -17,7 +17,7 @@ pub struct Stats {
     pub resets: u64,
     /// Stretches of output that a reader was told of and could not get, because they were no longer kept.
     pub gaps: u64,
-    /// The bytes of those.
+    /// The bytes of these stretches.
     pub gap_bytes: u64,
     /// Readers that were refused, because there were as many as there may be.
     pub refused: u64,

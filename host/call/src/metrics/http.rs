@@ -12,7 +12,7 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "
 #[derive(Debug)]
 pub struct InFlight {
     metrics: Metrics,
-    /// The pattern of the route, as it is in the program: few, and none of a client.
+    /// The pattern of the route, not the path of the client: there are only few patterns.
     route: Arc<str>,
     method: &'static str,
     began: Instant,

@@ -1,6 +1,7 @@
-//! Levels, which are read only when a client asks for the metrics, so that nothing else pays for them.
+//! Levels: numbers that are read only when a client asks for the metrics, so that they cost nothing otherwise.
 //!
-//! The owner of a level registers a look at it with [`Metrics::watch`], once, for as long as the owner lives.
+//! The owner of a level registers a function that reads it with [`Metrics::watch`]. It is called for as long as the owner
+//! lives.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +48,7 @@ macro_rules! levels {
 }
 
 levels! {
-    /// The levels at one moment. Each look adds to them, so that hosts that share their metrics show their sum.
+    /// The levels at one moment. Each registered function adds to them, so that hosts that share their metrics show the sum.
     ///
     /// A counter must never become less while its owner lives.
     {
@@ -107,10 +108,10 @@ levels! {
     }
 }
 
-/// Adds to the levels; `false`: the owner of the look is gone.
+/// A function that adds its levels; returns `false` if the owner is gone.
 type Look = Box<dyn Fn(&mut Levels) -> bool + Send + Sync>;
 
-/// All registered looks. Clones share everything.
+/// All registered functions. Clones share everything.
 #[derive(Clone, Default)]
 pub(super) struct Watched(Arc<Mutex<Vec<Look>>>);
 
@@ -159,8 +160,8 @@ impl Collector for Watched {
 }
 
 impl Metrics {
-    /// Adds a look to the [`Levels`] that the metrics show, until `of` is dropped. The look must be quick, and must not ask
-    /// for the metrics itself.
+    /// Registers a function that adds to the [`Levels`] of the metrics, until `of` is dropped. It must be quick, and must not
+    /// ask for the metrics itself.
     pub fn watch<T: Send + Sync + 'static>(
         &self,
         of: &Arc<T>,

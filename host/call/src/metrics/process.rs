@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-/// Looks at this process whenever the metrics are asked for.
+/// Reads the state of this process whenever a client asks for the metrics.
 #[derive(Debug)]
 struct Process {
     /// The clock ticks in a second, and the bytes of a page.
@@ -57,7 +57,7 @@ fn boot(text: &str) -> Option<f64> {
 
 impl Stat {
     fn parse(text: &str) -> Option<Self> {
-        // The name of the program may hold anything, brackets as well. What follows it begins with the third field.
+        // The name of the program can contain any character, even a bracket. The third field begins after its last bracket.
         let (_, fields) = text.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();

@@ -43,11 +43,11 @@ pub struct Resource {
 #[derive(Clone)]
 pub struct UriPattern {
     text: String,
-    /// Fits the addresses that fit the pattern.
+    /// Matches the addresses that fit the pattern.
     expression: Regex,
 }
 
-/// Why a text is no pattern of addresses.
+/// A reason why a text is no pattern of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
     /// It is too long.
@@ -104,7 +104,7 @@ impl UriPattern {
         })
     }
 
-    /// Returns the text of it.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }

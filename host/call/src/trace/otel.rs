@@ -1,4 +1,4 @@
-//! Spans for a collector of OpenTelemetry, as its `OTEL_*` variables say; see docs/observability.md.
+//! The export of spans to a collector of OpenTelemetry. Its `OTEL_*` variables configure it: see docs/observability.md.
 //!
 //! No call waits for the collector: a thread of its own sends the spans in batches, and spans that do not fit into its queue
 //! are dropped. The exporter is not traced itself.
@@ -30,7 +30,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::{TRACEPARENT, TRACESTATE, TraceContext};
 use crate::client;
 
-/// How often it is said that a collector takes no spans.
+/// The time between two warnings that the collector accepts no spans.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 
 /// How long the last spans may take to reach the collector.
@@ -101,7 +101,7 @@ impl Export {
             }))
     }
 
-    /// Starts sending. Spans that ended before are gone. Must be called outside of a runtime.
+    /// Starts to send spans. Spans that ended before are lost. Must be called outside of a runtime.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Export {
 
     /// Sends the spans that are left, for a few seconds at most. Must be called outside of a runtime.
     pub fn finish(&self) {
-        // Why not was said before.
+        // The reason of a failure was already logged.
         _ = self.provider.shutdown_with_timeout(LAST_SPANS);
     }
 }
@@ -142,7 +142,8 @@ fn patience() -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// Hands spans on once there is something to hand them to: a thread that sends must not be there before the spawner is forked.
+/// A processor that passes spans on from [`Export::connect`] on. The thread that sends them must not be started before the
+/// spawner is forked.
 #[derive(Clone, Debug, Default)]
 struct Late(Arc<OnceLock<BatchSpanProcessor>>);
 
@@ -169,7 +170,7 @@ impl SpanProcessor for Late {
     }
 }
 
-/// Says once in a while that spans do not arrive.
+/// Logs now and then that spans do not arrive.
 #[derive(Debug)]
 struct Complaining {
     exporter: Exporter,
@@ -194,7 +195,7 @@ impl SpanExporter for Complaining {
         if let Err(error) = &result
             && self.is_time()
         {
-            tracing::warn!(%error, spans, "the collector takes no spans; this is said once a minute at most");
+            tracing::warn!(%error, spans, "the collector accepts no spans; this is logged once a minute at most");
         }
         result
     }
@@ -218,7 +219,7 @@ pub(super) fn adopt(span: &tracing::Span, caller: &TraceContext) {
     caller.set(&mut attributes);
     let carrier: HashMap<_, _> = attributes.into_iter().collect();
     let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
-    // It fails where spans are not exported.
+    // This fails if spans are not exported.
     _ = span.set_parent(context);
 }
 

@@ -1,6 +1,6 @@
 //! The syntax of a `tracestate`, which is passed on and never interpreted.
 
-/// The most bytes of all members together, which everybody has to pass on.
+/// The most bytes of all members together: every system has to pass on as much.
 const MOST: usize = 512;
 
 /// The most members.

@@ -1,4 +1,4 @@
-//! Making a host: its parts, their order, and why it may not start.
+//! The builder of a host: its parts, the order in which they start, and the errors of a start.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -25,7 +25,7 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
 
 impl Host {
-    /// Begins a host whose commands run in this directory.
+    /// Returns a builder of a host whose commands run in this directory.
     pub fn builder(workspace: impl Into<PathBuf>) -> Builder {
         Builder::new(workspace.into())
     }
@@ -53,7 +53,7 @@ pub struct Builder {
     guest_memory: Option<u64>,
 }
 
-/// Why a host does not start.
+/// A reason why a host does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The workspace cannot be used.
@@ -65,7 +65,7 @@ pub enum StartError {
     /// The code cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Guests cannot run here.
+    /// This machine cannot run guests.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A plugin does not load.
@@ -73,7 +73,7 @@ pub enum StartError {
     Load {
         /// The name of the plugin.
         name: String,
-        /// Why not.
+        /// The reason.
         source: LoadError,
     },
     /// The store of calls cannot be used.
@@ -125,8 +125,8 @@ impl Builder {
         Ok(self.state_dir(path))
     }
 
-    /// Keeps files that any number of hosts may share in this state directory: compiled code, and a list of temporary files.
-    /// Without one, every start compiles, and a host that is killed while it writes a file may leave a temporary one.
+    /// Keeps compiled code and a list of temporary files in this state directory, which any number of hosts may share. Without
+    /// a state directory, every start compiles, and a host that is killed while it writes a file may leave a temporary file.
     pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(path.into());
         self
@@ -138,7 +138,7 @@ impl Builder {
         self
     }
 
-    /// Runs every command below a supervisor that this forks, instead of in a plain process group.
+    /// Runs every command below a supervisor that this spawner forks, instead of in a plain process group.
     pub fn spawner(mut self, spawner: process::Spawner) -> Self {
         self.processes.spawner = Some(spawner);
         self
@@ -268,7 +268,7 @@ impl Builder {
             calls: TaskTracker::new(),
         };
         let inner = Arc::new(inner);
-        inner.metrics.watch(&inner, observe::look);
+        inner.metrics.watch(&inner, observe::add_levels);
         Ok(Host { inner })
     }
 }
@@ -294,7 +294,7 @@ fn store(state: Option<&StateDir>, durability: Durability) -> Result<Sqlite, Sto
     Ok(store)
 }
 
-/// Makes a method for each of these parts of a host that replaces the part.
+/// Defines a method for each of these parts of a host, which replaces the part.
 macro_rules! setters {
     ($($(#[$documentation:meta])* $part:ident: $kind:ty;)*) => {
         impl Builder {$(
@@ -308,12 +308,12 @@ macro_rules! setters {
 }
 
 setters! {
-    /// Bounds every single wait of a guest.
+    /// Bounds the time of each single wait of a guest.
     max_wait: Duration;
     /// Replaces the limits of the ledger.
     ledger_limits: call::Limits;
-    /// Sets the failures that the ledger survives. It survives none unless the records of processes are kept in a state
-    /// directory. The ledger then keeps its own records there: see [`Builder::keep`].
+    /// Sets the failures that the records of calls survive. They survive none unless a state directory keeps them: see
+    /// [`Builder::keep`].
     durability: Durability;
     /// Replaces the limits of the event buffers and their readers.
     event_limits: events::Limits;
@@ -328,11 +328,11 @@ setters! {
     /// Adds the plugins of a configuration. One that does not load is logged and listed, and does not keep the host from
     /// starting. [`Host::apply`] changes them later.
     configured: PluginSet;
-    /// Records the acts of plugins in this trail.
+    /// Records calls, and the capabilities that plugins use, in this audit trail.
     audit: Audit;
-    /// Counts in these metrics, which others may share; without it, the host has metrics of its own.
+    /// Counts in these metrics, which other hosts may share. By default, the host has metrics of its own.
     metrics: Metrics;
-    /// Asks before a tool runs that may destroy something.
+    /// Asks this approval hook before a tool runs that may destroy something.
     approval: Approval;
     /// Replaces everything about processes, the workspace included. This sets the state directory for the records of
     /// processes, and the spawner that forks their supervisors.

@@ -1,8 +1,8 @@
-//! Quarantine: a plugin that traps again and again is left alone for a while.
+//! Quarantine: calls of a plugin that traps again and again are refused for a while.
 //!
-//! After so many traps in a row no call reaches the plugin until a back-off has passed, which doubles each time. Then one
-//! call may try; if that does not trap, the plugin is well again. Limits that a call reaches are no traps: a client that
-//! sends costly arguments must not be able to take a tool from other clients.
+//! After a number of traps in a row, no call reaches the plugin until a back-off has passed. Then one call may try. If it
+//! replies, the plugin has recovered; if it traps, the next back-off is twice as long. A limit that a call reaches is not a
+//! trap: otherwise a client with costly arguments could take a tool from other clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(5 * 60);
 
-/// How well a plugin is. Shared by all calls of one version of it.
+/// The traps and the quarantine of one version of a plugin. All calls of that version share it.
 #[derive(Debug)]
 pub(super) struct Health {
-    /// The traps in a row after which it is quarantined; 0: never.
+    /// The number of traps in a row after which the plugin is quarantined; 0: never.
     most: u32,
     state: Mutex<State>,
 }
@@ -36,22 +36,22 @@ struct Quarantine {
     trying: bool,
 }
 
-/// A call that may reach the plugin. [`Admission::ended`] reports its end. A call whose admission is dropped says nothing
-/// about the plugin.
+/// The permission of one call to reach the plugin. Report its end with [`Admission::ended`]. If the admission is dropped
+/// instead, the call says nothing about the plugin.
 #[derive(Debug)]
 pub(super) struct Admission {
     health: Arc<Health>,
     tries: bool,
 }
 
-/// How a call ended, as far as it says something of the plugin.
+/// The end of a call, as far as the health of its plugin depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The plugin replied, if only with an error.
     Replied,
     /// It trapped.
     Trapped,
-    /// It was stopped, or did not even run.
+    /// The call was stopped, or did not run.
     Silent,
 }
 
@@ -60,9 +60,9 @@ pub(super) enum Ending {
 pub(super) enum Change {
     /// No change to report.
     None,
-    /// The plugin is left alone for this long.
+    /// Calls of the plugin are refused for this long.
     Quarantined(Duration),
-    /// It is well again.
+    /// The plugin works again.
     Recovered,
 }
 
@@ -72,7 +72,7 @@ impl Health {
         Arc::new(Self { most, state })
     }
 
-    /// Lets a call through, or returns how long the plugin is still left alone.
+    /// Admits a call, or returns the rest of the quarantine.
     pub(super) fn admit(self: &Arc<Self>) -> Result<Admission, Duration> {
         let mut state = self.lock();
         let tries = match &mut state.quarantine {
@@ -96,13 +96,13 @@ impl Health {
         })
     }
 
-    /// Returns how long the plugin is still left alone; zero if one call may try; `None` if it is well.
+    /// Returns the rest of the quarantine: zero if one call may try, `None` if the plugin is not quarantined.
     pub(super) fn quarantined(&self) -> Option<Duration> {
         let until = self.lock().quarantine.as_ref()?.until;
         Some(until.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns after how many traps in a row it is quarantined.
+    /// Returns the number of traps in a row after which the plugin is quarantined.
     pub(super) fn most(&self) -> u32 {
         self.most
     }
@@ -113,7 +113,7 @@ impl Health {
 }
 
 impl Admission {
-    /// Takes note of the end of the call.
+    /// Records the end of the call, and returns the change of the plugin's health.
     pub(super) fn ended(self, ending: Ending) -> Change {
         let mut state = self.health.lock();
         if ending == Ending::Silent {
@@ -127,7 +127,7 @@ impl Admission {
             };
         }
         state.traps = state.traps.saturating_add(1);
-        // Calls that were under way when the quarantine began say nothing new.
+        // A call that was under way when the quarantine began does not extend it.
         let begins = state.quarantine.is_none() || self.tries;
         if self.health.most == 0 || state.traps < self.health.most || !begins {
             return Change::None;
@@ -144,7 +144,7 @@ impl Admission {
 }
 
 impl Drop for Admission {
-    /// The call that tried has gone, whatever its end: another call may try.
+    /// Lets another call try, however this one ended.
     fn drop(&mut self) {
         if self.tries
             && let Some(quarantine) = &mut self.health.lock().quarantine
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(first.ended(Ending::Trapped), Change::Quarantined(FIRST));
         assert_eq!(second.ended(Ending::Trapped), Change::None);
         assert_eq!(health.quarantined(), Some(FIRST));
-        // One that ends well shows that the plugin works.
+        // A call that replies shows that the plugin works.
         assert_eq!(third.ended(Ending::Replied), Change::Recovered);
     }
 

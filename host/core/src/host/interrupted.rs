@@ -1,4 +1,4 @@
-//! Outcomes of interrupted calls: those that ran while an earlier host stopped.
+//! Outcomes of interrupted calls, which were running when an earlier host stopped.
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@ use super::Inner;
 use toolhost_call::metrics::Levels;
 
 /// Adds the levels of a host at this moment.
-pub(super) fn look(inner: &Inner, levels: &mut Levels) {
+pub(super) fn add_levels(inner: &Inner, levels: &mut Levels) {
     levels.calls_running += inner.calls.len() as u64;
     let ledger = inner.ledger.stats();
     levels.ledger_entries += ledger.calls;

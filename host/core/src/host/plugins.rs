@@ -33,20 +33,20 @@ const CONFIGURATION: &str = "configuration";
 /// Why a plugin cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// There is none of this name.
+    /// There is no plugin of this name.
     #[error("there is no plugin {name:?}; the plugins are {}", .known.join(", "))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The names of all plugins.
         known: Vec<String>,
     },
     /// The plugin does not load. Its former version stays, if it has one.
     #[error("plugin {name} cannot be loaded: {source}")]
     Load {
-        /// Its name.
+        /// The name of the plugin.
         name: String,
-        /// Why not.
+        /// The reason.
         source: LoadError,
     },
     /// The host failed.
@@ -61,7 +61,7 @@ pub enum PluginChange {
     Enable,
     /// Turns the plugin off, until its setting in the configuration changes or the host ends.
     Disable,
-    /// Loads the plugin again, whether or not anything of it has changed, and ends its quarantine.
+    /// Loads the plugin again even if it has not changed, and ends its quarantine.
     Reload,
 }
 
@@ -286,8 +286,8 @@ impl Plugins {
         }
     }
 
-    /// Loads a plugin from the present content of its component, unless the host has already tried that; `anew`: also then. If
-    /// the load fails, the former version stays, unless its options have changed.
+    /// Loads a plugin from the present content of its component. Does nothing if the host has already tried this content,
+    /// unless `anew` is set. If the load fails, the former version stays, unless its options have changed.
     async fn load(&self, entry: &mut Entry, anew: bool) -> Result<(), LoadError> {
         let content = entry.source.read().await;
         let mark = source::mark(&content);

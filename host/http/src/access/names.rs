@@ -121,7 +121,7 @@ impl Access {
     }
 }
 
-/// Takes an IPv6 address out of its brackets.
+/// Removes the brackets around an IPv6 address.
 fn bare(name: &str) -> &str {
     let inner = name
         .strip_prefix('[')

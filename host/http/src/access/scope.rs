@@ -11,7 +11,7 @@ pub enum Scope {
     Read,
     /// The agent API: the processes of all chats, and the files of the workspace.
     Agent,
-    /// Plugins.
+    /// Turning plugins on and off, and reloading them.
     Admin,
 }
 

@@ -25,7 +25,7 @@ pub enum SocketError {
     Io {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         error: io::Error,
     },
     /// The path is longer than the system allows.
@@ -199,7 +199,7 @@ mod tests {
             drop(file);
             assert!(!path.exists());
         }
-        // A file that somebody has put in its place stays.
+        // A file that has replaced the socket is not removed.
         let (_listener, file) = bind(path.clone(), 0o600).unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "other").unwrap();
@@ -213,7 +213,7 @@ mod tests {
     async fn what_a_dead_server_left_is_replaced_and_what_a_live_one_has_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        // Of another program, which takes no lock.
+        // A socket of another program, which takes no lock.
         let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let used = bind(path.clone(), 0o600).unwrap_err();
         assert!(matches!(used, SocketError::Used { .. }), "{used}");

@@ -17,7 +17,7 @@ pub struct Config {
     pub temporaries: Temporaries,
 }
 
-/// Where the names of existing temporary files are kept, so that the next start removes those that a crash left.
+/// The place for the names of existing temporary files, so that the next start can remove the files that a crash left.
 #[derive(Debug)]
 pub enum Temporaries {
     /// Nowhere: a crash may leave a temporary file.

@@ -7,8 +7,8 @@ use super::resolved_path::ResolvedPath;
 use super::{Entry, Error, Files, Kind, MAX_ENTRIES, Work};
 
 impl Files {
-    /// Returns at most `max` names of a directory, never more than [`MAX_ENTRIES`], in the order of their bytes, from the
-    /// first one after `after` on, and whether more follow.
+    /// Returns at most `max` names of a directory in the order of their bytes, and whether more follow. The first name is the
+    /// one that comes after `after`. `max` is lowered to [`MAX_ENTRIES`].
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Files {
             }
             let kind = entry.file_type().map_or(Kind::Other, metadata::kind);
             first.push((name, kind));
-            // Only the first are kept, so that a directory with millions of names takes no memory.
+            // Keep only the first `max` names, so that a directory with millions of names takes little memory.
             if first.len() > max {
                 first.pop();
                 more = true;

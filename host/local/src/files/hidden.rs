@@ -16,7 +16,8 @@ const MAX_DEPTH: usize = 8;
 /// Device and number of a file.
 pub(super) type Identity = (u64, u64);
 
-/// A directory that may not be entered, by its path and by its identity: it may be moved, and made anew.
+/// A directory that may not be entered. It is recognised by its path and by its identity, because it may be moved, or made
+/// anew.
 #[derive(Clone, Debug)]
 pub(super) struct Hidden {
     pub(super) path: PathBuf,
@@ -38,7 +39,7 @@ impl Hidden {
     }
 
     pub(super) fn own_process() -> Self {
-        // Its environment has the token, if a variable gave it. The identity of the directory changes with each look.
+        // Its environment contains the token, if a variable gave it. The identity of the directory is another one at each look.
         Self {
             path: format!("/proc/{}", std::process::id()).into(),
             directory: None,

@@ -1,7 +1,7 @@
 //! The journal of temporary files, so that none stays behind when a host is killed.
 //!
-//! Each host has a file of its own in a directory that they share, and locks the file for as long as the host lives. The
-//! host writes the name of a temporary file there before it makes the file. A host that opens its journal first removes the
+//! Each host has a file of its own in a directory that they share, and locks the file for as long as the host lives. The host
+//! writes the path of a temporary file there before it makes the file. A host that opens its journal first removes the
 //! temporary files that the journals of dead hosts name.
 
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ impl Journal {
         open.add(path.to_path_buf())
     }
 
-    /// Notes that a file no longer exists. When none is left, the journal is emptied.
+    /// Notes that a file no longer exists. When no file is left, empties the journal.
     pub(super) fn remove(&self, path: &Path) {
         let mut open = self.lock();
         open.live.remove(path);
@@ -99,7 +99,7 @@ impl Open {
         let mut record = path.as_os_str().as_bytes().to_vec();
         record.push(END);
         if let Err(error) = self.file.write_all_at(&record, self.length) {
-            // Otherwise half of a name would be the beginning of the next one.
+            // Otherwise a torn path would become the beginning of the next one.
             _ = self.file.set_len(self.length);
             return Err(error);
         }

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use super::metadata::kind;
 use super::{Error, Kind};
 
-/// Opens a regular file by its name alone, and no other kind: opening a device may have an effect, and a pipe waits.
+/// Opens a regular file by its name alone. Refuses every other kind: opening a device can have an effect, and opening a pipe
+/// can block.
 pub(super) fn regular(parent: &Dir, name: &OsStr) -> Result<File, Error> {
     let check = |found: &Metadata| match kind(found.file_type()) {
         Kind::File => Ok(()),
@@ -31,7 +32,7 @@ pub(super) fn regular(parent: &Dir, name: &OsStr) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Opens a directory by its name alone, and only if it is one.
+/// Opens a directory by its name alone. Fails if the name is not that of a directory.
 pub(super) fn directory(parent: &Dir, name: &OsStr) -> std::io::Result<Dir> {
     let mut options = OpenOptions::new();
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::PATH;

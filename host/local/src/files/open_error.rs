@@ -1,11 +1,11 @@
-//! Why files cannot be offered.
+//! Errors of opening the files of a workspace.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::Error;
 
-/// Why files cannot be offered.
+/// A reason why the files of a workspace cannot be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A directory cannot be a root.
@@ -13,13 +13,13 @@ pub enum OpenError {
     Root {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// A directory is one in which Toolhost keeps its own files.
     #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
     Hidden(PathBuf),
-    /// Temporary files could not be remembered.
+    /// The journal of temporary files cannot be used.
     #[error("the journal of temporary files cannot be used")]
     Journal(#[source] io::Error),
 }

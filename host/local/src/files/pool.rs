@@ -15,15 +15,15 @@ const OPERATIONS: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     files: Arc<Files>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Pool {
-    /// Takes the files.
+    /// Makes a pool for these files.
     pub(crate) fn new(files: Files) -> Self {
         Self {
             files: Arc::new(files),
-            places: Arc::new(Semaphore::new(OPERATIONS)),
+            permits: Arc::new(Semaphore::new(OPERATIONS)),
         }
     }
 
@@ -35,12 +35,12 @@ impl Pool {
     pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             files: Arc::new(self.files.restricted(roots)?),
-            places: Arc::clone(&self.places),
+            permits: Arc::clone(&self.permits),
         })
     }
 
-    /// Runs an operation, and charges the account with its CPU time. Dropping the future stops the operation: a search ends early, a
-    /// write that has begun does not.
+    /// Runs an operation, and charges its CPU time to the account. Dropping the future stops a search early; a write that has
+    /// begun is completed.
     ///
     /// # Errors
     ///
@@ -52,13 +52,13 @@ impl Pool {
     ) -> Result<T, Error> {
         let failed =
             |error: &dyn std::fmt::Display| Error::Failed(format!("the host failed: {error}"));
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.map_err(|error| failed(&error))?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|error| failed(&error))?;
         let files = Arc::clone(&self.files);
         let stopped = CancellationToken::new();
         let _stops = stopped.clone().drop_guard();
         let task = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             Work::run(&account, stopped, |work| run(&files, work))
         });
         task.await.map_err(|error| failed(&error))?

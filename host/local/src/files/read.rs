@@ -11,7 +11,7 @@ use super::metadata::identity;
 use super::resolved_path::ResolvedPath;
 use super::{Chunk, Error, Files, MAX_READ, Skipped, Work, open, version};
 
-/// How much is looked through at once.
+/// The size of the buffer for counting lines, in bytes.
 const STEP: usize = 256 << 10;
 
 impl Files {
@@ -92,7 +92,7 @@ impl Files {
             }
             let wanted = usize::try_from(lines - at.lines).unwrap_or(usize::MAX);
             let ends = || memchr::memchr_iter(b'\n', data);
-            // Counting is several times as fast as finding each.
+            // Counting line feeds is several times as fast as finding each.
             let count = ends().count();
             let last = if count < wanted {
                 None
@@ -138,12 +138,12 @@ fn read_at(mut file: File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
     Ok(data)
 }
 
-/// Returns where the next byte is that is not in a hole.
+/// Returns the offset of the next byte that is not in a hole.
 fn next_data(file: &File, offset: u64, size: u64) -> u64 {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
         Ok(data) => data,
         Err(Errno::NXIO) => size.max(offset),
-        // The file system does not know.
+        // The file system does not report holes.
         Err(_) => offset,
     }
 }

@@ -1,4 +1,4 @@
-//! Where a walk has ended: a name in an open directory.
+//! The result of a walk: a name in an open directory.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, Metadata as Found};
 use super::metadata;
 use super::{Error, Kind, Metadata, open, version};
 
-/// The end of a path. Nothing in it is a link.
+/// The end of a path. No part of it is a symbolic link.
 #[derive(Debug)]
 pub(super) enum ResolvedPath {
     /// A directory that is open.
@@ -20,8 +20,7 @@ pub(super) enum ResolvedPath {
         found: Found,
         path: PathBuf,
     },
-    /// Nothing: the directory that comes nearest, and the names that are missing from there, of which the last is that of
-    /// the file.
+    /// No file: the nearest directory that exists, and the names that are missing below it. The last name is that of the file.
     Missing {
         parent: Dir,
         missing: Vec<OsString>,

@@ -1,4 +1,4 @@
-//! The directories that may be reached, and which of them an absolute path begins in.
+//! Roots: the directories that may be reached, and the one in which an absolute path begins.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,8 @@ use super::{Config, Error, OpenError};
 /// One directory, and its paths.
 #[derive(Debug)]
 pub(super) struct Root {
-    /// Opened again when another directory has its path: a workspace that was removed and made anew is still the workspace.
+    /// The open directory. It is opened again when another directory has its path: a workspace that was removed and made anew
+    /// is still the workspace.
     directory: Mutex<Dir>,
     /// Absolute and without links.
     pub(super) path: PathBuf,
@@ -25,7 +26,7 @@ pub(super) struct Root {
     alias: PathBuf,
 }
 
-/// All of them, the workspace first.
+/// All roots, the workspace first.
 #[derive(Debug)]
 pub(super) struct Roots {
     workspace: Root,
@@ -48,7 +49,7 @@ impl Roots {
         roots.check()
     }
 
-    /// Returns roots in whose place are these directories, relative to the workspace or absolute.
+    /// Returns roots that consist of these directories, given relative to the workspace or absolute.
     pub(super) fn restricted(&self, paths: &[PathBuf]) -> Result<Self, OpenError> {
         let further = paths
             .iter()
@@ -83,7 +84,7 @@ impl Roots {
         self.enter(names)
     }
 
-    /// Returns the directory to name when a path leads to outside.
+    /// Returns the directory that an error names if a path leads out of all roots.
     pub(super) fn outermost(&self) -> &Path {
         let first = self.further.first().filter(|_| !self.whole);
         &first.unwrap_or(&self.workspace).path
@@ -115,9 +116,9 @@ impl Roots {
         Ok(self.hidden.iter().any(|hidden| hidden.is(path, identity)))
     }
 
-    /// Refuses a file that is one of a hidden directory, under another name: a hard link that a command made.
+    /// Refuses a hard link to a file of a hidden directory.
     pub(super) fn check_links(&self, found: &Metadata) -> Result<(), Error> {
-        // A file with one name has it where the walk found it.
+        // A file with a single name has no other one in a hidden directory.
         if !found.is_file() || found.nlink() < 2 {
             return Ok(());
         }
@@ -189,7 +190,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// Returns the names of a path in reverse, without those that say nothing, and whether it can only name a directory.
+/// Returns the names of a path in reverse, without empty ones and `.`, and whether the path can only name a directory.
 pub(super) fn names(path: &Path) -> (Vec<OsString>, bool) {
     let bytes = path.as_os_str().as_bytes();
     let parts = bytes.split(|&byte| byte == b'/');

@@ -27,7 +27,7 @@ pub(super) fn of_stat(found: &Metadata) -> String {
     shorten('s', hasher.finalize())
 }
 
-/// 128 bits are enough: an attacker gains nothing from two contents with one version.
+/// 128 bits are enough: an attacker gains nothing from two contents with the same version.
 fn shorten(kind: char, hash: blake3::Hash) -> String {
     let hex = hash.to_hex();
     format!("{kind}{}", hex.get(..32).unwrap_or_default())

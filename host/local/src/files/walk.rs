@@ -1,4 +1,4 @@
-//! From a path to a file: one name at a time, through links that lead to places within the roots.
+//! Walking from a path to a file, one name at a time. Links are followed if they lead to places within the roots.
 //!
 //! cap-std would resolve whole paths as safely, but refuses absolute links even where they lead back inside, and does not
 //! say where a path has led.
@@ -17,7 +17,7 @@ use super::{Error, Files, Kind, open};
 /// The most links on the way, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The most times that a name may have changed its kind since a moment before.
+/// The most retries of a name that changes its kind while it is being opened.
 const MAX_SURPRISES: usize = 40;
 
 /// How many directories a walk may open: `..` and links can make it long.
@@ -156,7 +156,7 @@ impl Walk<'_> {
             .collect()
     }
 
-    /// Goes to the directory above. Returns whether that can be reached.
+    /// Goes to the parent directory. Returns whether it can be reached.
     fn up(&mut self) -> Result<bool, Error> {
         if self.below.pop().is_some() {
             self.here = self.root.open()?;
@@ -165,7 +165,7 @@ impl Walk<'_> {
             }
             return Ok(true);
         }
-        // Above the root: as if the path had been written out.
+        // Above the root, continue as if the path had been written as an absolute one.
         let (above, _) = names(self.root.path.parent().unwrap_or(&self.root.path));
         self.left.extend(above);
         self.enter()
@@ -218,7 +218,7 @@ impl Walk<'_> {
     }
 
     fn missing(&mut self, name: OsString) -> Result<ResolvedPath, Error> {
-        // Where nothing is, nothing is above it either.
+        // As in the kernel, `..` after a name that does not exist is an error.
         if self.left.iter().any(|name| name == "..") {
             return Err(Error::NotFound);
         }

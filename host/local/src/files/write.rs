@@ -1,8 +1,8 @@
 //! Replacing files: all of them or none, each whole, and only if their preconditions hold.
 //!
-//! The new files are complete, synced and have their modes before any file is replaced. Then, while no other writer of this host,
-//! and no other host, is at the same point, every precondition is checked and every file renamed into place. An editor that
-//! knows nothing of this could still come in between the check and the renaming, for microseconds.
+//! The new files are complete, synced and have their modes before any file is replaced. Then, while no other writer of this
+//! host, and no other host, is at the same point, every precondition is checked and every file renamed into place. A program
+//! that does not use these locks can still change a file in the microseconds between the check and the renaming.
 
 mod access;
 mod lock;
@@ -20,8 +20,9 @@ impl Files {
     /// Writes all of the files or none, and returns facts about each of them in the order that was asked for. At most
     /// [`MAX_WRITES`] files and [`MAX_WRITE`] bytes.
     ///
-    /// A file that is replaced keeps its mode but for setuid and setgid, and its owner where the system allows that. A link stays, and its target
-    /// is replaced. Other names of the same file keep the old content. The new content is on disk when this returns.
+    /// A replaced file keeps its mode without setuid and setgid, and its owner if the system allows that. If the path is a
+    /// link, its target is replaced. Other names of the same file keep the old content. The new content is on disk when this
+    /// returns.
     ///
     /// # Errors
     ///
@@ -40,7 +41,8 @@ impl Files {
             }
             prepared.push(next);
         }
-        // First the locks that other hosts may hold for long: the wait for them must not hold up the other writers of this host.
+        // Take the locks of the directories first, which other hosts may hold for long: the wait for them must not block other
+        // writers of this host.
         let locks = Locks::take(directories.iter());
         let one_at_a_time = self.replacing.lock();
         for (index, file) in prepared.iter().enumerate() {

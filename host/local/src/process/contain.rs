@@ -1,8 +1,8 @@
 //! Containment: holding a command together, so that a signal reaches all of it and no process of it outlives its end.
 //!
-//! With the Toolhost program at hand, every command runs below a supervisor of its own (see `spawner`), within a cgroup
-//! where one was delegated to the host. A program that embeds the library and names no [`Spawner`] gets plain process
-//! groups, which commands can leave. [`Containment`] tells which means is used, and why not a better one.
+//! With the Toolhost program at hand, every command runs below a supervisor of its own (see `spawner`), within a cgroup where
+//! one was delegated to the host. A program that embeds the library and names no [`Spawner`] gets plain process groups, which
+//! commands can leave. [`Containment`] tells which kind is used, and why no better one.
 //!
 //! Only this module starts and signals processes.
 
@@ -120,7 +120,7 @@ impl Contained {
         }
     }
 
-    /// Returns whether no process is left, by a look that is at most `max_age` old.
+    /// Returns whether no process is left. The answer may be `max_age` old.
     pub(super) fn is_empty(&self, max_age: Duration) -> bool {
         match self {
             Self::Group(group) => group.is_empty(max_age),
@@ -175,7 +175,7 @@ impl Watch {
     }
 }
 
-/// Returns how commands are held together with this spawner, or without one.
+/// Returns the containment of commands with this spawner, or without one.
 pub(super) fn containment(spawner: Option<&Spawner>) -> Containment {
     spawner.map_or_else(
         || Containment {

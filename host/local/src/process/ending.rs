@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::running::Process;
 use super::{Cause, Error, Signal, State};
 
-/// The time that a killed process has to disappear before it is given up. Processes that are stuck in the kernel are.
+/// The time that a killed process has to disappear before it is given up. Only processes that are stuck in the kernel take that
+/// long.
 const KILL_MAX: Duration = Duration::from_secs(4);
 
 /// The time that a supervisor has to answer that it is killing, before it is killed as well.
@@ -46,7 +47,7 @@ pub(super) fn signal(
 /// Kills a process that wrote too much, and does not wait for its end.
 pub(super) fn kill_for(process: &Arc<Process>, cause: Cause) {
     if let Err(error) = process.send(Signal::Kill, cause) {
-        tracing::debug!(process = process.id(), %error, "failed to kill");
+        tracing::debug!(process = process.id(), %error, "failed to kill a process");
     }
     kill_after(process, Duration::ZERO);
 }
@@ -94,7 +95,7 @@ pub(super) async fn end(
     let grace = grace.min(GRACE_MAX);
     if !grace.is_zero() && !kill_now.is_cancelled() {
         if let Err(error) = process.send(Signal::Terminate, cause) {
-            tracing::debug!(process = process.id(), %error, "failed to terminate");
+            tracing::debug!(process = process.id(), %error, "failed to terminate a process");
         }
         tokio::select! {
             gone = gone_within(process, grace) => if gone { return },
@@ -109,7 +110,7 @@ async fn kill(process: &Process, cause: Cause) {
     let begun = Instant::now();
     while begun.elapsed() < KILL_MAX {
         if let Err(error) = process.send(Signal::Kill, cause) {
-            tracing::debug!(process = process.id(), %error, "failed to kill");
+            tracing::debug!(process = process.id(), %error, "failed to kill a process");
         }
         if gone_within(process, KILL_ROUND).await {
             return;

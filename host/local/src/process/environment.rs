@@ -83,7 +83,7 @@ impl Environment {
             .collect();
         base.entry("PATH".into())
             .or_insert_with(|| DEFAULT_PATH.into());
-        // A host that answers git's questions by itself keeps doing so; elsewhere the answer is empty, at once.
+        // If the host has a program that answers git's questions, commands use it. Otherwise the answer is empty, at once.
         base.entry("GIT_ASKPASS".into())
             .or_insert_with(|| "true".into());
         base.extend(

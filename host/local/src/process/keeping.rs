@@ -1,4 +1,4 @@
-//! The age of an ended process, and the parts of it that are freed as it ages.
+//! The age of an ended process, and the parts that are freed as it grows old.
 
 use std::time::{Duration, SystemTime};
 

@@ -33,7 +33,7 @@ pub(super) struct Life {
     output_limit: u64,
     /// Whether no process is left that a signal could reach.
     gone: bool,
-    /// How long reading waited for the disk. This time does not count against the process.
+    /// The time that reading waited for the disk, which does not count against the process.
     stalled: Duration,
 }
 
@@ -142,7 +142,7 @@ impl Life {
             if self.process.was_killed() {
                 tracing::warn!(
                     process = self.process.id(),
-                    "something that it started left its process group and may still run"
+                    "a process of the command left its process group and may still run"
                 );
                 return;
             }
@@ -150,7 +150,7 @@ impl Life {
         }
     }
 
-    /// Waits for output or an event, until a moment if one is given.
+    /// Waits for output or an event, at the longest until `until` if it is given.
     async fn step(&mut self, until: Option<Instant>) -> Step {
         let silence = async {
             match until {

@@ -35,7 +35,7 @@ pub(super) struct PipeReader {
 
 /// The result of a read.
 pub(super) enum Taken {
-    /// Nothing yet.
+    /// The pipe is empty for now.
     Nothing,
     /// Bytes were added to the memory; this many were written in all.
     Pushed(u64),

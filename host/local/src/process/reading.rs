@@ -4,7 +4,7 @@ use super::running::Process;
 use super::{Chunk, Snapshot, State, WINDOW};
 
 impl Process {
-    /// Returns state and bounded output of this moment. The output of one whose memory was freed comes from its saved
+    /// Returns the state and the bounded output of this moment. If the memory of the output was freed, it comes from the saved
     /// output.
     pub async fn snapshot(&self) -> Snapshot {
         let (state, total, head, tail, freed) = {
@@ -25,7 +25,7 @@ impl Process {
             (head, tail)
         };
         if !state.is_live() {
-            // The write of bytes that are on their way to the disk may still fail.
+            // Bytes that are on their way to the disk may still fail to be written.
             self.saved.settled_soon(u64::MAX).await;
         }
         let survivors = match state {

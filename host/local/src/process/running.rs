@@ -30,7 +30,7 @@ pub struct Process {
     pub(super) grown: watch::Sender<()>,
     /// Receive every change and every chunk of output as an event.
     subscribers: Subscribers,
-    /// Until when the caller means to wait for the process.
+    /// When the time ends that the caller means to wait for the process.
     pub(super) deadline: Option<Instant>,
     /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
@@ -42,7 +42,7 @@ pub(super) struct Progress {
     pub(super) capture: Capture,
     /// How the shell ended, once it did.
     pub(super) exit: Option<ExitStatus>,
-    /// Why it is unknown how the shell ended.
+    /// The reason why it is unknown how the shell ended.
     pub(super) lost: Option<String>,
     /// How the process ended, if the journal says so.
     pub(super) recorded: Option<State>,

@@ -7,7 +7,7 @@ use super::running::Process;
 
 /// The most memory that a compiled expression may take, in bytes.
 ///
-/// It bounds the time of a search, which grows with it: one of 1 MiB was seen to take 19 s over 64 KiB.
+/// The time of a search grows with it: an expression of 1 MiB took 19 s for 64 KiB of output.
 const MAX_EXPRESSION: usize = 16 << 10;
 
 /// The most memory that its search may take, in bytes.
@@ -80,7 +80,7 @@ impl Search {
 ///
 /// # Errors
 ///
-/// [`Error::Invalid`] if it is none, or too large.
+/// [`Error::Invalid`] if the text is not a regular expression, or if it is too large.
 pub(super) fn expression(text: &str) -> Result<Regex, Error> {
     if text.len() > MAX_EXPRESSION_TEXT {
         return Err(Error::Invalid(format!(

@@ -18,7 +18,7 @@ impl Subscribers {
         subscribers.push(subscriber);
     }
 
-    /// Tells all subscribers of an event.
+    /// Sends an event to all subscribers.
     pub(super) fn tell(&self, process: Subject<'_>, event: ProcessEvent<'_>) {
         for subscriber in self.0.read().iter().filter_map(Weak::upgrade) {
             subscriber.event(process, event);

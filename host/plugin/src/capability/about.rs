@@ -5,8 +5,8 @@ use std::fmt;
 use wasmtime::component::Linker;
 
 use super::CAPABILITIES;
-use crate::grants::{GrantValue, InvalidGrant};
-use crate::store::State;
+use super::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 
 /// A capability that takes a grant.
 pub struct Capability {
@@ -75,6 +75,39 @@ impl Capability {
     /// Returns the least value with which a plugin loads.
     pub(crate) fn least(&self) -> GrantValue {
         (self.least)()
+    }
+}
+
+impl Grants {
+    /// Grants a capability with this value. The value replaces an earlier one, but a list is added to an earlier list. A value
+    /// that stands for nothing, such as `"none"`, takes the grant away.
+    ///
+    /// # Errors
+    ///
+    /// If the capability does not accept the value. The texts of a list that the capability does accept are granted all the
+    /// same.
+    pub fn grant(
+        &mut self,
+        capability: &Capability,
+        value: GrantValue,
+    ) -> Result<(), Vec<InvalidGrant>> {
+        let (value, problems) = capability.read(value);
+        match (self.granted.get_mut(capability.name()), value) {
+            (Some(GrantValue::List(all)), Some(GrantValue::List(more))) => all.extend(more),
+            (_, Some(value)) => _ = self.granted.insert(capability.name(), value),
+            (_, None) => _ = self.granted.remove(capability.name()),
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems),
+        }
+    }
+
+    /// Grants the least value with which a plugin that imports this capability loads, unless the capability has a grant
+    /// already.
+    pub fn grant_least(&mut self, capability: &Capability) {
+        let least = || capability.least();
+        self.granted.entry(capability.name()).or_insert_with(least);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolhost_call::audit::Trail;
 use toolhost_call::metrics::LimitKind;
 
-use crate::Limits;
+use crate::limits::Limits;
 
 /// How many processes a call may start, and how many bytes it may hand over for files and processes.
 #[derive(Debug)]

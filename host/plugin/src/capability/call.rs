@@ -1,4 +1,4 @@
-//! The running call, as far as capabilities know it.
+//! The running call, as capabilities see it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,15 +6,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, LineLog, Settings, Started};
-use crate::Limits;
+use super::{Allowance, Started};
+use crate::limits::Limits;
+use crate::line_log::LineLog;
+use crate::settings::Settings;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::Request;
 use toolhost_call::events::Events;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
 
-/// One call, or one request for the tools. Each capability takes from it what its own state needs.
+/// The context of one call, or of one request for the tools. Each capability takes the parts that it needs.
 #[derive(Debug)]
 pub(crate) struct CallContext {
     /// The running call; `None` while the host asks for the tools.
@@ -24,9 +26,9 @@ pub(crate) struct CallContext {
     pub(crate) log: LineLog,
     /// Where uses of capabilities are recorded.
     pub(crate) trail: Trail,
-    /// How much the call may ask of the host.
+    /// The rest of the call's limits on starts and bytes.
     pub(crate) allowance: Arc<Allowance>,
-    /// The CPU time of work on other threads, which the guest is charged for.
+    /// The CPU time of work on other threads, which counts as guest time.
     pub(crate) work: Arc<CpuAccount>,
 }
 
@@ -77,8 +79,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns whether the call is cancelled, for a guest that learns of the cancellation from the answer. If it is, begins to
-    /// end the processes of the call.
+    /// Returns whether the call is cancelled, so that the guest can be told. If it is, records that the guest knows, and begins
+    /// to end the processes of the call.
     pub(super) fn tell_cancelled(&self) -> bool {
         let cancelled = self.cancelled.is_cancelled();
         if cancelled {

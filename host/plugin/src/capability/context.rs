@@ -6,9 +6,9 @@ use tokio::time::Instant;
 use wasmtime::Result;
 use wasmtime::component::Linker;
 
+use super::State;
 use super::bindings::toolhost::plugin::context as wit;
 use super::{Call, CallContext, Of, View};
-use crate::store::State;
 
 /// The call that is asked about; `None` while the host asks for the tools.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ mod convert;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::State;
 use super::{Allowance, Call, CallContext, CallState, Capability, Of, Scope, View, bindings};
-use crate::grants::{GrantValue, InvalidGrant};
-use crate::store::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 use generated::toolhost::plugin::files as wit;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
@@ -20,7 +20,7 @@ bindings::generate!(
 /// The name of the capability.
 pub(crate) const NAME: &str = "files";
 
-/// The capability to use the files of the workspace.
+/// The description of the capability to use the files of the workspace.
 pub(super) const CAPABILITY: Capability = Capability {
     name: NAME,
     imports: &["toolhost:plugin/files"],
@@ -32,6 +32,29 @@ pub(super) const CAPABILITY: Capability = Capability {
     least: || GrantValue::Text("write".into()),
     link: |linker| wit::add_to_linker::<State, Of<Files>>(linker, State::view),
 };
+
+impl Grants {
+    /// Returns these grants with this grant for the files of the workspace.
+    #[must_use]
+    pub fn with_files(mut self, grant: FilesGrant) -> Self {
+        match value(grant) {
+            Some(value) => _ = self.granted.insert(NAME, value),
+            None => _ = self.granted.remove(NAME),
+        }
+        self
+    }
+
+    /// Returns the plugin's grant for the files of the workspace.
+    pub fn files(&self) -> FilesGrant {
+        grant(self.get(NAME))
+    }
+
+    /// Returns the directories that the grant `files` names, relative to the workspace or absolute. `None` means the workspace
+    /// and the further roots of the host.
+    pub fn file_roots(&self) -> Option<Vec<PathBuf>> {
+        roots(self.get(NAME)?)
+    }
+}
 
 /// The values of `access`.
 const ACCESS: &str = r#""none", "read" or "write""#;
@@ -92,7 +115,7 @@ pub(crate) fn grant(value: Option<&GrantValue>) -> FilesGrant {
     }
 }
 
-/// Returns the directories that a value bounds the files to.
+/// Returns the directories to which a value restricts the files.
 pub(crate) fn roots(value: &GrantValue) -> Option<Vec<PathBuf>> {
     let GrantValue::Table(table) = value else {
         return None;
@@ -139,7 +162,7 @@ impl CallState for Files {
 }
 
 impl Files {
-    /// Returns the workspace, and the account of what its work costs.
+    /// Returns the workspace, and the account to which its CPU time is charged.
     fn workspace(&self) -> Result<(&dyn Workspace, Arc<CpuAccount>), wit::Error> {
         let call = self.scope.call().map_err(wit::Error::Denied)?;
         Ok((&*call.workspace, Arc::clone(&self.work)))
@@ -161,7 +184,7 @@ impl Files {
         Ok(call)
     }
 
-    /// Turns an error into that of the contract, and records it if a path led out of the workspace.
+    /// Converts an error to that of the contract. If a path led out of the workspace, records a denied use.
     fn failed(&self, error: Error) -> wit::Error {
         if let Error::OutsideWorkspace { path, .. } = &error {
             let what = format!("a path out of the workspace: {path}");

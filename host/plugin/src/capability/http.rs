@@ -24,13 +24,15 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::{CallContext, CallState, Capability, LineLog, Scope, View};
-use crate::failure::Reached;
-use crate::grants::{GrantValue, InvalidGrant};
+use super::{CallContext, CallState, Capability, Scope, View};
+use crate::line_log::LineLog;
+
+use super::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 use crate::outgoing::{
     Destination, Network, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
 };
-use crate::store::State;
+use crate::reached::Reached;
 use toolhost_call::audit::Use;
 use toolhost_state::thread_time::thread_time;
 use toolhost_workspace::files::CpuAccount;
@@ -69,6 +71,17 @@ pub(super) const CAPABILITY: Capability = Capability {
     link,
 };
 
+impl Grants {
+    /// Returns these grants with the grant to send requests to these destinations.
+    #[must_use]
+    pub fn with_http(mut self, patterns: impl IntoIterator<Item = Pattern>) -> Self {
+        let patterns = patterns.into_iter().map(|pattern| pattern.to_string());
+        let value = GrantValue::List(patterns.collect());
+        self.granted.insert(NAME, value);
+        self
+    }
+}
+
 /// Reads a list of patterns, or one pattern.
 fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
     let texts = match value {
@@ -93,7 +106,7 @@ fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
     (granted, problems)
 }
 
-/// Links `wasi:http`, with functions in the place of those that would keep texts of any length.
+/// Links `wasi:http`, and replaces the functions that would keep texts of any length.
 fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);

@@ -10,11 +10,11 @@ use tracing::Instrument as _;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
+use super::State;
 use super::{
     Allowance, Call, CallContext, CallState, Capability, Of, Scope, StartedProcess, View, bindings,
 };
-use crate::grants::{GrantValue, InvalidGrant};
-use crate::store::State;
+use crate::grants::{GrantValue, Grants, InvalidGrant};
 use generated::toolhost::plugin::processes as wit;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
@@ -45,6 +45,20 @@ pub(super) const CAPABILITY: Capability = Capability {
     least: own,
     link: |linker| wit::add_to_linker::<State, Of<Processes>>(linker, State::view),
 };
+
+impl Grants {
+    /// Returns these grants with the grant to run commands added.
+    #[must_use]
+    pub fn with_processes(mut self) -> Self {
+        self.granted.insert(NAME, own());
+        self
+    }
+
+    /// Returns whether the plugin may run commands in the workspace of the calling chat.
+    pub fn processes(&self) -> bool {
+        self.get(NAME).is_some()
+    }
+}
 
 /// The grant to run commands for the calling chat.
 pub(crate) fn own() -> GrantValue {
@@ -143,7 +157,7 @@ async fn start(call: &Call, command: Command) -> Result<String> {
         if !started.push(process) {
             tracing::warn!(
                 process = id,
-                "the call of a process ended before its start did: it is ended"
+                "the call ended before the start of its process did: the process is ended"
             );
             if let Err(error) = workspace.end(Some(&request.chat), &id).await {
                 tracing::warn!(process = id, %error, "failed to end the process of a call that has ended");

@@ -8,9 +8,11 @@ use tokio::time::Instant;
 use wasmtime::Result;
 use wasmtime::component::Linker;
 
+use super::State;
 use super::bindings::toolhost::plugin::progress as wit;
-use super::{Call, CallContext, LineLog, Of, Settings, View};
-use crate::store::State;
+use super::{Call, CallContext, Of, View};
+use crate::line_log::LineLog;
+use crate::settings::Settings;
 use toolhost_call::call::Request;
 use toolhost_call::events::{Event, Events};
 
@@ -29,7 +31,7 @@ const MAX_MESSAGE: usize = 1024;
 pub(crate) struct Progress {
     log: LineLog,
     settings: Arc<Settings>,
-    /// `None` while the host asks for the tools.
+    /// `None` while the host asks for the tools, which is no call.
     reports: Option<Reports>,
 }
 

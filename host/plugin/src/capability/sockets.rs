@@ -15,8 +15,8 @@ use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::{self, TcpSocket};
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket::{self, UdpSocket};
 use wasmtime_wasi::p2::{DynPollable, IoError, SocketError, SocketResult};
 
+use super::State;
 use super::{CallContext, Of, Scope, View};
-use crate::store::State;
 
 /// The scope that records the uses of sockets.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Sockets {
     }
 }
 
-/// The others need it to tell an error of theirs from a trap.
+/// The other WASI interfaces need this to tell their errors from traps.
 impl network::Host for View<'_, Sockets> {
     fn convert_error_code(&mut self, error: SocketError) -> Result<ErrorCode> {
         error.downcast()

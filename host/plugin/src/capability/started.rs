@@ -1,4 +1,4 @@
-//! The processes that a call started, and their end with it.
+//! The processes that a call started. A call that ends without a reply ends its foreground processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ struct Inner {
     chat: ChatId,
     processes: Mutex<Processes>,
     starting: TaskTracker,
-    /// How many starts were asked for.
+    /// How many starts the guest has requested.
     asked: AtomicU64,
     /// Cancelled once the guest was told that the call is cancelled.
     heard: CancellationToken,
@@ -72,7 +72,7 @@ impl Started {
         }
     }
 
-    /// Counts a start, and returns its place in the order of those of the call, from 0 on.
+    /// Counts a start, and returns its number within the call, from 0 on.
     pub(super) fn next(&self) -> u64 {
         self.inner.asked.fetch_add(1, Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl Started {
         join_all(self.begin_ends()).await;
     }
 
-    /// Waits for the end of a process that the call ends. One that it leaves alone is not waited for.
+    /// Waits until a process that the call ends has ended. Returns at once for a process that the call leaves running.
     pub(super) async fn ended(&self, id: &str) {
         let end = {
             let processes = self.processes();
@@ -165,7 +165,7 @@ impl Started {
         tokio::time::sleep(left).await;
     }
 
-    /// Begins to end those of the foreground, each once.
+    /// Begins to end the foreground processes, each once.
     fn begin_ends(&self) -> Vec<End> {
         let mut processes = self.processes();
         let known = processes.known.iter_mut();

@@ -1,4 +1,4 @@
-//! The host's end of a compiler: it gets the component, and gives its code or says why there is none.
+//! The host's end of a compiler process: sends it the component, and reads its code or its error.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};

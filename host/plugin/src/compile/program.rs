@@ -1,4 +1,4 @@
-//! The program of a compiler process: it reads a component, writes its code, and has no more rights than it needs for that.
+//! The program of a compiler process: it reads a component and writes its code, with as few rights as possible.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};

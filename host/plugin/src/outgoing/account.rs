@@ -1,4 +1,4 @@
-//! The quota of a call for requests and bytes, and how much of it the call has used.
+//! The quota of a call for requests and bytes, and its use.
 
 use std::io;
 use std::pin::Pin;
@@ -28,7 +28,7 @@ pub struct Quota {
 pub(super) struct Account {
     quota: Quota,
     requests: AtomicU32,
-    /// In both directions.
+    /// Bytes in both directions.
     bytes: AtomicU64,
     sent: AtomicU64,
     reached: OnceLock<Limit>,
@@ -62,7 +62,7 @@ impl Account {
         self.reached.get().copied()
     }
 
-    /// Takes a request.
+    /// Counts a request, if the quota has one left.
     pub(super) fn request(&self) -> Result<(), Limit> {
         let taken = self
             .requests

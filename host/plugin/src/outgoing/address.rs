@@ -1,27 +1,27 @@
-//! Which addresses are public, and which a request may reach.
+//! Addresses: which are public, and which a request may reach.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which addresses a request may reach. A later one allows more.
+/// The addresses that a request may reach. A later variant allows more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Allowance {
-    /// Those of the internet.
+    /// Addresses of the internet.
     Public,
-    /// Those of this machine and of private networks too.
+    /// Also addresses of this machine and of private networks.
     Private,
-    /// The address that the operator wrote, whatever it is.
+    /// The very address that the operator wrote, of any kind.
     Itself,
 }
 
-/// The reach of an address.
+/// The kind of machine that an address leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// A machine somewhere in the internet.
+    /// A machine on the internet.
     Public,
-    /// This machine, or one of the own network.
+    /// This machine, or a machine in a private network.
     Private,
-    /// Nothing that a name may lead to: link-local, multicast, reserved, or an address within which hides another one.
+    /// No name may lead here: link-local, multicast and reserved addresses, and those that embed another address.
     Never,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn own_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses.collect())
 }
 
-/// Returns those addresses that may be reached from a machine that has its `own` addresses. A public address of its own counts
-/// as private: a server that listens there may trust connections from this machine.
+/// Returns the addresses that may be reached. `own` are the addresses of this machine. They count as private even if they are
+/// public, because a server on them may trust connections from this machine.
 pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance, own: &[IpAddr]) -> Vec<IpAddr> {
     let allowed = |address: &IpAddr| match allowance {
         Allowance::Itself => true,
@@ -74,7 +74,7 @@ fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
     }
 }
 
-/// By the registry of special addresses (RFC 6890 and those that came later).
+/// Judges by the registry of special addresses (RFC 6890 and later ones).
 fn reach_v4(address: Ipv4Addr) -> Reach {
     match address.octets() {
         [10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {

@@ -1,4 +1,4 @@
-//! The destination of a request: scheme, host and port, in the one spelling that they have here.
+//! The destination of a request: scheme, host and port, each in one spelling.
 //!
 //! Many texts name one address: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1 to a C library. This module accepts
 //! none of them. A text that is neither a name nor an address in its usual form is an error.
@@ -12,12 +12,12 @@ const MAX_NAME: usize = 253;
 /// The longest label of a name, in bytes.
 const MAX_LABEL: usize = 63;
 
-/// How a request travels.
+/// The scheme of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// In the clear.
+    /// `http`.
     Http,
-    /// Over TLS.
+    /// `https`.
     Https,
 }
 
@@ -41,7 +41,7 @@ pub struct Destination {
     pub port: u16,
 }
 
-/// Why a text names no host.
+/// A reason why a text names no host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
     /// The text or its host is empty.
@@ -70,7 +70,7 @@ pub enum HostError {
 }
 
 impl Scheme {
-    /// Returns the port that is meant if none is named.
+    /// Returns the default port.
     pub fn port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -108,7 +108,7 @@ impl Destination {
         })
     }
 
-    /// Returns host and port as they belong into the header `Host`.
+    /// Returns host and port as the value of the header `Host`.
     pub fn authority(&self) -> String {
         if self.port == self.scheme.port() {
             self.host.to_string()
@@ -187,7 +187,7 @@ pub(super) fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
     }
 }
 
-/// Whether a C library would read the last label of a name as part of an address.
+/// Returns whether a C library would read the last label of a name as part of an address.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x");
     hexadecimal.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))

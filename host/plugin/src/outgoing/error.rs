@@ -1,4 +1,4 @@
-//! Why a request got no response, or not the whole of one.
+//! Errors of requests that got no response, or only a part of one.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct Limit {
     pub most: u64,
 }
 
-/// Why a request got no response, or not the whole of one.
+/// A reason why a request got no response, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The URL names no host to which anything could be sent.
@@ -43,7 +43,7 @@ pub enum SendError {
     /// A limit of the call is used up.
     #[error(transparent)]
     Limit(#[from] Limit),
-    /// As many requests as may run at once did so for as long as a connection may take.
+    /// The request waited as long as a connection may take, because too many other requests were running.
     #[error("the call has as many requests under way as it may")]
     Crowded,
     /// The name has no address.
@@ -70,7 +70,7 @@ pub enum SendError {
     /// The connection ended within the response.
     #[error("the connection ended within the response")]
     Incomplete,
-    /// One of both sides does not keep to HTTP.
+    /// The request or the response breaks the rules of HTTP.
     #[error("the exchange failed: {0}")]
     Http(hyper::Error),
 }
@@ -89,7 +89,8 @@ impl SendError {
         matches!(self, Self::NotGranted(_) | Self::Prohibited(_))
     }
 
-    /// Finds out why an exchange failed. A limit that was reached ends every connection of the call.
+    /// Returns the reason why an exchange failed. A limit that the call has reached takes precedence, because it ends every
+    /// connection.
     pub(super) fn explain(error: hyper::Error, reached: Option<Limit>) -> Self {
         match reached {
             Some(limit) if limit.kind == LimitKind::HttpBytes => Self::Limit(limit),

@@ -1,4 +1,4 @@
-//! Where an operator lets a plugin send requests.
+//! Patterns: the destinations to which an operator lets a plugin send requests.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,18 +10,18 @@ use super::destination::{Destination, Host, HostError, Scheme, split};
 /// The prefix of an entry whose names may resolve to private addresses.
 pub(super) const PRIVATE: &str = "private:";
 
-/// Where requests may go: `[private:][scheme://]host[:port]`.
+/// A set of destinations: `[private:][scheme://]host[:port]`.
 ///
-/// - The scheme is `http` or `https`; without one it is `https`, and only that.
-/// - The host is a name, or `*.example.com`, which is every name below `example.com` but not that name itself, or an address
-///   (IPv6 in brackets), or `*`, which is every host with a public address that is not
-///   this machine's. Upper case and a dot at the end mean nothing.
-/// - Without a port it is the scheme's own.
+/// - The scheme is `http` or `https`; the default is `https`.
+/// - The host is a name, an address (IPv6 in brackets), `*.example.com`, or `*`. `*.example.com` is every name below
+///   `example.com`, but not that name itself. `*` is every host with a public address that is not this machine's. Case and a
+///   dot at the end do not matter.
+/// - The default of the port is that of the scheme.
 ///
-/// A name never leads to an address that is not public, whatever it resolves to. Two kinds of entries do: an address stands
-/// for exactly itself (`http://10.0.0.7:8080`), and `private:` before the entry allows its names the addresses of the own
-/// machine and of private networks (`private:http://localhost:8080`, `private:*.corp.example`), but neither link-local ones,
-/// where clouds serve credentials, nor any that have a special meaning.
+/// A request to a name reaches public addresses only, whatever the name resolves to. There are two exceptions. An address as
+/// the host allows exactly that address (`http://10.0.0.7:8080`). The prefix `private:` also allows names to resolve to
+/// addresses of this machine and of private networks (`private:http://localhost:8080`, `private:*.corp.example`). It never
+/// allows link-local addresses, where clouds serve credentials, or addresses with another special meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     private: bool,
@@ -34,12 +34,12 @@ pub struct Pattern {
 enum Hosts {
     /// Every host that is public.
     Any,
-    /// Every name that ends with a dot and this.
+    /// Every name that ends with a dot and this suffix.
     Below(String),
     Exactly(Host),
 }
 
-/// Why a text is no pattern.
+/// A text that is not a valid pattern, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} does not say where requests may go: {problem}. Write [scheme://]host[:port], such as \"api.example.com\", \"*.example.com\" or \"http://10.0.0.7:8080\""
@@ -67,7 +67,7 @@ enum Problem {
 }
 
 impl Pattern {
-    /// Returns which addresses a request to this destination may reach, if it may be sent at all.
+    /// Returns which addresses a request to this destination may reach; `None` if the pattern does not allow the destination.
     pub(super) fn allows(&self, destination: &Destination) -> Option<Allowance> {
         if (self.scheme, self.port) != (destination.scheme, destination.port) {
             return None;
@@ -76,18 +76,18 @@ impl Pattern {
             (Hosts::Any, _) => Some(Allowance::Public),
             (Hosts::Below(suffix), Host::Name(name)) => {
                 let below = name.strip_suffix(suffix.as_str())?;
-                (below.len() > 1 && below.ends_with('.')).then_some(self.names())
+                (below.len() > 1 && below.ends_with('.')).then_some(self.allowance_of_names())
             }
             (Hosts::Below(_), Host::Ip(_)) => None,
             (Hosts::Exactly(host), other) if host == other => match host {
-                Host::Name(_) => Some(self.names()),
+                Host::Name(_) => Some(self.allowance_of_names()),
                 Host::Ip(_) => Some(Allowance::Itself),
             },
             (Hosts::Exactly(_), _) => None,
         }
     }
 
-    fn names(&self) -> Allowance {
+    fn allowance_of_names(&self) -> Allowance {
         if self.private {
             Allowance::Private
         } else {
@@ -129,7 +129,7 @@ impl Pattern {
     }
 }
 
-/// Whether an address is none of one machine.
+/// Returns whether an address cannot be that of a single machine: it is unspecified, multicast or broadcast.
 fn is_unusable(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     address.is_unspecified() || address.is_multicast() || broadcast

@@ -1,4 +1,4 @@
-//! From names to addresses.
+//! Resolving names to addresses.
 
 use std::fmt;
 use std::io;
@@ -24,14 +24,14 @@ pub trait Resolve: Send + Sync + fmt::Debug {
 /// Asks the system: its hosts file, then DNS.
 #[derive(Clone, Debug)]
 pub struct Resolver {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Resolver {
     /// Makes a resolver with its own permits for lookups: it does not wait for the lookups of other resolvers.
     pub fn new() -> Self {
         Self {
-            places: Arc::new(Semaphore::new(LOOKUPS)),
+            permits: Arc::new(Semaphore::new(LOOKUPS)),
         }
     }
 }
@@ -44,11 +44,11 @@ impl Default for Resolver {
 
 impl Resolve for Resolver {
     fn resolve(&self, name: &str) -> Resolving {
-        let (places, name) = (Arc::clone(&self.places), name.to_owned());
+        let (permits, name) = (Arc::clone(&self.permits), name.to_owned());
         Box::pin(async move {
-            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
             let lookup = move || {
-                let _place = place;
+                let _permit = permit;
                 let found = (name.as_str(), 0).to_socket_addrs()?;
                 Ok(found.map(|address| address.ip()).collect())
             };

@@ -1,4 +1,4 @@
-//! One request, from the check of its destination to the end of its connection.
+//! Sending one request: from the check of its destination to the end of its connection.
 
 use std::future::Future;
 use std::pin::pin;
@@ -27,7 +27,7 @@ use super::network::Network;
 use super::observer::Observer;
 use super::pattern::Pattern;
 
-/// How long a connection may take if the guest does not say: finding the address, TCP and TLS together.
+/// The default time for a connection: resolving the name, TCP and TLS together.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The most bytes of a response that are held for a guest that does not read, and the most that its headers may have.
@@ -45,7 +45,7 @@ pub struct Sender {
 pub struct Session {
     sender: Arc<Sender>,
     account: Arc<Account>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     observer: Arc<dyn Observer>,
     deadline: Option<Instant>,
 }
@@ -53,7 +53,7 @@ pub struct Session {
 /// How long a guest is willing to wait. All of it ends at the deadline of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection; 10 s.
+    /// For the connection; 10 s by default.
     pub connect: Option<Duration>,
     /// For the headers of the response, once there is a connection.
     pub first_byte: Option<Duration>,
@@ -61,7 +61,7 @@ pub struct Timeouts {
     pub between_bytes: Option<Duration>,
 }
 
-/// Carries the rest of an exchange. It has to be polled while the body is read; dropping it closes the connection.
+/// The future that drives the rest of an exchange. Poll it while the body is read; dropping it closes the connection.
 pub type Connection = BoxFuture<'static, ()>;
 
 impl Sender {
@@ -80,7 +80,7 @@ impl Sender {
         Session {
             sender: Arc::clone(self),
             account: Arc::new(Account::new(quota, Arc::clone(&observer))),
-            places: Arc::new(Semaphore::new(quota.concurrent)),
+            permits: Arc::new(Semaphore::new(quota.concurrent)),
             observer,
             deadline,
         }
@@ -96,7 +96,7 @@ impl Session {
     /// Sends a request. The request is counted and compared with the patterns at once; everything else happens as the future is
     /// polled. Dropping the future, or the [`Connection`] that it returns, closes the connection.
     ///
-    /// The URI has to be whole. The header `Host` is made from it, whatever the request says.
+    /// The URI must be absolute. The header `Host` is made from the URI, and replaces that of the request.
     ///
     /// # Errors
     ///
@@ -160,8 +160,8 @@ impl Session {
     {
         let network = &self.sender.network;
         let until = self.until(timeouts.connect.unwrap_or(CONNECT));
-        let place = timeout_at(until, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
+        let permit = timeout_at(until, Arc::clone(&self.permits).acquire_owned()).await;
+        let Ok(Ok(permit)) = permit else {
             return Err(SendError::Crowded);
         };
         let found = connect::find(network, destination, allowance, until).await;
@@ -181,7 +181,7 @@ impl Session {
             .await
             .map_err(explain)?;
         let mut connection: BoxFuture<'static, hyper::Result<()>> = Box::pin(async move {
-            let _place = place;
+            let _permit = permit;
             driver.await
         });
         let mut response = pin!(requests.send_request(request));
@@ -212,10 +212,10 @@ impl Session {
         Ok((response, connection))
     }
 
-    /// Returns when so much time has passed, or the call has to end.
+    /// Returns the instant after this time, but at the latest the deadline of the call.
     fn until(&self, time: Duration) -> Instant {
         let now = Instant::now();
-        // A guest may name a time that no clock can show.
+        // A guest can ask for a time that an `Instant` cannot represent.
         let latest = now + Duration::from_secs(24 * 60 * 60);
         let end = now.checked_add(time).unwrap_or(latest);
         end.min(self.deadline.unwrap_or(latest))

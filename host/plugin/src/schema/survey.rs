@@ -65,7 +65,7 @@ impl<'a> Survey<'a> {
         Ok(sizes.recursive)
     }
 
-    /// Looks at a schema, or a list of schemas.
+    /// Walks over a schema, or a list of schemas.
     fn schema(&mut self, value: &'a Value, path: &mut Vec<&'a str>) -> Result<(), InvalidSchema> {
         if path.len() > MAX_DEPTH {
             return Err(InvalidSchema::TooDeep);

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::caller::{self, Caller};
-use super::handler::Handler;
 use super::message::Written;
 use super::progress::Progress;
 use super::tasks::TaskId;
@@ -35,13 +34,14 @@ const TASK_AFTER: Duration = Duration::from_secs(2);
 /// The maximum length in characters of the client's name and version, as plugins see them.
 const MAX_CLIENT: usize = 256;
 
+/// Calls a tool for this caller. No wait of the tool takes longer than `longest`, unless its client polls a task.
 pub(super) async fn call(
-    handler: &Handler,
+    host: &Host,
+    caller: Caller,
+    longest: Duration,
     params: CallToolRequestParams,
     mut context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let caller = handler.caller(&context)?;
-    let host = &handler.host;
     let tool = params.name.into_owned();
     if !caller.principal.may_use(&tool) {
         return Err(errors::unknown_tool(host, &caller.principal, &tool));
@@ -75,7 +75,7 @@ pub(super) async fn call(
         attributes: attributes(&context),
         actor: caller.principal.actor().clone(),
         // A client that polls a task does not give up on the call, so the tool's waits are not limited.
-        max_wait: (!tasks).then_some(handler.options.max_wait),
+        max_wait: (!tasks).then_some(longest),
         reach: caller.reach.clone(),
     };
     let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());
@@ -83,7 +83,7 @@ pub(super) async fn call(
     let mut progress = Progress::of(host, &context, &caller.chat, &id);
     let mut called = Box::pin({
         let host = host.clone();
-        async move { host.call(request).await }.instrument(within(&context))
+        async move { host.call(request).await }.instrument(request_span(&context))
     });
     let lost = caller.lost.clone().unwrap_or_default();
     let mut too_long = pin!(tokio::time::sleep(TASK_AFTER));
@@ -126,7 +126,7 @@ pub(super) async fn call(
                 }
             } => {
                 if let Some(progress) = &progress {
-                    _ = context.ct.run_until_cancelled(progress.tell(report)).await;
+                    _ = context.ct.run_until_cancelled(progress.send(report)).await;
                 }
             }
         }
@@ -172,7 +172,7 @@ fn waits(
     chat: &ChatId,
     named: Option<&CallId>,
 ) -> Result<Option<limits::Caller>, NoRoom> {
-    let place = caller::sent::<RequestPermit>(&context.extensions);
+    let place = caller::http_extension::<RequestPermit>(&context.extensions);
     let (Some(place), Some(call)) = (place, named) else {
         return Ok(None);
     };
@@ -190,14 +190,14 @@ fn attributes(context: &RequestContext<RoleServer>) -> BTreeMap<String, String> 
         attributes.insert("client".to_owned(), plain(&client.name));
         attributes.insert("client-version".to_owned(), plain(&client.version));
     }
-    if let Some(traced) = traced(context) {
+    if let Some(traced) = trace_of(context) {
         traced.set(&mut attributes);
     }
     attributes
 }
 
 /// Returns the trace that the call is part of: from the message, or else from the headers of its HTTP request.
-fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
+fn trace_of(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
     let meta = &context.meta;
     let said = meta.get_traceparent();
     let said = said.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
@@ -206,7 +206,7 @@ fn traced(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
 }
 
 /// Returns the span of the HTTP request that carried the message; none, if the message came another way.
-fn within(context: &RequestContext<RoleServer>) -> tracing::Span {
-    let within = caller::sent::<trace::Within>(&context.extensions);
+fn request_span(context: &RequestContext<RoleServer>) -> tracing::Span {
+    let within = caller::http_extension::<trace::Within>(&context.extensions);
     within.map_or_else(tracing::Span::none, |within| within.0.clone())
 }

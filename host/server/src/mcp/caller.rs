@@ -71,14 +71,14 @@ impl Caller {
         meta: &MetaObject,
         options: &McpOptions,
     ) -> Result<Self, ErrorData> {
-        let session = session.or_else(|| sent::<Session>(extensions));
+        let session = session.or_else(|| http_extension::<Session>(extensions));
         // Each request is checked anew, because a token's rights can change during a session.
-        let principal = sent::<Principal>(extensions);
+        let principal = http_extension::<Principal>(extensions);
         let principal = principal.or(session.map(|session| &session.principal));
         let principal = principal.cloned();
         let principal =
             principal.ok_or_else(|| errors::internal("the request came in without a principal"))?;
-        let sent = sent::<Connection>(extensions);
+        let sent = http_extension::<Connection>(extensions);
         let of_session = session.filter(|session| session.is_named);
         let fixed = sent.and_then(|sent| sent.chat.as_ref());
         let fixed = fixed.or(of_session.map(|session| &session.chat));
@@ -116,7 +116,7 @@ impl Caller {
 }
 
 /// Returns an extension of the HTTP request that carried a message.
-pub(super) fn sent<T: Send + Sync + 'static>(extensions: &Extensions) -> Option<&T> {
+pub(super) fn http_extension<T: Send + Sync + 'static>(extensions: &Extensions) -> Option<&T> {
     extensions.get::<Parts>()?.extensions.get()
 }
 

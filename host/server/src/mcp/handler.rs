@@ -184,7 +184,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        call::call(self, request, context).await
+        let caller = self.caller(&context)?;
+        call::call(&self.host, caller, self.options.max_wait, request, context).await
     }
 
     async fn list_resources(
@@ -227,7 +228,7 @@ impl ServerHandler for Handler {
             return Ok(());
         };
         let peer = context.peer;
-        let telling = watch.tell(move || {
+        let telling = watch.notify(move || {
             let (peer, changed) = (peer.clone(), ResourceUpdatedNotificationParam::new(&uri));
             async move { peer.notify_resource_updated(changed).await.is_ok() }
         });
@@ -292,7 +293,7 @@ impl ServerHandler for Handler {
             return;
         }
         let peer = context.peer;
-        let telling = Watch::Tools(self.host.tools_changed()).tell(move || {
+        let telling = Watch::Tools(self.host.tools_changed()).notify(move || {
             let peer = peer.clone();
             async move { peer.notify_tool_list_changed().await.is_ok() }
         });
@@ -319,7 +320,7 @@ impl ServerHandler for Handler {
         let tools = async {
             if accepted.tools_list_changed == Some(true) {
                 let tell = || async move { sink.notify_tool_list_changed().await.is_ok() };
-                changes.tell(tell).await;
+                changes.notify(tell).await;
             }
         };
         // A resource that does not exist has no updates to send.
@@ -327,7 +328,7 @@ impl ServerHandler for Handler {
         let resources = join_all(uris.map(async |uri| {
             if let Ok(watch) = Watch::of(&self.host, &caller, uri).await {
                 let tell = || async move { sink.notify_resource_updated(uri).await.is_ok() };
-                watch.tell(tell).await;
+                watch.notify(tell).await;
             }
         }));
         tokio::select! {

@@ -106,13 +106,13 @@ async fn read(
             }
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(%error, "cannot read what the client says");
+                tracing::warn!(%error, "cannot read the messages of the client");
                 break;
             }
         };
         let goes_on = match parsed {
             Ok(Some(message)) => {
-                opened |= opens(&message);
+                opened |= is_opening(&message);
                 // Before the handshake, `rmcp` answers requests one by one and gives up at any other message. So other
                 // messages are dropped until then.
                 let is_taken = opened || matches!(message, JsonRpcMessage::Request(_));
@@ -131,7 +131,7 @@ async fn read(
 
 /// Returns whether `rmcp` takes any message from this one on. That is a handshake, or a request that carries all that a
 /// handshake would.
-fn opens(message: &ClientJsonRpcMessage) -> bool {
+fn is_opening(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
     };
@@ -181,7 +181,7 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
     }
     let error = match Message::read(line) {
         Ok(message) => match message.parse() {
-            Ok(message) => return note(requests, message),
+            Ok(message) => return register(requests, message),
             Err(_) => NO_MESSAGE.to_owned(),
         },
         Err(error) => format!("{NO_MESSAGE}: {error}"),
@@ -202,7 +202,7 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
 }
 
 /// Registers the request of a message, or returns the reply that refuses it.
-fn note(
+fn register(
     requests: &Requests,
     message: ClientJsonRpcMessage,
 ) -> Result<Option<ClientJsonRpcMessage>, Value> {

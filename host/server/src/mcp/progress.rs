@@ -86,7 +86,7 @@ impl Progress {
     pub(super) async fn finish(&mut self) {
         while let Some(event) = next(&mut self.events).now_or_never() {
             if let Some(report) = self.of_event(event) {
-                self.tell(report).await;
+                self.send(report).await;
             }
         }
     }
@@ -113,7 +113,7 @@ impl Progress {
         params
     }
 
-    pub(super) async fn tell(&self, params: ProgressNotificationParam) {
+    pub(super) async fn send(&self, params: ProgressNotificationParam) {
         // Other code notices a client that is gone.
         _ = self.peer.notify_progress(params).await;
     }

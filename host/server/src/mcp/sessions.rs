@@ -35,13 +35,13 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 /// A session that was idle for [`IDLE`] divided by this may be ended to make room for another.
 const REPLACED: u32 = 30;
 
-/// How often the server looks whether a session is idle.
+/// How often the server checks whether a session is idle.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// How many messages may wait for a client that does not read.
 const WAITING: usize = 16;
 
-/// Why a session cannot begin.
+/// A reason why a session cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSession {
     #[error("there are too many sessions; end one, or use revision 2026-07-28, which needs none")]
@@ -189,7 +189,7 @@ impl Sessions {
     }
 
     /// Ends a session if it is idle or its token is unknown. Returns whether the session goes on.
-    fn look(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
+    fn end_if_unused(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
         let mut sessions = self.open.lock();
         let is_over = |open: &Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
         if sessions.get(id).is_some_and(is_over)
@@ -228,7 +228,7 @@ async fn watch(sessions: Weak<Sessions>, id: SessionId) {
             return;
         };
         let tokens = sessions.tokens.get();
-        if !sessions.look(&id, |principal| {
+        if !sessions.end_if_unused(&id, |principal| {
             tokens.is_none_or(|tokens| tokens.know(principal))
         }) {
             return;

@@ -56,7 +56,7 @@ where
     let mut served = tokio::spawn(async move {
         match serve_server(handler, lines).await {
             Ok(service) => _ = service.waiting().await,
-            Err(error) => tracing::debug!(%error, "the client said nothing to serve"),
+            Err(error) => tracing::debug!(%error, "the session with the client did not begin"),
         }
     });
     tokio::select! {

@@ -96,7 +96,7 @@ impl Watch {
     }
 
     /// Sends one notification for each change, with a pause after it, until sending fails or nothing can change any more.
-    pub(super) async fn tell<F: Future<Output = bool>>(self, tell: impl Fn() -> F) {
+    pub(super) async fn notify<F: Future<Output = bool>>(self, tell: impl Fn() -> F) {
         match self {
             Self::Tools(mut changes) => {
                 while changes.changed().await.is_ok() && tell().await {

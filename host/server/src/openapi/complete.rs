@@ -1,4 +1,4 @@
-//! Adds to the description what all operations share: the token, and the problems that each can answer with.
+//! Completes the description with the parts that all operations share: the token, and the problems of each operation.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! `/docs`: a page on which operators and developers can read and try the API. `/` redirects to it.
 //!
-//! The page is open, as browsers send no token for a page, and contains nothing that is worth knowing. It asks for the token,
-//! keeps it in its memory only, and loads `/openapi.json` with it. All files that it loads come from this server.
+//! The page needs no token, because browsers send none for a page, and it contains no secret. It asks for the token, keeps it
+//! in its memory only, and loads `/openapi.json` with it. All files that it loads come from this server.
 
 use std::sync::Arc;
 

@@ -68,7 +68,7 @@ enum TombstoneState {
     Cancelled,
 }
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 enum Call<'a> {
@@ -107,7 +107,7 @@ async fn put(
     let _caller = place.caller(&chat, &id)?;
     // Dropped if the client goes away; the call goes on, and a repeat of the request attaches to it.
     let outcome = call.run(&host, &principal).await?;
-    Ok(ended(&outcome))
+    Ok(outcome_response(&outcome))
 }
 
 /// Calls a tool without an id
@@ -142,10 +142,10 @@ async fn post(
     let outcome = call.run(&host, &principal).await;
     nameless.call = None;
     let location = format!("/v1/chats/{chat}/calls/{id}");
-    Ok(([(LOCATION, location)], ended(outcome?.as_ref())).into_response())
+    Ok(([(LOCATION, location)], outcome_response(outcome?.as_ref())).into_response())
 }
 
-/// Tells where a call stands
+/// Returns the state of a call
 ///
 /// The reply for an ended call is its outcome, with the same bytes that its caller got.
 #[utoipa::path(
@@ -209,11 +209,11 @@ async fn delete(
     match host.cancel(&chat, &id, principal.actor()).await? {
         Cancelled::Tombstone => Ok(StatusCode::NO_CONTENT.into_response()),
         Cancelled::Gone => Err(Refused::Gone.into()),
-        Cancelled::Ended(outcome) => Ok(ended(&outcome)),
+        Cancelled::Ended(outcome) => Ok(outcome_response(&outcome)),
     }
 }
 
-fn ended(outcome: &Outcome) -> Response {
+fn outcome_response(outcome: &Outcome) -> Response {
     Json(outcome).into_response()
 }
 

@@ -8,7 +8,8 @@ use utoipa::IntoParams;
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ChatPath {
-    /// The chat: any name of the client's choice. It need not have had a call yet. No other chat sees its calls and processes.
+    /// The chat: any name of the client's choice. It need not have had a call yet. Its calls and processes are invisible to all
+    /// other chats.
     #[param(
         min_length = 1,
         max_length = 128,

@@ -149,7 +149,7 @@ fn signals() -> Object {
         .build()
 }
 
-/// How a process stood when a signal met it.
+/// The state of a process when a signal was sent to it.
 #[derive(Serialize, ToSchema)]
 struct Signalled {
     /// The process.
@@ -197,7 +197,7 @@ async fn list(
     }))
 }
 
-/// Tells how a process stands
+/// Returns the state of a process
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
     params(ChatPath, ProcessPath),

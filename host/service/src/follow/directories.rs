@@ -1,4 +1,4 @@
-//! Events of files: the directories of the files are watched, because files are replaced by others.
+//! Changes of files. Watches the directories of the files, because a file is often replaced by renaming another.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -9,10 +9,10 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// How long there must be no event before the files are looked at: a file that is being written is not whole.
+/// How long there must be no event before the files are read, because a file may still be being written.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// The longest wait for that.
+/// The longest wait for such a pause.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The directories that are watched.
@@ -22,13 +22,12 @@ pub(super) struct Directories {
     watched: BTreeSet<PathBuf>,
 }
 
-/// Says that something happened in one of the directories.
+/// The receiver of a notification that something happened in one of the directories.
 #[derive(Debug)]
 pub(super) struct Changes(mpsc::Receiver<()>);
 
 impl Changes {
-    /// Waits until something has happened, and then until nothing happens for a moment. Returns false if there is nothing to
-    /// wait for.
+    /// Waits for an event, and then for a pause in the events. Returns false if the watcher is gone, so that no event can come.
     pub(super) async fn settled(&mut self) -> bool {
         if self.0.recv().await.is_none() {
             return false;
@@ -42,13 +41,13 @@ impl Changes {
 }
 
 impl Directories {
-    /// Begins without any.
+    /// Makes a watcher that watches no directory yet.
     pub(super) fn new() -> notify::Result<(Self, Changes)> {
-        // One place: a look at the files sees the events that find it taken.
+        // A capacity of one is enough: if a notification is already queued, the coming look at the files covers this event too.
         let (tell, told) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             match event {
-                // The follower itself reads the files.
+                // Ignore reads: the follower itself reads the files.
                 Ok(event) if event.kind.is_access() => {}
                 Ok(_) => _ = tell.try_send(()),
                 Err(error) => tracing::warn!(%error, "a change may not have been seen"),
@@ -62,7 +61,7 @@ impl Directories {
     pub(super) fn watch(&mut self, files: Vec<PathBuf>) -> notify::Result<()> {
         let mut wanted = BTreeSet::new();
         for path in files {
-            // A link may be exchanged, or its target.
+            // A symbolic link may be replaced, or its target may be.
             let real = path.canonicalize().ok();
             for path in [Some(path), real].into_iter().flatten() {
                 if path.is_dir() {
@@ -78,7 +77,8 @@ impl Directories {
         let mut watched = BTreeSet::new();
         let mut failed = Ok(());
         for path in wanted {
-            // A directory that was made anew needs a new watch, and one that is watched already takes it.
+            // Watch all directories anew: one that was removed and made again needs a new watch, and for the others this
+            // changes nothing.
             match self.watcher.watch(&path, RecursiveMode::NonRecursive) {
                 Ok(()) => _ = watched.insert(path),
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
@@ -90,10 +90,10 @@ impl Directories {
     }
 }
 
-/// A file as it looks: its device, its inode, and when its content, size or mode last changed.
+/// The state of a file: its device, its inode, and when its content, size or mode last changed.
 type Look = (u64, u64, i64, i64);
 
-/// Looks at files, in their order. A file that is missing has no look.
+/// Returns the state of each file, in their order; `None` for a missing file.
 pub(super) fn look(files: Vec<PathBuf>) -> Vec<(PathBuf, Option<Look>)> {
     let look = |path: PathBuf| {
         let found = std::fs::metadata(&path).ok();

@@ -11,7 +11,7 @@ use toolhost_call::audit::Audit;
 use toolhost_http::Tls;
 use toolhost_http::access::{Principal, Token, Tokens, token_changes};
 
-/// Where the tokens and the certificate come from.
+/// The sources of the tokens and of the certificate.
 pub(super) struct Credentials {
     named: Box<dyn NamedTokens>,
     token_file: Option<PathBuf>,
@@ -28,14 +28,14 @@ pub type Known = Vec<(Token, Principal)>;
 
 /// Tokens that a configuration names.
 pub trait NamedTokens: Send {
-    /// Reads the configuration again. If it is not valid, the last one that was stays.
+    /// Reads the configuration again. If it is not valid, the last valid one stays in force.
     ///
     /// # Errors
     ///
     /// If the configuration cannot be used.
     fn refresh(&mut self) -> anyhow::Result<()>;
 
-    /// Looks the tokens up, which may be in files.
+    /// Looks the tokens up. Some of them are in files of their own.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Credentials {
     /// Replaces the tokens and the certificate whenever their files have changed and can be used. `known` are the tokens in
     /// use.
     pub(super) fn follow(mut self, known: Known, tokens: Tokens) -> Option<Follower> {
-        // The configuration says the same, so the log need not.
+        // These are the tokens of the start, so they are not logged as changes.
         _ = self.take(known);
         if self.files().is_empty() {
             return None;

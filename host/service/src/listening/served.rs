@@ -12,7 +12,7 @@ pub trait Served: Clone + Send + 'static {
     /// Whether it offers tools.
     const OFFERS_TOOLS: bool;
 
-    /// Serves it until `shutdown` is ready, then ends its processes and returns those that were live.
+    /// Serves until `shutdown` is ready, then ends the processes and returns those that were live.
     fn serve(
         self,
         listeners: Vec<Listener>,

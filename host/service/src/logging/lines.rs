@@ -1,8 +1,8 @@
-//! The lines of the log: an event with the fields of all spans that it happened in, in one flat row.
+//! Log lines: each has the fields of an event and of all spans around it, without nesting.
 //!
-//! A field of the event goes before one of a span, and that of an inner span before that of an outer one: each name is there
-//! once. So `request`, `chat`, `call` and `plugin` are top-level fields of each line, whichever code wrote it. Whatever a value
-//! holds, an event is one line, and nothing in it acts on a terminal.
+//! If a field occurs more than once, the event's value wins, and then that of the innermost span. So `request`, `chat`, `call`
+//! and `plugin` are top-level fields of each line, whichever code wrote it. Values are escaped: an event is always one line,
+//! and no value can control a terminal.
 
 use std::fmt::{self, Write as _};
 use std::time::SystemTime;
@@ -24,12 +24,12 @@ const MAX_VALUE: usize = 16 << 10;
 /// The field with the text of an event.
 const MESSAGE: &str = "message";
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Look {
     /// For people.
     Text {
-        /// Whether a terminal shows them.
+        /// Whether a terminal shows the lines.
         colours: bool,
     },
     /// One JSON object a line.
@@ -37,7 +37,8 @@ pub(super) enum Look {
 }
 
 impl Look {
-    /// Returns the line of something that the program itself says, such as where it listens: for people, the bare text.
+    /// Returns the line of a notice of the program itself, such as the address that it listens on. For people, the line is the
+    /// bare text.
     pub(super) fn notice(
         self,
         level: Level,
@@ -130,7 +131,7 @@ impl Visit for Fields {
         self.set(field.name(), value.into());
     }
 
-    // JSON has no larger numbers that every reader takes.
+    // Larger numbers are not exact in every reader of JSON.
     fn record_u128(&mut self, field: &Field, value: u128) {
         self.record_u64(field, u64::try_from(value).unwrap_or(u64::MAX));
     }
@@ -145,7 +146,7 @@ impl Visit for Fields {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        // With its causes: the advice is in a cause as often as in the error itself.
+        // Add the causes: often the advice is in a cause.
         let mut text = Bounded::default();
         _ = write!(text, "{value}");
         let mut cause = value.source();
@@ -240,7 +241,7 @@ fn json(
     line.insert("target".into(), target.into());
     line.insert(MESSAGE.into(), message.unwrap_or_default());
     for (name, value) in fields.0 {
-        // Nothing of ours has such a name, but a library could: it must not say when something happened.
+        // No field of Toolhost has this name, but a field of a library could, and it must not replace the time of the event.
         line.entry(name).or_insert(value);
     }
     let mut line = Value::Object(line).to_string();
@@ -265,7 +266,7 @@ fn escape_hidden(line: &mut String) {
     *line = escaped;
 }
 
-/// Returns whether this is a control character, or turns or hides the text behind it.
+/// Returns whether a character is a control character, or reverses or hides the text after it.
 fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -319,7 +320,7 @@ fn text(
     line
 }
 
-/// Returns whether a value needs no quotes: it cannot be taken for two fields.
+/// Returns whether a value needs no quotes, because it cannot be mistaken for two fields.
 fn is_word(value: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'=');
     !value.is_empty() && value.bytes().all(fine)

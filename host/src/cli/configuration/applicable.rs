@@ -1,5 +1,5 @@
-//! Which flags concern which subcommand: others are not listed in its help, and those that a running server would not see are
-//! refused.
+//! Which flags apply to which subcommand. The help of a subcommand lists only these. Flags that would have no effect on a
+//! running server are refused.
 
 use anyhow::bail;
 use clap::parser::ValueSource;
@@ -11,7 +11,7 @@ use crate::config::Config;
 use toolhost_service::audit_options;
 use toolhost_service::{files, processes};
 
-/// Global flags that hardly concern some subcommands, and those subcommands.
+/// Global flags, each with the subcommands whose help leaves it out.
 const UNLISTED: [(&str, &[&str]); 6] = [
     ("workspace", &["tools", "token", "plugin", "config"]),
     ("state_dir", &["token"]),
@@ -24,13 +24,13 @@ const UNLISTED: [(&str, &[&str]); 6] = [
 /// The flag that names a running server.
 const SERVER: &str = "server";
 
-/// Flags that concern a running server alone.
+/// Flags that need a running server.
 const OF_SERVERS: [&str; 2] = ["token_file", "ca"];
 
-/// Returns the command line, in which the help of each subcommand lists only what concerns it.
+/// Returns the command line. The help of each subcommand lists only the flags that apply to it.
 pub(super) fn command() -> Command {
     let mut command = Arguments::command();
-    // Global flags are those of the subcommands only now.
+    // Only after this call do subcommands have the global flags.
     command.build();
     for (flag, names) in UNLISTED {
         let below = command.get_subcommands_mut();
@@ -52,7 +52,7 @@ fn hide(command: &mut Command, flag: &str) {
     }
 }
 
-/// Refuses flags of the command line that a running server would not see, and flags for a server where none is named.
+/// Refuses flags that would have no effect on the named server, and flags for a server if none is named.
 pub(super) fn check(
     mut command: &Command,
     matches: &ArgMatches,
@@ -91,7 +91,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns what names a running server, if anything does.
+/// Returns the flag, variable or key that names a running server; `None` if there is none.
 fn server(all: &[&ArgMatches], config: Option<&Config>) -> Option<&'static str> {
     let mut sources = all.iter().filter_map(|matches| source(matches, SERVER));
     match sources.next() {
@@ -102,7 +102,7 @@ fn server(all: &[&ArgMatches], config: Option<&Config>) -> Option<&'static str> 
     }
 }
 
-/// Returns the flags that are about a host of this program's own.
+/// Returns the flags of a host within this program.
 fn of_hosts() -> Vec<String> {
     let own = Command::default();
     let own = plugins::Options::augment_args(own);

@@ -14,10 +14,11 @@ use super::super::Arguments;
 use crate::config::{Config, MOST, Problem, meant};
 use toolhost_call::approval::Approval;
 
-/// The subcommands whose flags are settings. Those of others are about one look or one call.
+/// The subcommands whose flags are settings. The flags of the others concern a single run.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
 
-/// Flags that are no settings: the file cannot name another, says more of plugins in `[plugins.NAME]`, and is not about one call.
+/// Flags that are no settings: a file cannot name another file, has `[plugins.NAME]` for plugins, and does not concern a single
+/// call.
 const NO_SETTINGS: [&str; 3] = ["config", "plugin", "call"];
 
 /// Keys of the file that are no flags.
@@ -29,10 +30,10 @@ pub(super) struct Setting<'c> {
     pub(super) value: &'c Value,
 }
 
-/// Files and directories that are made where they are missing.
+/// Settings whose directories are made if they are missing.
 const MADE: [&str; 2] = ["state_dir", "audit_dir"];
 
-/// Returns the settings of a file, as far as each is one.
+/// Returns the settings of a file.
 pub(super) fn of(config: &Config) -> impl Iterator<Item = Setting<'_>> {
     config.settings().iter().filter_map(|(key, value)| {
         let value = match (key.as_str(), value) {
@@ -44,12 +45,13 @@ pub(super) fn of(config: &Config) -> impl Iterator<Item = Setting<'_>> {
 }
 
 impl Setting<'_> {
-    /// Returns whether this flag is the setting's.
+    /// Returns whether this is the flag of the setting.
     pub(super) fn is_of(&self, arg: &Arg) -> bool {
         key_of(arg).as_deref() == Some(self.key)
     }
 
-    /// Returns the setting as flags, or what its value should be instead: the path of a key, and that.
+    /// Returns the setting as flags. If its value has the wrong type, returns the path of the key, and a text that names the
+    /// right type.
     pub(super) fn flags(
         &self,
         arg: &Arg,
@@ -138,7 +140,7 @@ fn is_number(arg: &Arg) -> bool {
     numbers.into_iter().any(|number| parsed == number)
 }
 
-/// Returns which files and directories that settings name are not there.
+/// Returns a problem for each file or directory that a setting names and that does not exist.
 pub(super) fn missing(config: &Config) -> Vec<Problem> {
     let root = Arguments::command();
     let commands = COMMANDS
@@ -206,7 +208,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
     for (key, _) in config.settings() {
         if !keys.contains(key) {
             let known = keys.iter().map(String::as_str).chain(SECTIONS);
-            // Only the first are shown, and comparing names takes time.
+            // Suggest a name only for the problems that are shown: comparing names takes time.
             let meant = match problems.len() < MOST {
                 true => meant(key, known),
                 false => None,
@@ -220,7 +222,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
     }
     for command in &commands {
         for problem in check_values(command, config) {
-            // Several commands take it.
+            // Several commands have this setting.
             if !problems.iter().any(|(key, _)| *key == problem.0) {
                 problems.push(problem);
             }
@@ -247,14 +249,14 @@ fn check_workspace(workspace: &Value) -> Vec<(String, String)> {
     problems
 }
 
-/// Returns a subcommand with the flags that all have, which takes any of its flags alone and reads no variables.
+/// Returns a subcommand with the global flags, changed so that no flag is required and no variable is read.
 fn lenient(command: &Command, root: &Command) -> Command {
     let command = command.clone().args(root.get_arguments());
     let command = command.no_binary_name(true);
     command.mut_args(|arg| arg.required(false).env(Resettable::Reset))
 }
 
-/// Returns the problems of the values that one subcommand takes, alone and together.
+/// Returns the problems of the values for one subcommand: first those of single values, then conflicts between them.
 fn check_values(command: &Command, config: &Config) -> Vec<(String, String)> {
     let (mut problems, mut together) = (Vec::new(), Vec::new());
     for setting in of(config) {
@@ -301,12 +303,12 @@ fn check_values(command: &Command, config: &Config) -> Vec<(String, String)> {
     problems
 }
 
-/// Why flags are refused.
+/// A reason why clap refuses flags.
 enum Refused {
     Value(String),
-    /// A key that is missing.
+    /// Another key is required, and missing.
     Lacks(String),
-    /// Two keys.
+    /// Two keys exclude each other.
     Conflict(String, String),
 }
 
@@ -320,7 +322,7 @@ fn refused<'f>(
         Some(ContextValue::Strings(texts)) => texts.clone(),
         _ => Vec::new(),
     };
-    // They are written as "--tls-key <FILE>".
+    // clap writes them as "--tls-key <FILE>".
     let key = |kind| {
         let text = texts(kind).into_iter().next().unwrap_or_default();
         let flag = text.split([' ', '=']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What can be seen without starting anything: the kernel, the user, limits, the state directory.
+//! The checks that start no process: kernel, user, limits, and state directory.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use toolhost_service::errors;
 use toolhost_state::state_dir::journal::is_full;
 use toolhost_state::state_dir::{StateDir, StateDirError, holder};
 
-/// How many descriptors a live process takes, at most, and the host itself before there is one.
+/// The descriptors that a live process takes at most, and those of the host without any process.
 const DESCRIPTORS_EACH: u64 = 4;
 const DESCRIPTORS_OF_HOST: u64 = 20;
 
@@ -114,7 +114,7 @@ fn descriptors() -> Check {
     }
 }
 
-/// Looks at the directory in which commands run.
+/// Checks the directory in which commands run.
 pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
     const NAME: &str = "workspace";
     const ADVICE: &str =
@@ -140,7 +140,8 @@ pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
     }
 }
 
-/// Looks at the place where code, outputs and records are kept. Without one that was named, commands do not begin.
+/// Checks the state directory, which has compiled code, outputs and records. If the operator named one that cannot be used,
+/// commands do not start.
 pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     const NAME: &str = "state";
     let Some(path) = path else {
@@ -213,7 +214,7 @@ pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     }
 }
 
-/// Makes a file as a host makes them.
+/// Makes and removes a file, as a host does.
 fn writable(directory: &StateDir) -> io::Result<()> {
     let name = format!(".doctor-{}", std::process::id());
     let written = directory.write(&name, &[0; 4096]);
@@ -221,7 +222,7 @@ fn writable(directory: &StateDir) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Shows what commands get of this host's environment.
+/// Lists the variables of this environment that commands get.
 pub(super) fn environment(environment: &Environment) -> Check {
     let passed: Vec<_> = environment.names().collect();
     let own: Vec<_> = environment.own_names().collect();

@@ -1,4 +1,4 @@
-//! The checks that take a command: whether it starts, and whether all of it can be ended.
+//! The checks that run a command: whether it starts, and whether every process of it can be ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn containment(containment: &Containment) -> Check {
     }
 }
 
-/// Starts a command that tries to get away, and ends it. Returns whether nothing of it is left.
+/// Starts a command that leaves its process group, ends it, and checks that none of its processes is left.
 async fn end(registry: &Arc<Registry>) -> Result<bool, Error> {
     let command = Command {
         command: ESCAPE.into(),

@@ -27,12 +27,12 @@ pub(super) struct Options {
     /// A setting of the plugin; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     setting: Vec<(String, String)>,
-    /// The directory in which the process of the check lives: this is it
+    /// The temporary directory of the check; set if this process is the one that runs the check
     #[arg(long, value_name = "DIR", hide = true)]
     confined: Option<PathBuf>,
 }
 
-/// A grant as it is written on the command line: `files=read`.
+/// A grant from the command line, such as `files=read`.
 #[derive(Clone, Debug)]
 struct Grant {
     capability: &'static Capability,
@@ -46,7 +46,7 @@ fn help_of_grant() -> String {
     )
 }
 
-/// Returns every way in which a grant is written: `a, b or c`.
+/// Returns all forms of a grant as a text: `a, b or c`.
 fn written() -> String {
     let all: Vec<_> = CAPABILITIES
         .iter()
@@ -70,7 +70,7 @@ fn grant(text: &str) -> Result<Grant, String> {
             capability,
             value: value.into(),
         }),
-        // The text of a whole value says no more than the list of all of them.
+        // An error about the whole value would say no more than the list of all forms.
         Err(Some(problem)) if !problem.part.is_empty() => Err(problem.to_string()),
         Err(_) => Err(invalid()),
     }
@@ -89,7 +89,7 @@ impl std::fmt::Display for Grant {
 }
 
 impl Options {
-    /// Starts a spawner, in the process of the check and if commands may run.
+    /// Starts a spawner if this is the process of the check and its commands may run.
     pub(super) fn prepare(&self) -> Prepared {
         if self.confined.is_some() && self.granted().processes() {
             Prepared::with_cgroup(true)
@@ -102,7 +102,7 @@ impl Options {
     fn granted(&self) -> Grants {
         let mut grants = Grants::default().with_files(FilesGrant::Write);
         for Grant { capability, value } in &self.grant {
-            // It was read before, when the arguments were parsed.
+            // The value is valid: it was checked when the arguments were parsed.
             _ = grants.grant(capability, GrantValue::Text(value.clone()));
         }
         grants
@@ -186,7 +186,7 @@ async fn load(
     }
 }
 
-/// Notes weaknesses of the tools, which are sound as they were loaded.
+/// Reports weaknesses of the tools. They are valid, as the plugin was loaded.
 fn tools(plugin: &Plugin, report: &mut Report) {
     /// The longest description that every provider takes, in bytes.
     const SHORT: usize = 1024;

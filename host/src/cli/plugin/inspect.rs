@@ -31,14 +31,14 @@ struct Inspection {
     exports: Vec<String>,
     tools: Vec<Tool>,
     configuration: Option<String>,
-    /// Why it does not load with all that it imports.
+    /// The reason why the component does not load even if everything that it imports is granted.
     error: Option<String>,
 }
 
 /// The names of imports, in groups.
 #[derive(Debug, Default, Serialize)]
 struct Imports {
-    /// Those that take a grant, each with its name.
+    /// The imports that take a grant, each with the name of the capability.
     granted: Vec<Granted>,
     contract: Vec<String>,
     wasi: Vec<String>,
@@ -142,7 +142,7 @@ fn tools(plugin: &Plugin) -> Vec<Tool> {
         .collect()
 }
 
-/// Returns the section of the configuration with which the plugin is used as it is.
+/// Returns the section of the configuration that loads this component with the least grants.
 fn configuration(name: &str, path: &str, shape: Option<&Shape>, digest: Digest) -> String {
     let needs = shape.map(Shape::needs).unwrap_or_default();
     // A string of JSON is one of TOML, but for some escapes.

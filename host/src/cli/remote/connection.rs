@@ -13,10 +13,10 @@ use serde::de::DeserializeOwned;
 use super::trust;
 use toolhost_call::client;
 
-/// Where a server is.
+/// The address of a server, and how to trust it.
 pub(super) struct Endpoint {
     client: Client,
-    /// What the URLs of requests begin with.
+    /// The URL to which the paths of requests are appended.
     base: Url,
     /// The Unix socket that it listens on, if it is named by one.
     pub(super) socket: Option<PathBuf>,
@@ -24,14 +24,14 @@ pub(super) struct Endpoint {
     pub(super) ca: Option<PathBuf>,
 }
 
-/// What a server answers.
+/// The answer of a server.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     body: Bytes,
 }
 
 impl Endpoint {
-    /// Reads the name of a server.
+    /// Parses the name of a server.
     pub(super) fn new(url: &str, ca: Option<&Path>) -> anyhow::Result<Self> {
         let untrusting = || client::tls(RootCertStore::empty());
         if let Some(path) = url.strip_prefix("unix:") {
@@ -77,7 +77,7 @@ impl Endpoint {
         url
     }
 
-    /// Sends a request and waits for its answer, which takes as long as it takes.
+    /// Sends a request and waits for its answer, without a timeout.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -104,11 +104,11 @@ impl Endpoint {
         answer.await.map_err(|error| self.explain(&error))
     }
 
-    /// Says why a request has no answer, and what to do.
+    /// Returns the error for a request without an answer, with the remedy.
     fn explain(&self, error: &reqwest::Error) -> anyhow::Error {
         let cause = client::cause(error);
         if let Some(refused) = cause.downcast_ref() {
-            return trust::refused(error.url(), refused, self.ca.as_deref());
+            return trust::connection_error(error.url(), refused, self.ca.as_deref());
         }
         let said = anyhow::anyhow!("{cause}");
         if error.is_connect() {
@@ -130,14 +130,14 @@ impl Answer {
     }
 }
 
-/// Checks that a socket is not a stranger's, who would get the token.
+/// Checks that a socket does not belong to another user, who would get the token.
 fn check_owner(path: &Path) -> anyhow::Result<()> {
     let found = std::fs::metadata(path)?;
     let user = nix::unistd::geteuid().as_raw();
     if !found.file_type().is_socket() {
         bail!("it is no socket");
     }
-    // In a directory such as /tmp anybody can make one.
+    // In a directory such as /tmp, every user can make a socket.
     let directory = std::fs::metadata(path.parent().unwrap_or(path))?;
     if directory.mode() & 0o002 != 0 && ![user, 0].contains(&found.uid()) {
         bail!(
@@ -158,7 +158,7 @@ mod tests {
         let socket = place("unix:/run/x").unwrap().socket;
         assert_eq!(socket.as_deref(), Some(Path::new("/run/x")));
         let tcp = place("http://[::1]:1/base/").unwrap();
-        // An id may contain these.
+        // Ids can contain these characters.
         let url = tcp.url(&["calls", "call_7Qx-1.~", "a?b#c%d"]);
         let expected = "http://[::1]:1/base/calls/call_7Qx-1.~/a%3Fb%23c%25d";
         assert_eq!((url.as_str(), tcp.socket), (expected, None));

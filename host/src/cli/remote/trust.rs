@@ -1,4 +1,4 @@
-//! Which certificates of servers are trusted.
+//! The certificates of servers that `--server` trusts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rustls::{
 
 use toolhost_call::client;
 
-/// Returns how a server is known: by the certificates in a file, or else by those that the system trusts.
+/// Returns TLS settings that trust the certificates in a file, or else those that the system trusts.
 pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<ClientConfig> {
     let Some(path) = ca else {
         return Ok(client::tls(client::system_roots())?);
@@ -28,10 +28,10 @@ pub(super) fn config(ca: Option<&Path>) -> anyhow::Result<ClientConfig> {
     Ok(config)
 }
 
-/// Trusts what the authorities of a file have signed, and the certificates in it themselves.
+/// A verifier that trusts the certificates in a file, and all that they have signed.
 ///
-/// A certificate that signed itself is usually one of an authority, as `openssl req -x509` makes it, and may therefore not be
-/// that of a server by the rules for chains. If it is the very one that the file has, no chain is needed to know it.
+/// A self-signed certificate, as `openssl req -x509` makes it, is usually marked as that of an authority. The rules for chains
+/// do not let a server use such a certificate. If the server's certificate is itself in the file, no chain is needed.
 #[derive(Debug)]
 struct Given {
     chains: Arc<WebPkiServerVerifier>,
@@ -77,7 +77,7 @@ impl ServerCertVerifier for Given {
             now,
         );
         match verified {
-            // The time of its validity was checked before that.
+            // The chain verifier has already checked the period of validity.
             Err(error) if is_of_authority(&error) && self.certificates.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -109,7 +109,7 @@ impl ServerCertVerifier for Given {
     }
 }
 
-/// Returns whether a certificate was refused only because it is that of an authority.
+/// Returns whether a certificate was refused only because it is marked as that of an authority.
 fn is_of_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else {
         return false;
@@ -118,8 +118,12 @@ fn is_of_authority(error: &Error) -> bool {
     error == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Says why no TLS connection to a server could be made, and what to do.
-pub(super) fn refused(url: Option<&Url>, error: &Error, ca: Option<&Path>) -> anyhow::Error {
+/// Returns the error for a failed TLS connection to a server, with the remedy.
+pub(super) fn connection_error(
+    url: Option<&Url>,
+    error: &Error,
+    ca: Option<&Path>,
+) -> anyhow::Error {
     use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext};
     let Error::InvalidCertificate(reason) = error else {
         return anyhow::Error::new(error.clone()).context("no TLS connection could be made");

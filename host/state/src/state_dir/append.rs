@@ -1,4 +1,4 @@
-//! Files of a state directory that stay open for as long as the host runs: what is appended to, and what is locked.
+//! Files of a state directory that stay open while the host runs: journals and locks.
 
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ impl StateDir {
         Ok(file)
     }
 
-    /// Gives a file another name. One that has it already is replaced.
+    /// Renames a file. A file that already has the new name is replaced.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl StateDir {
         )?)
     }
 
-    /// Returns the number by which the file system knows what has this name, even a link; `None` if there is nothing.
+    /// Returns the inode number of a name, also of a link itself; `None` if the name does not exist.
     ///
     /// # Errors
     ///

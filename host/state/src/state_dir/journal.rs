@@ -26,13 +26,13 @@ use lines::Contents;
 #[doc(hidden)]
 pub use lines::{header, line};
 
-/// The knowledge of a journal: its entries, put together.
+/// The state that the entries of a journal add up to.
 pub trait Known: Clone + Send + Sync + 'static {
     /// One fact.
     type Entry: Serialize + DeserializeOwned;
     /// The file in the state directory.
     const FILE: &'static str;
-    /// What the facts are about, in one word for headers and messages.
+    /// The subject of the facts in one word, for headers and messages.
     const SUBJECT: &'static str;
     /// The longest line in bytes.
     const LONGEST: usize;
@@ -61,7 +61,7 @@ pub struct Journal<K> {
 #[derive(Debug)]
 pub struct Shared<K> {
     directory: StateDir,
-    /// The knowledge before the first entry.
+    /// The state before the first entry.
     nothing: K,
     /// Whether callers wait for the disk. If so, a rewrite must not lose any entry that they waited for.
     synced: bool,
@@ -72,13 +72,13 @@ pub struct Shared<K> {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Out {
-    /// `None` if it must be opened again.
+    /// `None` if the file must be opened again.
     pub file: Option<Arc<File>>,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
-    /// The size past which it is rewritten.
+    /// The size in bytes past which the file is rewritten.
     pub limit: u64,
-    /// Whether its last line may lack its end.
+    /// Whether the last line of the file may be incomplete.
     pub torn: bool,
     /// How many entries were written in all, and how many were not.
     written: u64,
@@ -209,19 +209,19 @@ impl<K: Known> Journal<K> {
         })
     }
 
-    /// Waits until the disk has everything that was appended before. Blocks.
+    /// Waits until everything that was appended before is on the disk. Blocks.
     ///
     /// # Errors
     ///
-    /// If the disk cannot take it.
+    /// If the sync fails.
     pub fn sync(&self) -> io::Result<()> {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
         let synced = shared.wait_for_disk();
         if synced.is_err() {
-            // After the disk refused once, later waits do not report it. Only a new file is sure to be complete, so the limit
-            // of 0 forces a rewrite.
+            // The kernel reports a failed sync once only: later syncs of the file succeed. Only a new file is sure to be
+            // complete, so the limit of 0 forces a rewrite.
             shared.out().limit = 0;
         }
         synced
@@ -348,7 +348,7 @@ impl<K: Known> Shared<K> {
     }
 }
 
-/// Copies everything behind this offset, and returns its length in bytes.
+/// Copies everything from this offset on, and returns its length in bytes.
 fn take_over(file: &File, from: u64, replacement: &mut Replacement) -> io::Result<u64> {
     let added = file.metadata()?.len().saturating_sub(from);
     let mut rest = vec![0; usize::try_from(added).map_err(io::Error::other)?];
@@ -419,7 +419,7 @@ impl Out {
     }
 }
 
-/// Whether there is no space left, which is no reason not to run commands.
+/// Returns whether an error says that the disk is full. A full disk does not keep the host from running commands.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -24,7 +24,7 @@ pub struct Lock {
 }
 
 impl StateDir {
-    /// Takes the lock of the directory for this process, without waiting.
+    /// Takes the lock of the directory, without waiting.
     ///
     /// The file `lock` holds the pid of its holder as text, which is for messages only: the kernel's lock counts.
     ///
@@ -58,7 +58,7 @@ fn write_pid(file: &mut File) -> io::Result<()> {
     file.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
-/// `None` also while the holder has not written it yet.
+/// Returns the pid in the lock file; `None` also while the holder has not written it yet.
 fn read_pid(file: File) -> Option<u32> {
     let mut text = String::new();
     file.take(MAX_PID).read_to_string(&mut text).ok()?;
@@ -101,7 +101,7 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o7777, 0o600);
-        // What has not written its pid is still refused, with a text that makes sense.
+        // A lock whose holder has not written its pid is still refused, with a text that makes sense.
         std::fs::write(path.join(NAME), "nonsense").unwrap();
         let error = first.lock().unwrap_err();
         assert!(error.to_string().starts_with("another toolhost uses"));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::StateDir;
 
-/// A file that is to have the name of another. It has to be put in its place, or discarded.
+/// A new file that will replace another. The caller must put it in place, or discard it.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     partial: String,
@@ -24,7 +24,7 @@ impl StateDir {
         self.sync()
     }
 
-    /// Writes what is to replace a file, and waits until the disk has it.
+    /// Writes the replacement of a file, and waits until it is on the disk.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl StateDir {
         self.remove(&partial)
     }
 
-    /// Waits until the disk has the names of all files.
+    /// Waits until the names of all files are on the disk.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Replacement {
         self.file.write_all(bytes)
     }
 
-    /// Waits until the disk has what was added.
+    /// Waits until the added bytes are on the disk.
     ///
     /// # Errors
     ///

@@ -1,17 +1,17 @@
-//! Why an operation on files failed.
+//! Errors of operations on files.
 
 use std::io;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-/// Why an operation on files failed. The texts are for the caller, often a model.
+/// An error of an operation on files. The texts are for the caller, often a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Error {
     /// The path, or another argument, is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// It was not granted, or the operating system refused.
+    /// The operation was not granted, or the operating system refused it.
     #[error("{0}")]
     Denied(String),
     /// There is nothing at the path.

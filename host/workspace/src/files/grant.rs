@@ -3,7 +3,7 @@
 /// The access of a plugin, or of the agent API, to the files of a workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FilesGrant {
-    /// Nothing: a plugin that imports them does not load.
+    /// No access: a plugin that imports the interface does not load.
     #[default]
     None,
     /// Read them, and list directories.

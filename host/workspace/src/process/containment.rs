@@ -1,4 +1,4 @@
-//! How a workspace holds commands together.
+//! Containment: how a workspace holds the processes of a command together.
 
 /// The kind of containment of a command.
 #[derive(
@@ -17,7 +17,7 @@ pub enum Kind {
     ProcessGroup,
 }
 
-/// The containment of commands, and why there is no better one.
+/// The containment of commands, and the reason why it is no better.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Containment {
     /// The kind that is in force.

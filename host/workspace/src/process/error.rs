@@ -1,8 +1,8 @@
-//! Why an operation on processes failed.
+//! Errors of operations on processes.
 
 use std::path::PathBuf;
 
-/// Why an operation on processes failed. The texts are for the caller, often a model.
+/// An error of an operation on processes. The texts are for the caller, often a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Error {
     /// The chat has no process of this id.

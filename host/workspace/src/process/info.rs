@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::State;
 
-/// The process of a start.
+/// The result of a start.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Started {
     /// Its id.
@@ -27,7 +27,7 @@ pub struct Info {
     pub background: bool,
     /// The key of its start: see [`Command::key`](super::Command::key). `None` if the start had no key.
     pub key: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// When it was started.
     pub started: SystemTime,
@@ -35,14 +35,14 @@ pub struct Info {
     pub exited: Option<SystemTime>,
     /// How long the shell ran, or has run so far.
     pub ran: Duration,
-    /// How long its caller still means to wait for it, as [`Command::timeout`](super::Command::timeout) says; `None` if the
-    /// caller did not say.
+    /// The rest of the time that its caller means to wait for it; see [`Command::timeout`](super::Command::timeout). `None` if
+    /// the caller gave no timeout.
     pub time_left: Option<Duration>,
-    /// Whether its output is no longer kept: only its state is known.
+    /// Whether its output was dropped, so that only its state is known.
     pub expired: bool,
-    /// When it last wrote.
+    /// When it last wrote output; `None` if it has written nothing.
     pub last_output: Option<SystemTime>,
-    /// How many bytes were written so far.
+    /// How many bytes of output it has written so far.
     pub total: u64,
 }
 

@@ -21,7 +21,7 @@ pub struct Chunk {
 /// State and bounded output of one moment.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Snapshot {
-    /// Where the process stands.
+    /// The state of the process.
     pub state: State,
     /// How many bytes were written so far.
     pub total: u64,

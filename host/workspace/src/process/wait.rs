@@ -7,7 +7,7 @@ use super::State;
 /// The conditions of a wait, besides the end of the process.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct WaitOptions {
-    /// The longest wait; zero looks and returns at once.
+    /// The longest wait. With zero, the wait checks the conditions once and returns.
     pub timeout: Duration,
     /// The cursor from which `until` searches, and with which `output` compares.
     pub since: u64,
@@ -39,8 +39,8 @@ pub struct Waited {
     pub wake: Wake,
     /// The state at that moment.
     pub state: State,
-    /// How many bytes were written so far.
+    /// How many bytes of output the process has written so far.
     pub total: u64,
-    /// The cursor just past the match.
+    /// The cursor just past the match; `None` if nothing matched.
     pub match_end: Option<u64>,
 }

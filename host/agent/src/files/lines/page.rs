@@ -122,7 +122,7 @@ impl Page {
             return Ok(());
         }
         if self.lines_read == self.window.max_lines {
-            return Err(over(self.window.max_lines, "lines"));
+            return Err(too_large(self.window.max_lines, "lines"));
         }
         let (shown, cut) = match self.line.get(..self.window.max_line_bytes) {
             Some(start) if start.len() < self.line.len() => {
@@ -135,7 +135,7 @@ impl Page {
         let number = format!("{separator}{}\t", self.ended);
         self.bytes += number.len() + shown.len() + cut.len();
         if self.bytes > self.window.max_bytes {
-            return Err(over(self.window.max_bytes as u64, "bytes"));
+            return Err(too_large(self.window.max_bytes as u64, "bytes"));
         }
         self.content.push_str(&number);
         self.content.push_str(&String::from_utf8_lossy(shown));
@@ -146,7 +146,7 @@ impl Page {
     }
 }
 
-fn over(most: u64, what: &str) -> String {
+fn too_large(most: u64, what: &str) -> String {
     format!(
         "output would exceed {most} {what}. Read less at a time using offset and limit parameters."
     )

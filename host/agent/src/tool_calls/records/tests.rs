@@ -1,4 +1,4 @@
-//! Tests of what is remembered, and of its bounds.
+//! Tests of the memory of tool calls, and of its bounds.
 
 use super::uses::{BYTES_OF_CHAT, TOMBSTONES_OF_CHAT};
 use super::*;
@@ -34,7 +34,7 @@ impl Records {
         self.finish(key, &answer(bytes));
     }
 
-    /// Returns the status and the length of what a repeat gets.
+    /// Returns the status and the length of the answer that a repeat gets.
     fn repeat(&mut self, key: &Key) -> Option<(u16, usize)> {
         match self.begin(key, &token("t"), request("a")) {
             Ok(Begun::Answered(answer)) => Some((answer.status.as_u16(), answer.body.len())),

@@ -1,4 +1,4 @@
-//! The memory of recorded tool calls: of all, of each token, and of each chat.
+//! How much memory recorded tool calls use: in all, for each token, and for each chat.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use toolhost_state::id::ChatId;
 
-/// The most bytes of records with their answers: of all, of one token, and of one chat.
+/// The most bytes of records with their answers: in all, for one token, and for one chat.
 pub(super) const BYTES: usize = 64 << 20;
 pub(super) const BYTES_OF_TOKEN: usize = BYTES / 2;
 pub(super) const BYTES_OF_CHAT: usize = BYTES / 4;
 
-/// The most cancelled tool calls that have not arrived: of all, of one token, and of one chat.
+/// The most tombstones, which are cancelled tool calls that have not arrived: in all, for one token, and for one chat.
 const TOMBSTONES: usize = 8192;
 const TOMBSTONES_OF_TOKEN: usize = TOMBSTONES / 2;
 pub(super) const TOMBSTONES_OF_CHAT: usize = 256;
 
-/// The memory of some records.
+/// How much some records use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     bytes: usize,
@@ -24,7 +24,7 @@ struct Use {
     tombstones: usize,
 }
 
-/// A share that is exceeded.
+/// A token or a chat whose records exceed its share.
 #[derive(Clone, Debug)]
 pub(super) enum Bound {
     Token(Arc<str>),
@@ -88,7 +88,8 @@ impl Uses {
         remove_from(&mut self.chats, chat, bytes, tombstone);
     }
 
-    /// Returns a share that is exceeded: the chat's, the token's, or of all the largest token's.
+    /// Returns a share that is exceeded: that of this chat, or of this token. If all records together are too large, returns
+    /// the token that uses the most.
     pub(super) fn exceeded(&self, token: &Arc<str>, chat: &Option<ChatId>) -> Option<Bound> {
         if of(&self.chats, chat).bytes > BYTES_OF_CHAT {
             return Some(Bound::Chat(chat.clone()));
@@ -103,7 +104,7 @@ impl Uses {
         largest.map(|(token, _)| Bound::Token(Arc::clone(token)))
     }
 
-    /// Returns whether an eighth of a share is free, and as much of what there is for all.
+    /// Returns whether an eighth of a share is free. For a token, an eighth of the total must be free as well.
     pub(super) fn has_room(&self, bound: &Bound) -> bool {
         let (taken, most) = match bound {
             Bound::Chat(chat) => return of(&self.chats, chat).bytes <= BYTES_OF_CHAT / 8 * 7,
@@ -112,8 +113,8 @@ impl Uses {
         taken <= most / 8 * 7 && self.all.bytes <= BYTES / 8 * 7
     }
 
-    /// Returns why there is no room for one more tombstone.
-    pub(super) fn room_for_tombstone(
+    /// Checks that there is room for one more tombstone, or returns the reason why there is none.
+    pub(super) fn check_room_for_tombstone(
         &self,
         token: &Arc<str>,
         chat: &Option<ChatId>,

@@ -22,7 +22,7 @@ pub(in crate::host) struct Entry {
     pub(super) embedded: bool,
     /// Whether the plugin is on: as the configuration says, unless an administrator has changed it since.
     pub(super) enabled: bool,
-    /// The same for calls, which read it without waiting for a load that is under way.
+    /// A copy of `enabled` for calls, which read it without waiting for a load under way.
     pub(in crate::host) on: Arc<AtomicBool>,
     /// The version in use, and the part of the workspace that it was granted.
     pub(super) plugin: Option<(Arc<Plugin>, Arc<dyn Workspace>)>,
@@ -30,13 +30,13 @@ pub(in crate::host) struct Entry {
     used: Option<Options>,
     /// The mark of the content that the host last tried to load.
     pub(super) tried: Option<Mark>,
-    /// Why that content did not load.
+    /// The reason why that content did not load.
     pub(super) error: Option<String>,
     pub(in crate::host) health: Arc<Health>,
 }
 
-/// The state of a plugin: its tools are offered; it is left alone for a while, because it trapped too often; it is turned off; it
-/// does not load.
+/// The state of a plugin. `active`: its tools are offered. `quarantined`: its tools are listed, but calls are refused for a
+/// while, because it trapped too often. `disabled`: it is turned off. `failed`: it does not load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
@@ -66,11 +66,11 @@ pub struct PluginInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub component: Option<PathBuf>,
-    /// Why it does not load, or why its newest version does not, while an older one is in use.
+    /// The reason why the plugin does not load, or why its newest version does not while an older one is in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<String>,
-    /// How long it is still left alone, in milliseconds, if it is quarantined.
+    /// The rest of its quarantine in milliseconds, if it is quarantined.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub quarantined_ms: Option<u64>,
@@ -106,7 +106,7 @@ impl Entry {
         self.tried.as_ref() == Some(mark) && (self.plugin.is_some() || self.error.is_some())
     }
 
-    /// Takes a new version into use.
+    /// Puts a new version into use.
     pub(super) fn take(&mut self, plugin: Arc<Plugin>, workspace: Arc<dyn Workspace>) {
         self.plugin = Some((plugin, workspace));
         self.used = Some(self.source.options.clone());
@@ -134,7 +134,7 @@ impl Entry {
         source
     }
 
-    /// Returns how the plugin stands, without its tools: their names depend on those of the other plugins.
+    /// Returns the entry of the plugin in a list, without its tools, whose names depend on the other plugins.
     pub(in crate::host) fn info(&self) -> PluginInfo {
         let state = match (self.enabled, &self.plugin) {
             (false, _) => PluginState::Disabled,

@@ -1,4 +1,4 @@
-//! Where a plugin comes from.
+//! The sources of plugins: their components and options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,10 +40,10 @@ pub struct Embedded {
     pub limits: Option<Limits>,
 }
 
-/// Where the bytes of a component are.
+/// The place of the bytes of a component.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Component {
-    /// Here.
+    /// In memory.
     Bytes(Arc<[u8]>),
     /// In a file, which is read again whenever the plugin is looked at.
     File(PathBuf),
@@ -58,10 +58,10 @@ impl std::fmt::Debug for Component {
     }
 }
 
-/// The content of a component at one moment, or why it cannot be read.
+/// The content of a component at one moment, or the reason why it cannot be read.
 pub(super) type Content = Result<Arc<[u8]>, LoadError>;
 
-/// The mark by which two contents are compared: the hash, or why there is none.
+/// The mark by which two contents are compared: the hash, or the error of the read.
 pub(super) type Mark = Result<blake3::Hash, String>;
 
 /// Returns the mark of a content.
@@ -71,7 +71,7 @@ pub(super) fn mark(content: &Content) -> Mark {
 }
 
 impl PluginSource {
-    /// Makes a source of bytes that are here.
+    /// Makes a source of bytes in memory.
     pub fn bytes(component: impl Into<Arc<[u8]>>, options: Options) -> Self {
         Self {
             component: Component::Bytes(component.into()),
@@ -89,7 +89,7 @@ impl PluginSource {
         }
     }
 
-    /// Reads the component, as far as it is not too large.
+    /// Reads the component, unless it is too large.
     pub(super) async fn read(&self) -> Content {
         match &self.component {
             Component::Bytes(bytes) => Ok(Arc::clone(bytes)),

@@ -21,7 +21,7 @@ pub(in crate::host) struct Table {
     routes: HashMap<String, Arc<Route>>,
 }
 
-/// Where a tool leads to.
+/// The plugin that runs a tool, and the parts of the host that the call needs.
 #[derive(Debug)]
 pub(in crate::host) struct Route {
     pub(in crate::host) plugin: Arc<Plugin>,
@@ -45,7 +45,7 @@ pub(in crate::host) struct Listed {
 }
 
 impl Listed {
-    /// Returns how the plugin stands at this moment.
+    /// Returns the entry with the plugin's present state.
     pub(in crate::host) fn now(&self) -> PluginInfo {
         let mut info = self.info.clone();
         if !self.on.load(Ordering::Relaxed) {
@@ -122,7 +122,7 @@ impl Table {
         route.filter(|route| route.on.load(Ordering::Relaxed))
     }
 
-    /// Returns whether a plugin that is in use now has this health, rather than a version that was exchanged.
+    /// Returns whether this is the health of a version in use, rather than of a version that was replaced.
     pub(in crate::host) fn has(&self, health: &Arc<Health>) -> bool {
         let mut plugins = self.plugins.iter();
         plugins.any(|plugin| Arc::ptr_eq(&plugin.health, health))

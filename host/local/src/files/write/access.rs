@@ -19,9 +19,9 @@ const NAME: &str = "system.posix_acl_access";
 /// The longest list that is kept, in bytes.
 const MAX: usize = 4096;
 
-/// Gives a new file the list of the one that it will replace, or none if that has none.
+/// Gives a new file the list of the file that it will replace. If that file has no list, removes that of the new one.
 pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) -> io::Result<()> {
-    // The list of a file that may be written and not read cannot be read either.
+    // The list of a file that may be written but not read cannot be read either.
     let mut list = vec![0; MAX];
     let length = match open::regular(directory, name) {
         Ok(file) => fgetxattr(&file, NAME, &mut list),
@@ -32,7 +32,7 @@ pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) ->
             list.truncate(length);
             fsetxattr(new, NAME, &list, XattrFlags::empty())
         }
-        // It has none, and the new one may have one from its directory.
+        // The old file has no list. The new one may have one from its directory.
         Err(Errno::NODATA) => match fremovexattr(new, NAME) {
             Err(Errno::NODATA) => return Ok(()),
             removed => {
@@ -40,7 +40,7 @@ pub(super) fn keep(directory: &Dir, name: &OsStr, new: &File, old: &Metadata) ->
                 return set_mode(new, old.mode() & 0o1777);
             }
         },
-        // There are none on this file system.
+        // This file system has no such lists.
         Err(Errno::OPNOTSUPP) => return Ok(()),
         Err(errno) => Err(errno),
     };

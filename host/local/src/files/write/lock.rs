@@ -1,4 +1,4 @@
-//! Locks on directories, which keep several hosts apart that write in one.
+//! Locks on directories, so that only one host at a time writes in a directory.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use cap_std::fs::{Dir, OpenOptions};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// The longest wait for a lock. A host holds a lock while it checks and renames. A longer holder is most likely no host, and
-/// does not keep hosts from writing.
+/// The longest wait for a lock. A host holds a lock only while it checks and renames. A process that holds one for longer is
+/// most likely no host, so the write goes on without the lock.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The pause between two tries.
@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Locks(#[expect(dead_code, reason = "kept for their drop")] Vec<Flock<File>>);
 
 impl Locks {
-    /// Takes a lock on each of the directories that can be locked, which come in one order for all hosts, so that no two wait for
-    /// each other.
+    /// Takes a lock on each of the directories that can be locked. All hosts lock them in the same order, so that no two wait
+    /// for each other.
     pub(super) fn take<'a>(directories: impl Iterator<Item = &'a Dir>) -> Self {
         let until = Instant::now() + PATIENCE;
         Self(
@@ -40,7 +40,7 @@ fn lock(directory: &Dir, until: Instant) -> Option<Flock<File>> {
             Ok(locked) => return Some(locked),
             Err((same, Errno::EWOULDBLOCK)) if Instant::now() < until => file = same,
             Err((_, errno)) => {
-                tracing::warn!(%errno, "a directory is written to without a lock, which others hold");
+                tracing::warn!(%errno, "a directory is written to without its lock");
                 return None;
             }
         }

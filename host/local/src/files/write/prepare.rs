@@ -35,13 +35,13 @@ pub(super) struct Prepared<'a> {
     new: Found,
 }
 
-/// The directories of several writes: each is open once, and those that were made are removed when this is dropped, unless
-/// they are kept, or contain other files by now.
+/// The directories of several writes, each open once. Dropping this removes the directories that the write made, unless they
+/// are kept or contain other files by now.
 #[derive(Debug, Default)]
 pub(super) struct Directories {
     /// By device and inode.
     open: BTreeMap<(u64, u64), Arc<Dir>>,
-    /// Each with the one that it is in.
+    /// The directories that were made, each with its parent.
     made: Vec<(Arc<Dir>, OsString)>,
     pub(super) kept: bool,
 }
@@ -54,7 +54,7 @@ impl Directories {
         Ok(Arc::clone(shared.or_insert_with(|| Arc::new(directory))))
     }
 
-    /// Makes directories, one in the other, and returns the last.
+    /// Makes directories, each in the one before, and returns the last.
     fn make(&mut self, parent: Dir, names: Vec<OsString>) -> Result<Arc<Dir>, Error> {
         if names.len() > MAX_MISSING || self.made.len() + names.len() > MAX_MADE {
             let text = format!(
@@ -82,7 +82,7 @@ impl Directories {
         self.open.values().map(|directory| &**directory)
     }
 
-    /// Has the new names survive a loss of power.
+    /// Syncs the directories, so that the new names survive a power failure.
     pub(super) fn sync(&self) {
         for directory in self.iter() {
             let opened = directory.open_with(".", OpenOptions::new().read(true));
@@ -160,7 +160,7 @@ impl<'a> Prepared<'a> {
         &self.path
     }
 
-    /// Gives the file that will be replaced another name, from which it can come back; `None` if there is no such file.
+    /// Gives the file that will be replaced a second name, from which it can be restored; `None` if there is no such file.
     pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
         let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.journal)?;
         match backup.link(&self.name) {
@@ -170,7 +170,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Returns whether two are for one file.
+    /// Returns whether two writes are for the same file.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         // One directory has one descriptor, whatever it is called.
         Arc::ptr_eq(&self.directory, &other.directory) && self.name == other.name
@@ -185,14 +185,14 @@ impl<'a> Prepared<'a> {
         check(&self.directory, &self.name, &self.when)
     }
 
-    /// Returns whether the file that has the name is the one that was prepared.
+    /// Returns whether the file of that name is the one that was prepared.
     pub(super) fn is_in_place(&self) -> bool {
         let found = self.directory.symlink_metadata(&self.name);
         found.is_ok_and(|found| (found.dev(), found.ino()) == (self.new.dev(), self.new.ino()))
     }
 
     pub(super) fn written(&self) -> Metadata {
-        // Renaming has changed times.
+        // Renaming has changed the times.
         let found = self.directory.symlink_metadata(&self.name);
         let found = found.unwrap_or_else(|_| self.new.clone());
         let version = self.version.clone();

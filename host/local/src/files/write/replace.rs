@@ -13,7 +13,7 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
     let mut done: Vec<(&mut Prepared<'_>, Option<Temporary<'_>>)> = Vec::new();
     let mut failed = None;
     for (index, file) in prepared.iter_mut().enumerate() {
-        match one(file, several) {
+        match replace_one(file, several) {
             Ok(backup) => done.push((file, backup)),
             Err(error) => {
                 failed = Some((index, error));
@@ -39,9 +39,9 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
 }
 
 /// Renames one file into place. Returns the replaced file under another name, if it may be needed again.
-fn one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
+fn replace_one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
     if several {
-        // The others have taken their time.
+        // Check again: the other files have taken time.
         file.check()?;
     }
     let backup = if several { file.back_up()? } else { None };
@@ -58,13 +58,13 @@ fn rename(file: &Prepared<'_>) -> Result<(), Error> {
     match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => Err(Error::Changed("file exists".into())),
-        // The file system cannot: that there is none was checked a moment ago.
+        // The file system cannot rename without replacing. A moment ago there was no such file.
         Err(Errno::INVAL | Errno::NOSYS) => Ok(directory.rename(from, directory, to)?),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Brings the replaced file back, unless the new one was replaced in turn.
+/// Restores the replaced file, unless the new one was replaced in turn.
 fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<()> {
     if !file.is_in_place() {
         return Ok(());

@@ -18,7 +18,7 @@ const NEW: u32 = 0o666;
 /// The longest name of a file, in bytes.
 const MAX_NAME: usize = 255;
 
-/// A temporary name in a directory. Whatever has it when it is dropped is removed.
+/// A temporary name in a directory. Dropping this removes the file of that name.
 #[derive(Debug)]
 pub(super) struct Temporary<'a> {
     directory: Arc<Dir>,
@@ -52,7 +52,7 @@ impl<'a> Temporary<'a> {
         })
     }
 
-    /// Makes the file: with this content, and the mode and owner of the one that it will replace.
+    /// Makes the file with this content, and with the mode and owner of the file that it will replace.
     pub(super) fn write(
         &mut self,
         data: &[u8],
@@ -74,7 +74,7 @@ impl<'a> Temporary<'a> {
         Metadata::from_file(&file)
     }
 
-    /// Gives a file this name as well; where the file system has one name for each file, makes a copy.
+    /// Gives a file this name as a second one. If the file system has no hard links, makes a copy.
     pub(super) fn link(&mut self, from: &OsStr) -> io::Result<()> {
         let linked = self.directory.hard_link(from, &self.directory, &self.name);
         if let Err(error) = linked {
@@ -88,7 +88,7 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Takes note that the file has another name now.
+    /// Notes that the file was renamed.
     pub(super) fn mark_renamed(&mut self) {
         self.there = false;
     }
@@ -101,7 +101,7 @@ impl Drop for Temporary<'_> {
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(%error, "a temporary file cannot be removed");
-            // It stays in the journal, for the next start.
+            // The name stays in the journal, for the next start.
             return;
         }
         if let Some(journal) = self.journal {
@@ -112,13 +112,13 @@ impl Drop for Temporary<'_> {
 
 /// Gives a file the owner of another one where that is possible, and then its mode, which a change of owner can narrow.
 ///
-/// It loses setuid and setgid, as a file does that is written to: its content is another one.
+/// Setuid and setgid are dropped, as when a file is written to, because the content has changed.
 fn keep(file: &File, old: &Metadata) -> io::Result<()> {
     let now = Metadata::from_file(file)?;
     if (now.uid(), now.gid()) != (old.uid(), old.gid())
         && std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())).is_err()
     {
-        // The group alone can often be kept.
+        // Without the owner, the group can often be kept.
         _ = std::os::unix::fs::fchown(file, None, Some(old.gid()));
     }
     let mode = old.mode() & 0o1777;

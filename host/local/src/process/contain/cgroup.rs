@@ -175,7 +175,7 @@ impl Drop for Leaf {
     }
 }
 
-/// Removes a cgroup with those that a command made within it, down to a depth that no reasonable command reaches.
+/// Removes a cgroup and the nested cgroups that a command made, down to a depth that no reasonable command reaches.
 fn remove(path: &Path, depth: u8) -> io::Result<()> {
     let removed = fs::remove_dir(path);
     if depth == 0 || !is_busy(&removed) {

@@ -140,7 +140,7 @@ impl Group {
         results.fold(Ok(()), Result::and)
     }
 
-    /// Returns whether no member of the group is left, by a look that is at most `max_age` old. Unreaped zombies do not count.
+    /// Returns whether no member of the group is left. The answer may be `max_age` old. Unreaped zombies do not count.
     pub(super) fn is_empty(&self, max_age: Duration) -> bool {
         let reaped = *self.reaped.lock();
         reaped

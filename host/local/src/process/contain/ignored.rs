@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Lets programs that this process starts from now on begin with the default actions. Looks once.
+/// Makes programs that this process starts from now on begin with the default actions. Only the first call has an effect.
 ///
 /// # Panics
 ///

@@ -1,7 +1,7 @@
-//! The children of this process, as far as that takes no new descriptor.
+//! The children of this process, found without opening a new descriptor.
 //!
 //! A command of the same user can keep its supervisor from opening files (`prlimit`), and where `/proc` hides processes
-//! (`hidepid`) it can hide itself. It cannot hide that it is a child of this process, nor whether it has ended.
+//! (`hidepid`) it can hide itself. It cannot hide that it is a child of this process, or that it still runs.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -19,7 +19,7 @@ const LOOK: WaitIdOptions = WaitIdOptions::EXITED
 #[derive(Debug)]
 pub(super) struct OwnChildren {
     pid: i32,
-    /// `None` where the kernel does not list them.
+    /// `None` if the kernel does not list children.
     list: Option<File>,
 }
 
@@ -48,7 +48,7 @@ impl OwnChildren {
         listed.unwrap_or_else(|| proc::children(self.pid))
     }
 
-    /// Returns whether there are no children, not even zombies. The kernel is asked, as a list is of a moment that has passed.
+    /// Returns whether there are no children, not even zombies. Asks the kernel, because a list shows a moment that has passed.
     pub(super) fn are_gone(&self) -> bool {
         matches!(waitid(WaitId::All, LOOK), Err(rustix::io::Errno::CHILD))
     }

@@ -45,7 +45,7 @@ fn parse(stat: &str) -> Option<Status> {
     })
 }
 
-/// Returns the children of a process, also those that it has not reaped.
+/// Returns the children of a process, including zombies.
 pub(super) fn children(pid: i32) -> Vec<i32> {
     if !lists_children() {
         return children_by_search(pid);

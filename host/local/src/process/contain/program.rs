@@ -36,7 +36,7 @@ const NUDGE_MS: u16 = 200;
 /// After how many nudges a supervisor that is still stopped is killed. The spawner then kills its processes.
 const MOST_NUDGES: u32 = 10;
 
-/// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills those that are not.
+/// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills the rest.
 const LAST_NUDGE: u32 = 25;
 
 struct Spawner {

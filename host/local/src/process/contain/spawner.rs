@@ -246,7 +246,7 @@ impl Spawner {
     fn leaf(&self) -> Option<Leaf> {
         let parent = self.inner.cgroup.as_ref().ok()?;
         let leaf = parent.leaf();
-        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor holds it alone"))
+        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone"))
             .ok()
     }
 

@@ -19,7 +19,7 @@ use super::tree::Tree;
 use super::values::{Event, Exit};
 use super::wire::{FRAME, Frame, Frames};
 
-/// The reasons why the end of a command is unknown.
+/// The texts that say why the end of a command is unknown.
 const SUPERVISOR_KILLED: &str = "its supervisor was killed, perhaps by the command itself, and everything that it had started with it";
 const NEVER_STARTED: &str = "its shell did not start, after a long wait";
 const SPAWNER_KILLED: &str = "the spawner, which everything depends on, was killed, and everything that it had started with it";

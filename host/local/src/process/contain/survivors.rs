@@ -12,7 +12,7 @@ use crate::process::Survivor;
 /// The longest command line that is shown, in bytes.
 const MAX_COMMAND_LINE: usize = 256;
 
-/// Looks up the command line of a process.
+/// Returns a survivor: the process id with its command line.
 pub(super) fn survivor(pid: i32) -> Survivor {
     Survivor {
         pid: pid.unsigned_abs(),
@@ -76,7 +76,7 @@ fn command_line(pid: i32) -> String {
     printable(&line)
 }
 
-/// Arguments are separated by NUL. A command chooses them, so they must not act on a terminal.
+/// Arguments are separated by NUL. The command chooses them, so control characters are replaced.
 fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\0', '\n']).replace('\0', " ");

@@ -1,4 +1,4 @@
-//! Everything that a process started, found through `/proc`, and signals to all of it.
+//! Process trees: all descendants of a process, found through `/proc`, and signals to all of them.
 //!
 //! No process below a subreaper can hide: a process whose parent ended becomes a child of the subreaper. So the processes of a
 //! command are those that are reached from its supervisor by going from parent to child, in whatever session or group.
@@ -11,27 +11,27 @@ use nix::unistd::Pid;
 use super::own_children::OwnChildren;
 use super::proc;
 
-/// The most looks for new processes before a signal counts as sent to all.
+/// The most rounds of a search for new processes before a signal is sent.
 ///
-/// A process that forks faster than it can be stopped is met again by the next round of a kill.
+/// If a command forks faster than it can be stopped, the next round of a kill reaches the rest.
 const MOST_LOOKS: usize = 64;
 
 /// The pause before the next round of a kill, in milliseconds: first and longest.
 pub(super) const ROUND_MS: (u16, u16) = (2, 500);
 
-/// A tree of processes below one that is not part of it.
+/// The descendants of a process, without that process.
 #[derive(Debug)]
 pub(super) struct Tree<'a> {
-    /// The process below which the tree is.
+    /// The process whose descendants are the members.
     pub(super) root: i32,
-    /// Children of the root that are no part of the tree, with all below them.
+    /// Children of the root that are left out, with all their descendants.
     except: Option<&'a HashSet<i32>>,
     /// Set if the root is this process. It lists the children even if no file can be opened.
     own: Option<&'a OwnChildren>,
 }
 
 impl<'a> Tree<'a> {
-    /// Returns everything below a process.
+    /// Makes the tree of all descendants of a process.
     pub(super) fn below(root: i32) -> Self {
         Self {
             root,
@@ -40,7 +40,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Returns everything below this process, which has one thread and reaps all of its children itself.
+    /// Makes the tree of all descendants of this process, which must have one thread and reap all its children itself.
     pub(super) fn below_own(own: &'a OwnChildren) -> Self {
         Self {
             root: own.pid(),
@@ -49,7 +49,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Leaves out children of the root, with all below them.
+    /// Leaves out these children of the root, with all their descendants.
     pub(super) fn without(self, except: &'a HashSet<i32>) -> Self {
         Self {
             except: Some(except),
@@ -62,7 +62,7 @@ impl<'a> Tree<'a> {
         self.some_members(usize::MAX)
     }
 
-    /// Returns at most so many of its members.
+    /// Returns at most `most` members.
     pub(super) fn some_members(&self, most: usize) -> Vec<i32> {
         self.look(&self.direct(), most)
     }
@@ -114,7 +114,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Stops the tree, so that it cannot grow, and kills it. One round: the next one meets processes that slipped through.
+    /// Stops the tree, so that it cannot grow, and kills it. This is one round of a kill: the next one reaches processes that
+    /// slipped through.
     pub(super) fn kill(&self) {
         let stopped = self.stop();
         for pid in &stopped.all {
@@ -159,8 +160,8 @@ impl<'a> Tree<'a> {
 #[derive(Debug, Default)]
 struct Stopped {
     all: HashSet<i32>,
-    /// Those that were children of the root at the last look.
+    /// The processes that were children of the root at the last look.
     direct: HashSet<i32>,
-    /// Those that were stopped already.
+    /// The processes that had been stopped before.
     before: HashSet<i32>,
 }

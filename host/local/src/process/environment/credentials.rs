@@ -7,8 +7,8 @@ const SEPARATORS: [char; 6] = [',', '|', ';', ' ', '\t', '\n'];
 /// `http://proxy:3128`. The value may be one URL or a list of some, with spaces, commas, bars or semicolons, and each may
 /// lack its scheme.
 ///
-/// A value that is no valid URL is spoiled rather than passed on with a possible password. Only a password that looks like the
-/// rest of a URL, with `://` or as a port and a path, is not recognized.
+/// A value that is no valid URL may lose more than a password, so that no password is passed on. Only a password that looks
+/// like the rest of a URL, with `://` or as a port and a path, is not recognized.
 pub(super) fn without_credentials(value: &str) -> String {
     // Of a part before a "://", the end is the scheme of the next URL, and before that may be entries without one.
     let parts: Vec<_> = value.split("://").map(clean).collect();

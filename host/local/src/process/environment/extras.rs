@@ -1,4 +1,4 @@
-//! The variables that an operator adds to those that commands get, or takes from them.
+//! The variables of the host that an operator passes on to commands, in addition to the usual ones.
 
 use std::collections::BTreeSet;
 

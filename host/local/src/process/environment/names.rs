@@ -3,7 +3,7 @@
 //!
 //! Left out on purpose: `*_TOKEN`, `*_AUTH`, `*_PASSWORD`, `*_KEY`; `SSH_AUTH_SOCK`, with which a command could act as the
 //! operator; `GIT_CONFIG_*`, `MAVEN_OPTS`, `GRADLE_OPTS` and `JAVA_TOOL_OPTIONS`, whose options hold headers and passwords;
-//! `GIT_DIR`, `MAKEFLAGS`, `BASH_ENV` and `ENV`, which belong to whatever started the host.
+//! `GIT_DIR`, `MAKEFLAGS`, `BASH_ENV` and `ENV`, which were meant for the program that started the host.
 
 /// Passed on as they are.
 const BASE: &[&str] = &[

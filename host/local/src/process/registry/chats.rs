@@ -37,11 +37,11 @@ pub(super) struct Chats {
 #[derive(Debug)]
 pub(super) struct Chat {
     pub(super) number: Number,
-    /// In the order of their starts.
+    /// The processes, in the order of their starts.
     pub(super) processes: Vec<Arc<Process>>,
     /// How many accepted starts are not in the list yet.
     pub(super) starting: usize,
-    /// Those starts. Wait for them to wait until each process is in the list or has ended.
+    /// Tracks those starts. It is empty once each of their processes is in the list or has ended.
     pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
     keys: HashMap<String, (blake3::Hash, Start)>,
@@ -51,9 +51,9 @@ pub(super) struct Chat {
 /// The ended processes of which a part must be removed.
 #[derive(Debug, Default)]
 pub(super) struct Old {
-    /// Their output is no longer kept.
+    /// Processes whose output is no longer kept.
     pub(super) expired: Vec<Arc<Process>>,
-    /// Not even their state is known any more.
+    /// Processes whose state is forgotten as well.
     pub(super) forgotten: Vec<Arc<Process>>,
 }
 

@@ -32,13 +32,13 @@ pub enum Records {
     Temporary(PathBuf),
     /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
     Kept(StateDir),
-    /// In a state directory as well. If its file system has no space for the missing files, as temporary records below the other
-    /// directory, with a warning.
+    /// In this state directory. If its file system has no space for the files that must be made when the records are opened,
+    /// temporarily below the other directory, with a warning.
     KeptIfSpace(StateDir, PathBuf),
 }
 
 impl Records {
-    /// Returns the state directory that they are kept in.
+    /// Returns the state directory that keeps the records, if one does.
     pub fn state_dir(&self) -> Option<&StateDir> {
         match self {
             Self::Temporary(_) => None,
@@ -47,7 +47,7 @@ impl Records {
     }
 }
 
-/// Why a registry cannot be opened.
+/// A reason why a registry cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The state directory cannot be used.
@@ -75,7 +75,7 @@ impl OpenError {
     }
 }
 
-/// The limits of a chat, and how long things are kept.
+/// The limits of a chat, and the retention of its processes.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The most processes of one chat that run or linger at once; 32 by default.

@@ -154,6 +154,9 @@ impl Registry {
 async fn end_with_call(process: &Process, grace: Duration, kill_now: &CancellationToken) {
     ending::end(process, grace, kill_now, Cause::Cancelled).await;
     if timeout(LAST_WORDS, process.until_over()).await.is_err() {
-        tracing::warn!(process = process.id(), "something of it is left");
+        tracing::warn!(
+            process = process.id(),
+            "some processes of a command could not be ended"
+        );
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn recover(store: &Arc<Store>, journal: &Journal, known: Vec<Recovere
     if journal.was_intact() {
         let kept: HashSet<String> = directories.into_keys().collect();
         if let Err(error) = store.remove_unknown(&kept) {
-            tracing::warn!(%error, "outputs that nothing names could not be removed");
+            tracing::warn!(%error, "outputs that no journal entry names could not be removed");
         }
     }
     found

@@ -88,8 +88,8 @@ impl Registry {
         let slot = self.admit(owner, number, command.id())?;
         self.note_start();
         let registry = Arc::clone(self);
-        // Looking at directories and starting a program can block for as long as a file system does. A blocking task also runs
-        // to its end: a caller that is dropped meanwhile does not interrupt a start halfway.
+        // Checking directories and starting a program can block for as long as a file system does. A blocking task also runs to
+        // its end: a caller that is dropped meanwhile does not interrupt a start halfway.
         let started = self
             .runtime
             .spawn_blocking(move || registry.spawn(slot, &command));
@@ -171,7 +171,7 @@ impl Registry {
         // The journal knows the process before it runs: after a crash it is lost, not unknown.
         self.keeper.starting(&record, &output);
         if !slot.is_wanted() {
-            // The steps above can take so long that no caller waits any more, not even the end of the host.
+            // The steps above can take so long that the chat or the host has ended meanwhile.
             self.keeper.forgotten(&record.id);
             return Err(Error::Closed);
         }

@@ -33,7 +33,7 @@ impl ChatOutputs {
         }
     }
 
-    /// Returns a place for a new output. It has its name at once and its file with the first byte.
+    /// Returns a place for a new output. It has its name at once, and its file from the first byte on.
     pub(crate) fn output(self: &Arc<Self>) -> Arc<SavedOutput> {
         let id = self.store().map_or(0, |store| store.next_id());
         let output = SavedOutput::new(Arc::clone(self), id, files::random_name());

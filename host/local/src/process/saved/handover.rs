@@ -1,4 +1,4 @@
-//! The way of bytes from a reader of output to the thread that writes.
+//! Handing bytes over from the reader of an output to the thread that writes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,18 +1,18 @@
-//! The bytes that each output holds of the quotas, and the outputs that make room for others.
+//! The accounting of saved bytes: the quota that each output uses, and the outputs that are removed to make room.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
 /// The bytes of all outputs. It counts the bytes that were promised to an output: its file has them or will have them.
 ///
-/// It knows outputs and chats by numbers, and hands back the `T` of those that have to go.
+/// It knows outputs and chats by numbers, and returns the `T` of each output that must be removed.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     per_chat: u64,
     limit: u64,
     total: u64,
     chats: HashMap<u64, Chat>,
-    /// Those that hold at least one byte.
+    /// The outputs that hold at least one byte.
     outputs: HashMap<u64, Held<T>>,
     closed: BTreeSet<Age>,
 }
@@ -90,7 +90,8 @@ impl<T> Ledger<T> {
         self.total = self.total.saturating_add(bytes);
     }
 
-    /// Makes an output one that may have to make room, from then on by its age. One without a byte has no room to make.
+    /// Marks an output as closed: from now on it may be removed to make room, the oldest first. Does nothing for an output
+    /// without a byte.
     pub(super) fn close(&mut self, id: u64, at: SystemTime) {
         if let Some(held) = self.outputs.get_mut(&id)
             && held.closed.is_none()
@@ -102,7 +103,7 @@ impl<T> Ledger<T> {
         }
     }
 
-    /// Gives bytes of an output back. Those of one that is forgotten were given back then.
+    /// Gives bytes of an output back. If the output was forgotten, its bytes were given back then.
     pub(super) fn release(&mut self, id: u64, bytes: u64) {
         let Some(held) = self.outputs.get_mut(&id) else {
             return;

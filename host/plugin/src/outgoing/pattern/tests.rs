@@ -1,4 +1,4 @@
-//! What patterns mean, and what none is.
+//! Tests of patterns: the destinations that they allow, and texts that are no patterns.
 
 use proptest::prelude::*;
 

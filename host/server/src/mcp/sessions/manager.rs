@@ -21,7 +21,7 @@ use crate::mcp::requests::Requests;
 /// How soon a client that lost a stream should come back. `rmcp` sends the same value at the beginning of each stream.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// Why a request of a session fails.
+/// A reason why a request of a session fails.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SessionError {
     #[error("the session has ended")]

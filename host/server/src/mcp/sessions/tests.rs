@@ -43,8 +43,8 @@ async fn one_token_leaves_sessions_to_others() {
     assert!(begin(&sessions, "c").await.is_none());
     drop(prepared);
     assert!(begin(&sessions, "c").await.is_some());
-    assert!(sessions.look(&one, |principal| principal.name() == "a"));
-    assert!(!sessions.look(&one, |principal| principal.name() != "a"));
+    assert!(sessions.end_if_unused(&one, |principal| principal.name() == "a"));
+    assert!(!sessions.end_if_unused(&one, |principal| principal.name() != "a"));
     assert!(sessions.find(&one, &token("a")).is_none());
     assert!(begin(&sessions, "a").await.is_some());
     assert_eq!(count(&sessions), 4);
@@ -58,9 +58,9 @@ async fn idle_sessions_end_and_make_room() {
     let held = sessions.enter(&one).unwrap();
     let third = begin(&sessions, "a").await.unwrap();
     assert!(sessions.find(&other, &token("a")).is_none());
-    assert!(sessions.look(&one, |_| true), "it is in use");
+    assert!(sessions.end_if_unused(&one, |_| true), "it is in use");
     drop(held);
-    assert!(!sessions.look(&one, |_| true) && !sessions.look(&one, |_| true));
+    assert!(!sessions.end_if_unused(&one, |_| true) && !sessions.end_if_unused(&one, |_| true));
     assert!(sessions.find(&one, &token("b")).is_none());
     let manager = Manager::of(&sessions);
     assert!(manager.has_session(&third).await.unwrap());

@@ -160,7 +160,7 @@ impl Reader {
         let cursor = match (known, part) {
             (Some(sent), _) => sent,
             (None, Some(part)) => part,
-            (None, None) => self.before(process, offset).await,
+            (None, None) => self.character_start(process, offset).await,
         };
         if cursor < end {
             self.stretch = Some(Stretch {
@@ -175,7 +175,7 @@ impl Reader {
 
     /// Returns where the character begins that `cursor` splits, or `cursor` if it splits none. The earlier stream of a resuming
     /// client did not send the first bytes of such a character.
-    async fn before(&self, process: &Subject, cursor: u64) -> u64 {
+    async fn character_start(&self, process: &Subject, cursor: u64) -> u64 {
         let from = cursor.saturating_sub(UNFINISHED);
         let bytes = self.read(process, from, cursor - from).await;
         let bytes = bytes.filter(|chunk| chunk.offset == from);

@@ -23,7 +23,7 @@ use toolhost_workspace::Workspace;
 /// The CPU time that one comparison with a schema may take. It takes milliseconds, unless the schema is made to take for ever.
 const COMPARISON: Duration = Duration::from_secs(10);
 
-/// Runs every example in a workspace in this directory, unless something is missing that they would need.
+/// Runs every example in a workspace in this directory, unless a grant that the examples need is missing.
 pub(super) async fn run(
     plugin: &Plugin,
     missing: &[&Capability],
@@ -62,7 +62,7 @@ pub(super) async fn run(
             report.skipped(&subject, text);
             continue;
         }
-        match called(plugin, example, tool, arguments, &workspace).await {
+        match run_example(plugin, example, tool, arguments, &workspace).await {
             Ok(()) => report.ok(&subject, what),
             Err(problem) => report.failed_because(&subject, format!("{what}: {problem}")),
         }
@@ -71,7 +71,8 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Checks the arguments of an example as a call would, and against the schema of the tool, which wrong ones need not fit.
+/// Checks the arguments of an example as a call does. Unless the example shows an error, also compares them with the schema of
+/// the tool.
 async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, String> {
     let arguments = Arguments::parse(&example.arguments).map_err(|error| error.to_string())?;
     let value: Value =
@@ -85,7 +86,7 @@ async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, St
 }
 
 /// Runs an example and compares its reply with the promised one.
-async fn called(
+async fn run_example(
     plugin: &Plugin,
     example: &Example,
     tool: &Definition,
@@ -126,7 +127,7 @@ async fn called(
     }
 }
 
-/// Returns whether the tool itself said so, rather than the host that had to stop it.
+/// Returns whether the tool itself reported the error. Otherwise the host stopped the tool.
 fn is_of_its_own(error: &ToolError) -> bool {
     match error.kind {
         ErrorKind::UnknownTool

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use toolhost_plugin::Digest;
 
-/// How one check came out.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
     Ok,
-    /// Fine, with something that the author should know.
+    /// Passed, with a note for the author.
     Note,
-    /// It was not made, and nothing is known.
+    /// Skipped: the result is unknown.
     Skipped,
     Failed,
 }

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use super::{Common, Options};
 use toolhost_plugin::self_exec;
 use toolhost_service::signals::{self, Hangup};
-use toolhost_service::{THIS_PROGRAM, stderr};
+use toolhost_service::{THIS_PROGRAM, logging};
 use toolhost_state::state_dir::StateDir;
 
 /// The variables of the environment that the process keeps, for the commands that examples may run.
@@ -28,7 +28,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     for name in ["workspace", "tmp"] {
         std::fs::create_dir(path.join(name)).context("cannot make a temporary directory")?;
     }
-    // Before anything is started: that the file is not there is bad usage.
+    // Check this before anything is started: a missing file is wrong usage.
     crate::cli::plugin::component(&options.subject.file)?;
     let mut command = self_exec::command(Path::new(THIS_PROGRAM), ["plugin", "check"]);
     command
@@ -67,7 +67,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         .env("HOME", path.join("workspace"))
         .env("TMPDIR", path.join("tmp"))
         .stdin(std::process::Stdio::null());
-    // A later check need not compile again.
+    // Use the same code cache, so that a later check need not compile again.
     if let Some(state) = StateDir::default_path().as_deref().and_then(Path::parent) {
         command.env("XDG_STATE_HOME", state);
     }
@@ -81,13 +81,13 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     };
     if let Some(signal) = status.signal() {
         let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-        stderr::failure(format_args!("the process of the check was ended by {name}"));
+        logging::failure(format_args!("the process of the check was ended by {name}"));
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Has this process killed when the one that started it ends.
+/// Makes the kernel kill this process when its parent ends.
 pub(super) fn end_with_parent() -> anyhow::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).context("cannot watch the parent")?;
     Ok(())

@@ -40,12 +40,13 @@ pub(super) fn start(
 ) -> io::Result<Pid> {
     let prepared = Prepared::read(request)?;
     let (mut failure, failing) = io::pipe()?;
-    // Out of the way of the numbers that the child gives out. The first one is closed, or the pipe would never end.
+    // Move the descriptor above the numbers that the child will use, and close the original: otherwise the pipe would never
+    // end.
     let failing = {
         let low = failing;
         rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?
     };
-    // A cgroup that cannot be entered is one wall less; the supervisor holds without it.
+    // If the cgroup cannot be entered, start the shell without it: the supervisor contains the command alone.
     let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
     let side = match within {
         Some(side) => side,
@@ -133,7 +134,8 @@ fn become_shell(
     )?)
 }
 
-/// Makes this process one that the kernel ends first when memory runs out. A command runs also where that is not possible.
+/// Raises the score by which the kernel chooses a process to kill when memory runs out. If that fails, the command runs all the
+/// same.
 ///
 /// The file belongs to root while a process is not dumpable. Other commands can read the memory of a dumpable process: here it
 /// is a copy of the supervisor's, and they could read the shell's as well.
@@ -153,7 +155,7 @@ fn raise_oom_score(to: i32) {
     }
 }
 
-/// Tells the supervisor why there is no shell, and ends.
+/// Sends the supervisor the error of the exec, and exits.
 fn report(failing: OwnedFd, error: &io::Error) -> ! {
     let errno = error.raw_os_error().unwrap_or(Errno::EIO as i32);
     _ = File::from(failing).write_all(&errno.to_ne_bytes());

@@ -21,7 +21,7 @@ use crate::process::contain::sys;
 use crate::process::contain::tree::{ROUND_MS, Tree};
 use crate::process::contain::wire::{FRAME, Frame, Frames};
 
-/// The time that a command has to end in order when its host is gone.
+/// The time between SIGTERM and SIGKILL when the host is gone.
 const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
 
 struct Supervisor {
@@ -48,13 +48,13 @@ const ENDED: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 enum Ending {
     /// The end was not asked for.
     No,
-    /// The command was asked to end, and is killed at this moment.
+    /// SIGTERM was sent; SIGKILL follows at this time.
     At(Instant),
     /// The command is being killed; the next round is after this many milliseconds.
     Killing(u16),
 }
 
-/// Is the supervisor of one command until nothing of it is left.
+/// Runs as the supervisor of one command until no process of the command is left.
 pub(super) fn run(start: Start) -> ! {
     let keep: Vec<_> = [&start.control, &start.request, &start.output, &start.stdin]
         .into_iter()
@@ -273,7 +273,7 @@ fn ended(pid: i32, options: WaitIdOptions) -> Option<WaitIdStatus> {
         WaitId::Pid(rustix::process::Pid::from_raw(pid)?),
         ENDED | options,
     );
-    // Not a stop for a tracer, which is none of these.
+    // Ignore a stop for a tracer.
     let is_end = |status: &WaitIdStatus| status.exited() || status.killed() || status.dumped();
     status.ok()?.filter(is_end)
 }
