@@ -85,13 +85,22 @@ fn absent(below: &str, except: &[&str], words: &[&str]) {
 fn dependencies_point_one_way() {
     for (krate, may_know) in [
         ("state", &[][..]),
+        ("store", &["state"]),
         ("workspace", &["state"]),
         ("local", &["state", "workspace"]),
-        ("call", &["state", "workspace"]),
+        ("call", &["state", "store", "workspace"]),
         ("plugin", &["state", "workspace", "call", "view"]),
         (
             "core",
-            &["state", "workspace", "local", "call", "plugin", "artifacts"],
+            &[
+                "state",
+                "store",
+                "workspace",
+                "local",
+                "call",
+                "plugin",
+                "artifacts",
+            ],
         ),
         ("http", &["state", "workspace", "call"]),
         (
@@ -123,7 +132,7 @@ fn dependencies_point_one_way() {
 
 #[test]
 fn the_domain_knows_no_wit_and_no_http() {
-    for krate in ["state", "workspace", "local", "call"] {
+    for krate in ["state", "store", "workspace", "local", "call"] {
         let manifest = manifest(&format!("host/{krate}"));
         for word in ["wasmtime", "axum", "hyper"] {
             assert!(!manifest.contains(word), "host/{krate} knows {word}");

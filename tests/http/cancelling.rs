@@ -140,7 +140,7 @@ async fn at_any_moment() {
                 tokio::time::sleep(moment).await;
                 let (status, _) = delete(server, &format!("/v1/chats/a/calls/{id}")).await;
                 if status == 200 {
-                    assert_ended(setup, &id);
+                    assert_ended(setup, &id).await;
                 }
             };
             let ((status, reply), ()) = tokio::join!(call, cancelling);
@@ -165,10 +165,11 @@ async fn at_any_moment() {
 }
 
 /// Asserts that nothing runs of a call that has ended.
-fn assert_ended(setup: &Setup, call: &str) {
+async fn assert_ended(setup: &Setup, call: &str) {
     let standing = setup
         .host
-        .status(&"a".parse().unwrap(), &call.parse().unwrap());
+        .status(&"a".parse().unwrap(), &call.parse().unwrap())
+        .await;
     let Some(CallStatus::Ended(outcome)) = standing else {
         panic!("{standing:?}");
     };

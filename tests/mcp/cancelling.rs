@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::{is_alive, until, until_dead};
+use futures_util::FutureExt;
 
 #[tokio::test]
 async fn a_cancelled_request_ends_guest_and_process() {
@@ -41,7 +42,7 @@ async fn a_cancelled_request_of_a_session_is_over_when_its_command_is() {
     assert_eq!(http.within(&session, &message).await.status(), 202);
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let outcome = until("the call has ended", || {
-        match http.host().status(&chat, &id) {
+        match http.host().status(&chat, &id).now_or_never().flatten() {
             Some(toolhost_call::call::CallStatus::Ended(outcome)) => Some(outcome),
             _ => None,
         }
@@ -125,7 +126,7 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     until_dead(other).await;
     only_one_is_connected(&http).await;
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
-    let standing = http.host().status(&chat, &id);
+    let standing = http.host().status(&chat, &id).await;
     assert!(
         matches!(standing, Some(toolhost_call::call::CallStatus::Live { .. })),
         "{standing:?}"

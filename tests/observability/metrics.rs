@@ -91,7 +91,7 @@ async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
     stream.chunk().await.unwrap().unwrap();
     let metrics = scrape().await;
     assert_eq!(metrics.value("toolhost_event_readers"), 1.0);
-    assert_eq!(metrics.value("toolhost_journals"), 1.0);
+    assert_eq!(metrics.value("toolhost_stores"), 1.0);
     drop(stream);
     while scrape().await.value("toolhost_event_readers") != 0.0 {
         tokio::task::yield_now().await;
@@ -100,7 +100,7 @@ async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
     let setup = Setup::new().await;
     let server = Server::start(setup.host.clone()).await;
     let metrics = self::scrape(&server).await;
-    assert_eq!(metrics.value("toolhost_journals"), 0.0);
+    assert_eq!(metrics.value("toolhost_stores"), 0.0);
 }
 
 #[tokio::test]

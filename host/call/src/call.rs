@@ -3,7 +3,6 @@
 mod actor;
 mod arguments;
 mod error;
-mod journal;
 mod ledger;
 mod outcome;
 mod retention;
@@ -13,12 +12,12 @@ pub use actor::Actor;
 pub use actor::{ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
-pub use journal::{Durability, UnknownDurability};
 pub use ledger::Listener;
 pub use ledger::{Admitted, Interrupted, Ledger, Stats};
 pub use outcome::{Outcome, State};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
+pub use toolhost_store::{Durability, UnknownDurability};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -49,6 +49,8 @@ pub struct Host {
 
 #[derive(Debug)]
 struct Inner {
+    /// Its store is closed before the lock of the state directory is given back.
+    ledger: Ledger,
     workspace: Arc<dyn Workspace>,
     /// The same workspace, if it is on this machine and the host opened it for itself.
     local: Option<Arc<Local>>,
@@ -57,7 +59,6 @@ struct Inner {
     /// The totals of the workspace as of the last [`Host::observe`].
     counted: Mutex<Totals>,
     files_grant: FilesGrant,
-    ledger: Ledger,
     events: Events,
     /// The subscriber to the processes of the workspace; dropping it ends the subscription.
     _subscriber: Arc<Events>,
@@ -186,7 +187,7 @@ impl Host {
         id: &CallId,
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
-        let counts = match self.status(chat, id) {
+        let counts = match self.status(chat, id).await {
             Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
             // The tombstone keeps the call from running, which is a cancellation as well.
             None => true,
@@ -221,8 +222,8 @@ impl Host {
     }
 
     /// Returns the status of a call; `None` if there is no such call in this chat.
-    pub fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
-        self.inner.ledger.status(chat, id)
+    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
+        self.inner.ledger.status(chat, id).await
     }
 
     /// Returns the events of the chats, to listen to.
@@ -299,7 +300,7 @@ impl Host {
         self.inner.stopping.cancel();
         self.inner.calls.close();
         self.inner.calls.wait().await;
-        self.inner.ledger.catch_up();
+        self.inner.ledger.catch_up().await;
         let live = match &self.inner.local {
             Some(local) => local.end_all().await,
             None => Vec::new(),

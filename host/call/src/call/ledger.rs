@@ -1,12 +1,17 @@
 //! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
 
+mod answer;
 mod execution;
-mod records;
+mod keeper;
+mod past;
 mod recovery;
+mod running;
 mod shared;
 mod sweep;
+mod sweeper;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::collections::hash_map::Entry;
 use std::future::Future;
@@ -17,15 +22,18 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolhost_store::{Counts, Durability, Fence, Sqlite, Store, StoreError};
 
-use super::journal::Journal;
 use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
+use answer::{Begun, Completion, Key};
 use execution::Execution;
-use records::{Begun, Cancelling, Completion, Record};
+use keeper::{Cancelling, Keeper, text};
+use past::{Past, lost};
+use running::Running;
 use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
+use turn::Turn;
 
-pub use records::Stats;
 pub use recovery::Interrupted;
 pub use shared::{Admitted, Listener};
 
@@ -35,21 +43,35 @@ pub struct Ledger {
     shared: Arc<Shared>,
 }
 
-impl Default for Ledger {
-    fn default() -> Self {
-        Self::new(Limits::default())
-    }
+/// How much a ledger remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Ids of calls, whether they run, have ended, or will never run.
+    pub calls: u64,
+    /// Calls that run.
+    pub running: usize,
+    /// Bytes of outcomes.
+    pub bytes: u64,
+    /// The numbers of the store.
+    pub store: Counts,
 }
 
 impl Ledger {
     /// Makes an empty ledger, which forgets with its host.
-    pub fn new(limits: Limits) -> Self {
-        Self::with(limits, Journal::none(), None, CancellationToken::new())
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn new(limits: Limits) -> Result<Self, StoreError> {
+        let (store, stopping) = (Arc::new(Sqlite::in_memory()?), CancellationToken::new());
+        let ledger = Self::with(limits, store, Durability::Host, None, stopping);
+        Ok(ledger)
     }
 
     fn with(
         limits: Limits,
-        journal: Journal,
+        store: Arc<dyn Store>,
+        durability: Durability,
         listener: Option<Box<dyn Listener>>,
         stopping: CancellationToken,
     ) -> Self {
@@ -57,7 +79,8 @@ impl Ledger {
             shared: Arc::new(Shared {
                 limits,
                 calls: Mutex::default(),
-                journal,
+                keeper: Keeper::new(store, durability),
+                sweeper: Default::default(),
                 listener,
                 stopping,
                 runtime: Handle::try_current().ok(),
@@ -85,18 +108,25 @@ impl Ledger {
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let told = match self.begin(request, admit)? {
+        let told = match self.begin(request, admit).await? {
             Begun::Saved(outcome) => return Ok(outcome),
             Begun::Running(told) => told,
         };
         Ok(ended(told).await?)
     }
 
-    /// Returns where a call stands; `None` if there is no such call.
-    pub fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
-        let calls = self.shared.swept();
-        let record = calls.entries.get(&(chat.clone(), id.clone()))?;
-        Some(record.status())
+    /// Returns where a call stands; `None` if there is no such call, or if the store cannot be read.
+    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
+        let key = (chat.clone(), id.clone());
+        // A call that ends meanwhile is in the store before it leaves the memory.
+        if let Some(running) = self.shared.calls.lock().running.get(&key) {
+            return Some(running.status());
+        }
+        let past = self.shared.keeper.past(&key).await.unwrap_or_else(|error| {
+            tracing::warn!(%chat, call = %id, error = text(&error), "a call cannot be looked up");
+            None
+        });
+        past.map(|past| past.status(id))
     }
 
     /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does. The
@@ -113,45 +143,69 @@ impl Ledger {
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
         let key = (chat.clone(), id.clone());
-        let cancelling = self
+        let turn = Turn::take(&self.shared, &key).await;
+        let cancelled = self
             .shared
-            .swept()
-            .cancel(key, &self.shared.limits, actor)?;
-        let journal = &self.shared.journal;
+            .calls
+            .lock()
+            .running
+            .get_mut(&key)
+            .map(|running| {
+                let may_use = actor.may_use(&running.tool);
+                may_use.then(|| running.cancel())
+            });
+        let keeper = &self.shared.keeper;
+        match cancelled {
+            Some(Some((told, is_news))) => {
+                if is_news {
+                    keeper.cancel_running(self.fence(&key, actor)).await;
+                }
+                drop(turn);
+                return Ok(Cancelled::Ended(ended(told).await?));
+            }
+            Some(None) => return Ok(Cancelled::Tombstone),
+            None => {}
+        }
+        let cancelling = keeper.cancel(self.fence(&key, actor)).await?;
+        drop(turn);
         match cancelling {
-            Cancelling::Running { told, news } => {
-                if news {
-                    // A failed write does no harm: the call has begun, and does not run again.
-                    _ = journal.cancelled(chat, id, &None).await;
-                }
-                Ok(Cancelled::Ended(ended(told).await?))
-            }
-            Cancelling::Over { cancelled, news } => {
-                if news {
-                    _ = journal.cancelled(chat, id, &None).await;
-                }
-                Ok(cancelled)
-            }
-            Cancelling::Tombstone { tools, news } => {
-                // A repeated cancellation waits for the disk as well, and retries a write that failed before.
-                if news || journal.is_synced() {
-                    let written = journal.cancelled(chat, id, &tools).await;
-                    written.map_err(|error| Refused::Unrecorded(error.to_string()))?;
-                }
+            Cancelling::Over(Past::Ended {
+                outcome: Some(outcome),
+                ..
+            }) => Ok(Cancelled::Ended(outcome)),
+            Cancelling::Over(Past::Lost) => Ok(Cancelled::Ended(Arc::new(lost(id, "")))),
+            Cancelling::Over(Past::Ended { .. }) if actor.may_use_all() => Ok(Cancelled::Gone),
+            // The id is taken, and the caller does not see by which call.
+            Cancelling::Over(_) => Ok(Cancelled::Tombstone),
+            Cancelling::Tombstone => {
+                self.shared.sweeper.add_id();
+                self.shared.bound().await;
                 Ok(Cancelled::Tombstone)
             }
-            Cancelling::Foreign => Ok(Cancelled::Tombstone),
+            Cancelling::TooMany => Err(Refused::Busy(format!(
+                "{} calls of this chat were cancelled before they arrived, which is the most that are remembered",
+                self.shared.limits.tombstones_per_chat
+            ))),
+        }
+    }
+
+    fn fence(&self, (chat, call): &Key, actor: &Actor) -> Fence {
+        Fence {
+            chat: chat.clone(),
+            call: call.clone(),
+            principal: actor.name().to_owned(),
+            tools: actor.tools().as_deref().cloned(),
+            most: self.shared.limits.tombstones_per_chat as u64,
         }
     }
 
     /// Cancels every call of a chat that runs, of tools that the caller may use, and returns how they ended, once they have.
     pub async fn cancel_all(&self, chat: &ChatId, actor: &Actor) -> Vec<Arc<Outcome>> {
-        let running = self.shared.swept().cancel_running(chat, actor);
-        let journal = &self.shared.journal;
-        let ends = running.into_iter().map(|(id, told, news)| async move {
-            if news {
-                // A failed write does no harm: the call has begun, and does not run again.
-                _ = journal.cancelled(chat, &id, &None).await;
+        let running = self.shared.calls.lock().cancel_running(chat, actor);
+        let ends = running.into_iter().map(|(id, told, is_news)| async move {
+            if is_news {
+                let fence = self.fence(&(chat.clone(), id), actor);
+                self.shared.keeper.cancel_running(fence).await;
             }
             ended(told).await.ok()
         });
@@ -161,73 +215,81 @@ impl Ledger {
 
     /// Refuses new calls of a chat until the returned guard is dropped.
     pub fn close(&self, chat: &ChatId) -> Closing {
-        *self.shared.calls().closing.entry(chat.clone()).or_default() += 1;
+        *self
+            .shared
+            .calls
+            .lock()
+            .closing
+            .entry(chat.clone())
+            .or_default() += 1;
         Closing {
             shared: Arc::clone(&self.shared),
             chat: chat.clone(),
         }
     }
 
-    /// Writes the lines that could not be written before, as far as possible. The host calls this before its end.
-    pub fn catch_up(&self) {
-        self.shared.journal.catch_up();
+    /// Stores the changes that could not be stored before, as far as possible. The host calls this before its end.
+    pub async fn catch_up(&self) {
+        if let Err(error) = self.shared.keeper.catch_up().await {
+            let error = text(&error);
+            tracing::warn!(error, "what happened to the last calls cannot be stored");
+        }
     }
 
     /// Returns how much is remembered.
     pub fn stats(&self) -> Stats {
-        let (journal_bytes, journal_writes, journal_failures) = self.shared.journal.counts();
+        let (kept, running) = (
+            self.shared.sweeper.kept(),
+            self.shared.calls.lock().running.len(),
+        );
         Stats {
-            journal_bytes,
-            journal_writes,
-            journal_failures,
-            is_journalled: self.shared.journal.is_kept(),
-            ..self.shared.calls().stats()
+            calls: kept.outcomes + kept.ids + running as u64,
+            running,
+            bytes: kept.bytes,
+            store: self.shared.keeper.store.counts(),
         }
     }
 
-    fn begin<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Begun, E>
+    async fn begin<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Begun, E>
     where
         E: From<Refused>,
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let digest = request.digest();
-        let mut calls = self.shared.swept();
         let key = (request.chat.clone(), request.id.clone());
-        let closing = calls.closing.contains_key(&request.chat);
-        let known = calls.entries.get(&key);
-        if let Some(known) = known.filter(|known| !known.lets_pass(&request.tool)) {
-            return Ok(known.answer(&digest)?);
+        let turn = Turn::take(&self.shared, &key).await;
+        if let Some(running) = self.shared.calls.lock().running.get(&key) {
+            return Ok(running.answer(&digest)?);
         }
-        if closing {
+        let unsaid = |error: StoreError| Refused::Unrecorded(text(&error));
+        let past = self.shared.keeper.past(&key).await.map_err(unsaid)?;
+        let answer = past.and_then(|past| past.answer(&digest, &request.id, &request.tool));
+        if let Some(answer) = answer {
+            return Ok(answer?);
+        }
+        let mut calls = self.shared.calls.lock();
+        if calls.closing.contains_key(&request.chat) {
             let text = "the chat is being ended: try again when it has".to_owned();
             return Err(Refused::Busy(text).into());
         }
         let cancelled = self.shared.stopping.child_token();
         let admitted = admit(cancelled.clone())?;
         let (teller, told) = watch::channel(None);
-        let running = Record::Running {
+        let running = Running {
             digest,
             tool: request.tool.clone(),
             since: Instant::now(),
             cancelled,
             tombstone: false,
+            is_stored: false,
             told: told.clone(),
         };
-        calls.forget(&key);
-        calls.entries.insert(key, running);
+        calls.running.insert(key, running);
         drop(calls);
-        let execution = Execution::new(
-            Arc::clone(&self.shared),
-            Arc::clone(request),
-            digest,
-            teller,
-        );
-        let running = execution.run(admitted);
-        match &self.shared.runtime {
-            Some(runtime) => runtime.spawn(running),
-            None => tokio::spawn(running),
-        };
+        let shared = Arc::clone(&self.shared);
+        let execution = Execution::new(shared, Arc::clone(request), digest, teller);
+        self.shared.spawn(execution.run(turn, admitted));
         Ok(Begun::Running(told))
     }
 }
@@ -241,7 +303,7 @@ pub struct Closing {
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        let mut calls = self.shared.calls();
+        let mut calls = self.shared.calls.lock();
         if let Entry::Occupied(mut times) = calls.closing.entry(self.chat.clone()) {
             *times.get_mut() -= 1;
             if *times.get() == 0 {

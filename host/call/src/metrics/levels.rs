@@ -68,14 +68,18 @@ levels! {
         gauge ledger_entries;
         /// Bytes of the outcomes that the ledger keeps
         gauge ledger_bytes;
-        /// Bytes of the journal of calls
-        gauge journal_bytes;
-        /// Writes to the journal of calls
-        counter journal_writes;
-        /// Writes to the journal of calls that failed
-        counter journal_failures;
-        /// Journals of calls that are written: with none, a repeat after a crash runs again
-        gauge journals;
+        /// Stores of calls that outlive their hosts: with none, a repeat after a crash runs again
+        gauge stores;
+        /// Bytes of the files of the store
+        gauge store_bytes;
+        /// Transactions of the store
+        counter store_commits;
+        /// Changes to the store
+        counter store_changes;
+        /// Changes to the store that failed
+        counter store_failures;
+        /// Reads and changes that met damage in the store
+        counter store_damages;
         /// Processes that run or linger
         gauge processes_live;
         /// Processes that were started

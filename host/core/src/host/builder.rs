@@ -1,6 +1,5 @@
 //! The builder of a host: its parts, the order in which they start, and the errors of a start.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,6 +19,7 @@ use toolhost_local::{Local, OpenError};
 use toolhost_plugin::Grants;
 use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use toolhost_state::state_dir::{StateDir, StateDirError};
+use toolhost_store::{Sqlite, StoreError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
@@ -76,9 +76,9 @@ pub enum StartError {
         /// The reason.
         source: LoadError,
     },
-    /// The records of calls cannot be used.
-    #[error("the records of calls cannot be used")]
-    Ledger(#[source] io::Error),
+    /// The store of calls cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The durability is [`Durability::Power`], and there is no state directory for the records of calls.
     #[error(
         "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses (--state-dir)"
@@ -183,7 +183,10 @@ impl Builder {
             .collect();
         let records = self.processes.records.state_dir();
         let records = records.map(StateDir::try_clone).transpose();
-        let records = records.map_err(StartError::Ledger)?;
+        let records = records.map_err(|source| StoreError::Failed {
+            action: "open its directory",
+            source: source.into(),
+        })?;
         let (workspace, local, lock) = match self.workspace {
             Some(workspace) => {
                 let lock = records.as_ref().map(StateDir::lock).transpose()?;
@@ -238,13 +241,14 @@ impl Builder {
         if state.is_none() && self.durability == Durability::Power {
             return Err(StartError::NotDurable);
         }
+        let store = store(state, self.durability)?;
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
-            state.map(|state| (state, self.durability)),
+            (store, self.durability),
             Box::new(events.clone()),
             stopping.clone(),
         )
-        .map_err(StartError::Ledger)?;
+        .await?;
         interrupted::settle(&ledger, interrupted, &*workspace).await;
         let inner = Inner {
             workspace,
@@ -267,6 +271,27 @@ impl Builder {
         inner.metrics.watch(&inner, observe::add_levels);
         Ok(Host { inner })
     }
+}
+
+/// Opens the store of calls. If its disk takes nothing, and calls need not survive the machine, a store in memory knows the same.
+fn store(state: Option<&StateDir>, durability: Durability) -> Result<Sqlite, StoreError> {
+    let Some(state) = state else {
+        return Sqlite::in_memory();
+    };
+    let opened = Sqlite::open(state, durability);
+    let Err(error @ (StoreError::Full | StoreError::ReadOnly | StoreError::Failed { .. })) = opened
+    else {
+        return opened;
+    };
+    if durability == Durability::Power {
+        return Err(error);
+    }
+    let Ok(store) = Sqlite::in_memory_of(Some(state)) else {
+        return Err(error);
+    };
+    let (path, error) = (state.path().display(), error.to_string());
+    tracing::warn!(%path, error, "calls run, and are forgotten with this host: make room for their store, and start the host again");
+    Ok(store)
 }
 
 /// Defines a method for each of these parts of a host, which replaces the part.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::Host;
 use toolhost_call::call::{Actor, CallStatus};
 use toolhost_state::id::{CallId, ChatId};
@@ -11,7 +13,8 @@ impl Host {
     /// Returns whether the actor may see the effects of a call. An actor that is bound to some tools sees those of calls that
     /// are known to be of these tools, and nothing that happened without a call.
     pub fn may_see_call(&self, actor: &Actor, chat: &ChatId, call: Option<&CallId>) -> bool {
-        let status = || self.status(chat, call?);
+        // A store that is not asked over a network answers at once.
+        let status = || self.status(chat, call?).now_or_never().flatten();
         actor.may_use_all()
             || match status() {
                 // A tombstone does not tell of which tool an earlier call with its id was.

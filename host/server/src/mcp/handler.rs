@@ -250,7 +250,7 @@ impl ServerHandler for Handler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        tasks::get(&self.host, &self.caller(&context)?, &request.task_id)
+        tasks::get(&self.host, &self.caller(&context)?, &request.task_id).await
     }
 
     async fn update_task(
@@ -259,7 +259,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // No task ever asks its client for input, so no answer is expected here.
-        tasks::check(&self.host, &self.caller(&context)?, &request.task_id)
+        tasks::check(&self.host, &self.caller(&context)?, &request.task_id).await
     }
 
     async fn cancel_task(
@@ -267,7 +267,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        tasks::cancel(&self.host, &self.caller(&context)?, &request.task_id)
+        tasks::cancel(&self.host, &self.caller(&context)?, &request.task_id).await
     }
 
     async fn on_custom_request(

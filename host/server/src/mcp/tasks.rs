@@ -73,8 +73,12 @@ pub(super) fn created(id: &TaskId, tool: &str) -> CallToolResponse {
 }
 
 /// Returns the state of a task.
-pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResult, ErrorData> {
-    let (id, status) = find(host, caller, id)?;
+pub(super) async fn get(
+    host: &Host,
+    caller: &Caller,
+    id: &str,
+) -> Result<GetTaskResult, ErrorData> {
+    let (id, status) = find(host, caller, id).await?;
     let (task, payload) = match status {
         CallStatus::Ended(outcome) => ended(&id, &outcome, caller.structured),
         CallStatus::Tombstone { .. } => {
@@ -88,24 +92,27 @@ pub(super) fn get(host: &Host, caller: &Caller, id: &str) -> Result<GetTaskResul
 }
 
 /// Checks that a task exists.
-pub(super) fn check(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
-    find(host, caller, id).map(|_| ())
+pub(super) async fn check(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
+    find(host, caller, id).await.map(|_| ())
 }
 
 /// Begins to cancel a task. The client sees the end of the task when it polls.
-pub(super) fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
-    let (id, _) = find(host, caller, id)?;
+pub(super) async fn cancel(host: &Host, caller: &Caller, id: &str) -> Result<(), ErrorData> {
+    let (id, _) = find(host, caller, id).await?;
     let (host, actor) = (host.clone(), caller.principal.actor().clone());
     tokio::spawn(async move { host.cancel(&id.chat, &id.call, &actor).await });
     Ok(())
 }
 
-fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallStatus), ErrorData> {
+async fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallStatus), ErrorData> {
     let id: TaskId = id.parse()?;
     let principal = &caller.principal;
     let is_outside = caller.is_confined && caller.chat != id.chat;
     let visible = principal.may_name(&id.chat) && !is_outside;
-    let status = visible.then(|| host.status(&id.chat, &id.call)).flatten();
+    let status = match visible {
+        true => host.status(&id.chat, &id.call).await,
+        false => None,
+    };
     let status = status.filter(|status| principal.may_see(status));
     Ok((id, status.ok_or_else(errors::unknown_task)?))
 }

@@ -161,7 +161,7 @@ async fn get(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
     principal.require_chat(Scope::Read, &chat)?;
-    let status = host.status(&chat, &id);
+    let status = host.status(&chat, &id).await;
     let status = status.filter(|status| principal.may_see(status));
     let call = match &status {
         None => return Err(unknown(&id)),

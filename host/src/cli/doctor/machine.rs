@@ -140,7 +140,7 @@ pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
     }
 }
 
-/// Checks the state directory, which has compiled code, outputs and journals. If the operator named one that cannot be used,
+/// Checks the state directory, which has compiled code, outputs and records. If the operator named one that cannot be used,
 /// commands do not start.
 pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
     const NAME: &str = "state";

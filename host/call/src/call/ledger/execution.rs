@@ -1,13 +1,18 @@
-//! One execution of a call, from the line in the journal that precedes it to the one that follows.
+//! One execution of a call, from its beginning in the store to its end there.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use toolhost_store::{Begun, EndedCall, Fence, NewCall};
 
-use super::records::{Calls, Completion, Key, Record};
+use super::answer::{self, Completion, Key};
+use super::keeper::Change;
+use super::past::{Past, lost, state};
+use super::recovery::serialized;
+use super::running::Running;
 use super::shared::{Admitted, Shared};
+use super::turn::Turn;
 use crate::call::{Outcome, Refused, Request};
 use crate::tool::{ErrorKind, ToolError};
 
@@ -39,39 +44,106 @@ impl Execution {
         }
     }
 
-    /// Runs the call and sends its completion to all waiting callers.
-    pub(super) async fn run<R>(mut self, admitted: Admitted<R>)
+    /// Runs the call and sends its completion to all waiting callers. The turn ends when the beginning is stored.
+    pub(super) async fn run<R>(mut self, turn: Turn, admitted: Admitted<R>)
     where
         R: Future<Output = Outcome> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
-        if !admitted.read_only {
-            let written = shared.journal.started(&self.request, &self.digest).await;
-            if let Err(error) = written {
-                self.forget();
-                let refused = Refused::Unrecorded(error.to_string());
-                self.teller.send_replace(Some(Err(refused)));
-                return;
-            }
+        if !admitted.read_only
+            && let Some(answer) = self.begin().await
+        {
+            self.forget();
+            self.teller.send_replace(Some(answer));
+            return;
         }
         self.begun = true;
+        drop(turn);
         if let Some(listener) = &shared.listener {
             listener.begun(&self.request);
         }
         let outcome = tokio::spawn(admitted.execution).await;
         let failed = |error| self.failed(ErrorKind::Broken, format!("the host failed: {error}"));
         let outcome = Arc::new(outcome.unwrap_or_else(failed));
-        // The journal comes before the callers: after a crash, a caller that got the outcome must not hear that it is
-        // unknown.
-        let chat = &self.request.chat;
-        let (journal, tombstone) = (&shared.journal, self.is_tombstone(&shared.calls()));
-        journal.ended(chat, &self.digest, tombstone, &outcome).await;
+        // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
+        let ended = self.ended(&outcome);
+        let is_tombstone = ended.cancelled;
+        shared.sweeper.add_outcome(ended.outcome.len());
+        shared.keeper.end(ended).await;
         self.over = true;
-        self.finish(&outcome);
+        let running = shared.calls.lock().running.remove(&self.key());
+        if running.is_some_and(|running| running.tombstone) && !is_tombstone {
+            // It was cancelled meanwhile.
+            shared.keeper.cancel_running(self.fence()).await;
+        }
+        shared.bound().await;
         if let Some(listener) = &shared.listener {
-            listener.ended(chat, &outcome);
+            listener.ended(&self.request.chat, &outcome);
         }
         self.teller.send_replace(Some(Ok(outcome)));
+    }
+
+    /// Stores the beginning. Returns the answer to all callers if the call must not run.
+    async fn begin(&self) -> Option<Result<Arc<Outcome>, Refused>> {
+        let begun = match self.shared.keeper.begin(self.call()).await {
+            Ok(begun) => begun,
+            Err(refused) => return Some(Err(refused)),
+        };
+        let Request { id, tool, .. } = &*self.request;
+        let past = match begun {
+            Begun::New => {
+                if let Some(running) = self.shared.calls.lock().running.get_mut(&self.key()) {
+                    running.is_stored = true;
+                }
+                return None;
+            }
+            Begun::Ended(call) => Past::of(*call),
+            Begun::Running | Begun::Unknown => return Some(Ok(Arc::new(lost(id, tool)))),
+            Begun::Gone => return Some(Err(Refused::Gone)),
+            Begun::Mismatch => return Some(Err(Refused::InputMismatch)),
+            Begun::Cancelled => return Some(Err(Refused::Cancelled)),
+        };
+        let answer = past.answer(&self.digest, id, tool);
+        Some(match answer {
+            Some(Ok(answer::Begun::Saved(outcome))) => Ok(outcome),
+            Some(Err(refused)) => Err(refused),
+            Some(Ok(answer::Begun::Running(_))) | None => Ok(Arc::new(lost(id, tool))),
+        })
+    }
+
+    fn call(&self) -> NewCall {
+        let request = &*self.request;
+        NewCall {
+            chat: request.chat.clone(),
+            call: request.id.clone(),
+            tool: request.tool.clone(),
+            principal: request.actor.name().to_owned(),
+            digest: self.digest,
+            arguments: None,
+        }
+    }
+
+    fn ended(&self, outcome: &Outcome) -> EndedCall {
+        let calls = self.shared.calls.lock();
+        let running = calls.running.get(&self.key());
+        EndedCall {
+            call: self.call(),
+            state: state(outcome),
+            cancelled: running.is_some_and(|running| running.tombstone),
+            outcome: serialized(outcome),
+        }
+    }
+
+    /// Returns the cancellation of the call by a caller that may use its tool.
+    fn fence(&self) -> Fence {
+        let Request { chat, id, tool, .. } = &*self.request;
+        Fence {
+            chat: chat.clone(),
+            call: id.clone(),
+            principal: self.request.actor.name().to_owned(),
+            tools: Some([tool.clone()].into()),
+            most: u64::MAX,
+        }
     }
 
     fn failed(&self, kind: ErrorKind, message: String) -> Outcome {
@@ -79,50 +151,12 @@ impl Execution {
         Outcome::new(id.clone(), tool, Err(ToolError::new(kind, message)))
     }
 
-    /// Returns whether the call has been cancelled so far.
-    fn is_tombstone(&self, calls: &Calls) -> bool {
-        let record = calls.entries.get(&self.key());
-        matches!(
-            record,
-            Some(Record::Running {
-                tombstone: true,
-                ..
-            })
-        )
-    }
-
-    fn finish(&self, outcome: &Arc<Outcome>) {
-        let mut calls = self.shared.calls();
-        let tombstone = self.is_tombstone(&calls);
-        let ended = Record::Ended {
-            digest: self.digest,
-            tombstone,
-            outcome: Arc::clone(outcome),
-            at: Instant::now(),
-        };
-        calls.put(self.key(), ended);
-        let crowded = calls.bytes > self.shared.limits.bytes;
-        drop(calls);
-        if crowded {
-            drop(self.shared.swept());
-        }
-    }
-
     /// Leaves no trace of a call that did not begin, unless it is not to begin later either.
     fn forget(&mut self) {
         self.over = true;
-        let mut calls = self.shared.calls();
-        let tombstone = self.is_tombstone(&calls);
-        match tombstone {
-            true => {
-                let tools = [self.request.tool.clone()].into();
-                let tombstone = Record::Tombstone {
-                    at: Instant::now(),
-                    tools: Some(Arc::new(tools)),
-                };
-                calls.put(self.key(), tombstone);
-            }
-            false => _ = calls.entries.remove(&self.key()),
+        let running = self.shared.calls.lock().running.remove(&self.key());
+        if running.is_some_and(|running: Running| running.tombstone) {
+            self.shared.keeper.keep(Change::Fenced(self.fence()));
         }
     }
 
@@ -142,7 +176,10 @@ impl Drop for Execution {
         self.over = true;
         let text = "outcome unknown: the task of this call ended before the call did".to_owned();
         let outcome = Arc::new(self.failed(ErrorKind::UnknownOutcome, text));
-        self.finish(&outcome);
+        // Nothing can wait for the store here: the next change brings it the end.
+        let ended = self.ended(&outcome);
+        self.shared.keeper.keep(Change::Ended(ended));
+        self.shared.calls.lock().running.remove(&self.key());
         self.teller.send_replace(Some(Ok(outcome)));
     }
 }

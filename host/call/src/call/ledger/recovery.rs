@@ -1,20 +1,17 @@
 //! Taking over the calls of an earlier host.
 
-use std::cmp::Reverse;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolhost_store::{
+    Call, CallQuery, CallState, Durability, EndedCall, NewCall, Sqlite, Store, StoreError,
+};
 
-use super::records::Record;
-use super::{Ledger, Listener};
-use crate::call::Limits;
-use crate::call::journal::{Journal, Recovered, Remains};
-use crate::call::{Durability, Outcome};
+use super::keeper::text;
+use super::{Ledger, Listener, past};
+use crate::call::{Limits, Outcome};
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_state::state_dir::StateDir;
 
 /// A call that had begun, and not ended, when an earlier host stopped.
 #[derive(Clone, Debug)]
@@ -28,106 +25,109 @@ pub struct Interrupted {
     /// When it began.
     pub started: SystemTime,
     digest: [u8; 32],
-    tombstone: bool,
+    principal: String,
+    cancelled: bool,
+}
+
+impl Interrupted {
+    /// Returns `None` for a call of which only the digest of the id is left.
+    fn of(call: Call) -> Option<Self> {
+        let digest = *call.digest();
+        Some(Self {
+            chat: call.chat?,
+            call: call.call?,
+            tool: call.tool,
+            started: SystemTime::UNIX_EPOCH + Duration::from_millis(call.began_ms),
+            digest,
+            principal: call.principal,
+            cancelled: call.cancelled,
+        })
+    }
 }
 
 impl Ledger {
-    /// Makes a ledger that is part of a host: it reports to `listener`, ends with `stopping`, and is as durable as asked if
-    /// there is a state directory. The caller must hold the [`Lock`](toolhost_state::state_dir::Lock) of that directory.
+    /// Makes a ledger that is part of a host: it reports to `listener`, ends with `stopping`, and keeps calls in this store, which
+    /// has this durability.
     ///
     /// Returns the calls that were interrupted, too. They have to be [settled](Ledger::settle) before a repeat can come.
     ///
     /// # Errors
     ///
-    /// If the journal cannot be used, or was written by a later version.
-    pub fn open(
+    /// If the store cannot be read.
+    pub async fn open(
         limits: Limits,
-        kept: Option<(&StateDir, Durability)>,
+        (store, durability): (Sqlite, Durability),
         listener: Box<dyn Listener>,
         stopping: CancellationToken,
-    ) -> io::Result<(Self, Vec<Interrupted>)> {
-        let (journal, mut recovered) = match kept {
-            Some((directory, durability)) => Journal::open(directory, &limits, durability)?,
-            None => (Journal::none(), Vec::new()),
+    ) -> Result<(Self, Vec<Interrupted>), StoreError> {
+        let store = Arc::new(store);
+        Self::open_on(limits, (store, durability), Some(listener), stopping).await
+    }
+
+    pub(super) async fn open_on(
+        limits: Limits,
+        (store, durability): (Arc<dyn Store>, Durability),
+        listener: Option<Box<dyn Listener>>,
+        stopping: CancellationToken,
+    ) -> Result<(Self, Vec<Interrupted>), StoreError> {
+        let interrupted = match store.interrupt().await {
+            Err(error)
+                if durability == Durability::Host
+                    && !matches!(error, StoreError::Damaged { .. }) =>
+            {
+                tracing::warn!(error = text(&error), "the store cannot be written");
+                store.calls(running()).await?
+            }
+            interrupted => interrupted?,
         };
-        let ledger = Self::with(limits, journal, Some(listener), stopping);
-        let now = Instant::now();
-        let mut interrupted = Vec::new();
-        // The clock of the journal does not tell apart two ends in one millisecond, but retention depends on their order.
-        recovered.sort_by_key(|call| Reverse(call.age));
-        let mut last = None;
-        let mut calls = ledger.shared.calls();
-        for call in recovered {
-            let at = before(now, call.age);
-            let at = last.map_or(at, |last: Instant| at.max(last + Duration::from_nanos(1)));
-            last = Some(at);
-            let Recovered {
-                chat,
-                call,
-                what,
-                tombstone,
-                age,
-            } = call;
-            let record = match what {
-                Remains::Interrupted { digest, tool } => {
-                    interrupted.push(Interrupted {
-                        chat,
-                        call,
-                        tool,
-                        started: SystemTime::now() - age,
-                        digest,
-                        tombstone,
-                    });
-                    continue;
-                }
-                Remains::Ended {
-                    digest,
-                    outcome: Some(outcome),
-                } => Record::Ended {
-                    digest,
-                    tombstone,
-                    outcome,
-                    at,
-                },
-                Remains::Ended {
-                    digest,
-                    outcome: None,
-                } => Record::Gone {
-                    digest,
-                    tombstone,
-                    at,
-                },
-                Remains::Tombstone { tools } => Record::Tombstone { at, tools },
-            };
-            calls.put((chat, call), record);
-        }
-        drop(calls);
-        drop(ledger.shared.swept());
+        let interrupted = interrupted
+            .into_iter()
+            .filter_map(Interrupted::of)
+            .collect();
+        let ledger = Self::with(limits, store, durability, listener, stopping);
+        ledger.shared.bound().await;
         Ok((ledger, interrupted))
     }
 
     /// Gives an interrupted call its outcome. The call will not run again.
     pub async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
-        let outcome = Arc::new(outcome);
-        let Interrupted {
-            chat, call, digest, ..
-        } = interrupted;
-        let journal = &self.shared.journal;
-        journal
-            .ended(chat, digest, interrupted.tombstone, &outcome)
-            .await;
-        let mut calls = self.shared.calls();
-        let record = Record::Ended {
-            digest: *digest,
-            tombstone: interrupted.tombstone,
-            outcome,
-            at: Instant::now(),
+        let interrupted = interrupted.clone();
+        let ended = EndedCall {
+            call: NewCall {
+                chat: interrupted.chat,
+                call: interrupted.call,
+                tool: interrupted.tool,
+                principal: interrupted.principal,
+                digest: interrupted.digest,
+                arguments: None,
+            },
+            state: past::state(&outcome),
+            cancelled: interrupted.cancelled,
+            outcome: serialized(&outcome),
         };
-        calls.put((chat.clone(), call.clone()), record);
+        self.shared.keeper.end(ended).await;
     }
 }
 
-/// Returns the moment so long ago, or as long ago as can be said.
-fn before(now: Instant, age: Duration) -> Instant {
-    now.checked_sub(age).unwrap_or(now)
+/// Returns an outcome as the store keeps it.
+pub(super) fn serialized(outcome: &Outcome) -> String {
+    serde_json::to_string(outcome).unwrap_or_else(|error| {
+        // The call has ended, and its outcome cannot be read: a repeat hears that it is no longer kept.
+        tracing::warn!(%error, "an outcome cannot be written down");
+        String::new()
+    })
+}
+
+/// Returns the query for all calls that run.
+fn running() -> CallQuery {
+    CallQuery {
+        chat: None,
+        prefix: String::new(),
+        states: vec![CallState::Running],
+        tool: None,
+        since_ms: None,
+        text: None,
+        before: None,
+        limit: u32::MAX,
+    }
 }

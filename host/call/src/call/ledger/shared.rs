@@ -1,11 +1,14 @@
 //! The state that all clones of a ledger share, and the values that its users give it.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::records::Calls;
-use crate::call::journal::Journal;
+use super::keeper::Keeper;
+use super::running::Calls;
+use super::sweeper::Sweeper;
 use crate::call::{Limits, Outcome, Request};
 use toolhost_state::id::ChatId;
 
@@ -31,12 +34,23 @@ pub struct Admitted<R> {
 pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) calls: Mutex<Calls>,
-    pub(super) journal: Journal,
+    pub(super) keeper: Keeper,
+    pub(super) sweeper: Sweeper,
     pub(super) listener: Option<Box<dyn Listener>>,
     /// Cancels every call.
     pub(super) stopping: CancellationToken,
     /// The runtime in which calls run, so that they do not depend on that of a caller; `None`: the runtime of the caller.
     pub(super) runtime: Option<Handle>,
+}
+
+impl Shared {
+    /// Runs a task on the runtime of the ledger.
+    pub(super) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.runtime {
+            Some(runtime) => runtime.spawn(task),
+            None => tokio::spawn(task),
+        };
+    }
 }
 
 impl std::fmt::Debug for Shared {

@@ -1,6 +1,7 @@
 //! The promises of the ledger, without a host around it.
 
 mod cancelling;
+mod failing;
 mod lives;
 mod restart;
 
@@ -22,8 +23,18 @@ fn request(chat: &str, id: &str, arguments: &str) -> Request {
     )
 }
 
+fn forgetful() -> Ledger {
+    Ledger::new(Limits::default()).unwrap()
+}
+
 fn anyone() -> Actor {
     Actor::default()
+}
+
+/// Lets so many seconds pass, and the ledger sweep.
+async fn pass(ledger: &Ledger, seconds: u64) {
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    ledger.shared.sweep_now().await;
 }
 
 fn outcome(text: &str) -> Outcome {
@@ -58,7 +69,7 @@ async fn run(
 
 #[tokio::test]
 async fn a_repeat_gets_the_saved_outcome() {
-    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (ledger, runs) = (forgetful(), Arc::default());
     for _ in 0..3 {
         assert_eq!(
             run(&ledger, &request("a", "1", "{\"x\":1}"), &runs)
@@ -101,7 +112,7 @@ async fn a_repeat_gets_the_saved_outcome() {
 
 #[tokio::test]
 async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
-    let ledger = Ledger::default();
+    let ledger = forgetful();
     let request = Arc::new(request("a", "1", "{}"));
     let (go, gate) = oneshot::channel::<()>();
     let first = ledger.run(&request, |_| {
@@ -126,7 +137,7 @@ async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
 
 #[tokio::test]
 async fn a_refused_admission_leaves_no_trace() {
-    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (ledger, runs) = (forgetful(), Arc::default());
     let request = Arc::new(request("a", "1", "{}"));
     let busy = Refused::Busy("busy".into());
     let refused = ledger
@@ -140,7 +151,7 @@ async fn a_refused_admission_leaves_no_trace() {
 
 #[tokio::test]
 async fn a_panic_is_saved_as_a_failure() {
-    let ledger = Ledger::default();
+    let ledger = forgetful();
     let request = Arc::new(request("a", "1", "{}"));
     for _ in 0..2 {
         let outcome = ledger
@@ -159,11 +170,11 @@ async fn outcomes_go_first_and_ids_later() {
         keep_per_chat: 1,
         ..Limits::default()
     };
-    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let (ledger, runs) = (Ledger::new(limits).unwrap(), Arc::default());
     run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
     run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
-    tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+    pass(&ledger, 2 * 3600).await;
     assert_eq!(
         run(&ledger, &request("a", "1", "{}"), &runs).await,
         Err(Refused::Gone)
@@ -173,12 +184,12 @@ async fn outcomes_go_first_and_ids_later() {
         "1"
     );
     // The outcome of the first went now, and from now on its id is remembered for a day.
-    tokio::time::advance(Duration::from_secs(24 * 3600 - 60)).await;
+    pass(&ledger, 24 * 3600 - 60).await;
     assert_eq!(
         run(&ledger, &request("a", "1", "{}"), &runs).await,
         Err(Refused::Gone)
     );
-    tokio::time::advance(Duration::from_secs(120)).await;
+    pass(&ledger, 120).await;
     assert_eq!(
         run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap(),
         "2"
@@ -191,12 +202,12 @@ async fn a_reply_that_was_kept_for_long_is_remembered_for_a_day_more() {
         keep_per_chat: 1,
         ..Limits::default()
     };
-    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let (ledger, runs) = (Ledger::new(limits).unwrap(), Arc::default());
     run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
-    tokio::time::advance(Duration::from_secs(48 * 3600)).await;
+    pass(&ledger, 48 * 3600).await;
     // It was kept as the last of its chat, which another one is now.
     run(&ledger, &request("a", "2", "{}"), &runs).await.unwrap();
-    tokio::time::advance(Duration::from_secs(61)).await;
+    pass(&ledger, 61).await;
     assert_eq!(
         run(&ledger, &request("a", "1", "{}"), &runs).await,
         Err(Refused::Gone)
@@ -210,7 +221,7 @@ async fn what_is_remembered_does_not_depend_on_how_much_follows() {
         tombstones_per_chat: 1,
         ..Limits::default()
     };
-    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let (ledger, runs) = (Ledger::new(limits).unwrap(), Arc::default());
     let tombstone = request("a", "tombstone", "{}");
     ledger
         .cancel(&tombstone.chat, &tombstone.id, &anyone())
@@ -218,16 +229,16 @@ async fn what_is_remembered_does_not_depend_on_how_much_follows() {
         .unwrap();
     run(&ledger, &request("a", "1", "{}"), &runs).await.unwrap();
     for id in 2..20 {
-        tokio::time::advance(Duration::from_secs(60)).await;
+        pass(&ledger, 60).await;
         run(&ledger, &request("a", &id.to_string(), "{}"), &runs)
             .await
             .unwrap();
     }
-    tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+    pass(&ledger, 2 * 3600).await;
     let of = async |id: &str| run(&ledger, &request("a", id, "{}"), &runs).await;
     assert_eq!(of("tombstone").await, Err(Refused::Cancelled));
     assert_eq!(of("1").await, Err(Refused::Gone));
-    tokio::time::advance(Duration::from_secs(23 * 3600)).await;
+    pass(&ledger, 23 * 3600).await;
     assert_eq!(of("1").await, Err(Refused::Gone));
     assert_eq!(of("tombstone").await.unwrap(), "19");
 }
@@ -238,7 +249,7 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
         bytes: 80_000,
         ..Limits::default()
     };
-    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let (ledger, runs) = (Ledger::new(limits).unwrap(), Arc::default());
     let tombstone = async |chat: &str, id: String| {
         let request = request(chat, &id, "{}");
         tokio::time::advance(Duration::from_micros(1)).await;
@@ -251,19 +262,15 @@ async fn ids_are_bounded_at_once_and_a_busy_chat_loses_its_own() {
     // No minute passes meanwhile.
     for id in 0..1000 {
         tombstone("busy", id.to_string()).await;
-        assert!(ledger.shared.calls().ids <= 80_000 / 4 + 1000);
+        assert!(ledger.shared.sweeper.kept().ids <= 80_000 / 4 / 200);
     }
     let of = async |chat: &str, id: &str| run(&ledger, &request(chat, id, "{}"), &runs).await;
     assert_eq!(of("quiet", "1").await, Err(Refused::Cancelled));
     assert_eq!(of("busy", "999").await, Err(Refused::Cancelled));
     assert_eq!(of("busy", "0").await.unwrap(), "0");
-    let calls = ledger.shared.calls();
-    let tombstones = calls.tombstones.values().sum::<usize>();
-    let is_tombstone = |record: &&Record| matches!(record, Record::Tombstone { .. });
-    assert_eq!(
-        calls.entries.values().filter(is_tombstone).count(),
-        tombstones
-    );
+    let kept = ledger.shared.sweeper.kept();
+    ledger.shared.sweep_now().await;
+    assert_eq!(ledger.shared.sweeper.kept(), kept);
 }
 
 #[tokio::test(start_paused = true)]
@@ -272,7 +279,8 @@ async fn bytes_are_bounded() {
         Ledger::new(Limits {
             bytes: 8000,
             ..Limits::default()
-        }),
+        })
+        .unwrap(),
         Arc::default(),
     );
     for id in 0..60 {
@@ -282,16 +290,10 @@ async fn bytes_are_bounded() {
             .unwrap();
     }
     // There is room for a few outcomes and a dozen tombstones; the first ids are forgotten altogether.
-    let (known, gone) = {
-        let calls = ledger.shared.calls();
-        let is_gone = |record: &&Record| matches!(record, Record::Gone { .. });
-        assert!(calls.bytes <= 8000);
-        (
-            calls.entries.len(),
-            calls.entries.values().filter(is_gone).count(),
-        )
-    };
-    assert!((6..=12).contains(&gone) && known < 60, "{gone} of {known}");
+    let kept = ledger.shared.sweeper.kept();
+    assert!(kept.bytes <= 8000, "{kept:?}");
+    let known = kept.outcomes + kept.ids;
+    assert!((6..=12).contains(&kept.ids) && known < 60, "{kept:?}");
     assert_eq!(
         run(&ledger, &request("a", "59", "{}"), &runs)
             .await

@@ -132,7 +132,7 @@ impl Reader {
         }
         let is_error = match &event {
             Event::Call { call, state, .. } if !state.is_live() => {
-                match self.host.status(&self.chat, call) {
+                match self.host.status(&self.chat, call).await {
                     Some(CallStatus::Ended(outcome)) => Some(outcome.is_error()),
                     _ => None,
                 }

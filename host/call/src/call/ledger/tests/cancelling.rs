@@ -18,11 +18,11 @@ fn patient(
 
 #[tokio::test]
 async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
-    let ledger = Ledger::default();
+    let ledger = forgetful();
     let request = Arc::new(request("a", "1", "{}"));
     let mut first = Box::pin(ledger.run(&request, patient));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
-    let status = ledger.status(&request.chat, &request.id);
+    let status = ledger.status(&request.chat, &request.id).await;
     assert!(matches!(status, Some(CallStatus::Live { tool, .. }) if tool == "t"));
     for _ in 0..2 {
         let cancelled = ledger
@@ -37,15 +37,15 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     assert_eq!(first.await.unwrap().state(), State::Cancelled);
     let again = ledger.run(&request, patient).await;
     assert_eq!(again.unwrap_err(), Refused::Cancelled);
-    let status = ledger.status(&request.chat, &request.id);
+    let status = ledger.status(&request.chat, &request.id).await;
     assert!(matches!(status, Some(CallStatus::Ended(_))));
 }
 
 #[tokio::test]
 async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
-    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (ledger, runs) = (forgetful(), Arc::default());
     let here = request("a", "1", "{}");
-    assert!(ledger.status(&here.chat, &here.id).is_none());
+    assert!(ledger.status(&here.chat, &here.id).await.is_none());
     for _ in 0..2 {
         let cancelled = ledger
             .cancel(&here.chat, &here.id, &anyone())
@@ -53,7 +53,7 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
             .unwrap();
         assert!(matches!(cancelled, Cancelled::Tombstone));
     }
-    let status = ledger.status(&here.chat, &here.id);
+    let status = ledger.status(&here.chat, &here.id).await;
     assert!(matches!(
         status,
         Some(CallStatus::Tombstone { tools: None })
@@ -62,13 +62,13 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
         assert_eq!(run(&ledger, &here, &runs).await, Err(Refused::Cancelled));
     }
     let there = request("b", "1", "{}");
-    assert!(ledger.status(&there.chat, &there.id).is_none());
+    assert!(ledger.status(&there.chat, &there.id).await.is_none());
     assert_eq!(run(&ledger, &there, &runs).await.unwrap(), "0");
 }
 
 #[tokio::test]
 async fn a_call_that_has_ended_keeps_its_reply_and_is_not_repeated() {
-    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (ledger, runs) = (forgetful(), Arc::default());
     let request = request("a", "1", "{}");
     assert_eq!(run(&ledger, &request, &runs).await.unwrap(), "0");
     let cancelled = ledger
@@ -84,7 +84,7 @@ async fn a_call_that_has_ended_keeps_its_reply_and_is_not_repeated() {
 
 #[tokio::test]
 async fn the_end_of_a_chat_cancels_its_calls_and_no_others() {
-    let ledger = Ledger::default();
+    let ledger = forgetful();
     let (one, two, other) = (
         Arc::new(request("a", "1", "{}")),
         Arc::new(request("a", "2", "{}")),
@@ -113,7 +113,7 @@ async fn tombstones_are_bounded_and_end() {
         tombstones_per_chat: 3,
         ..Limits::default()
     };
-    let (ledger, runs) = (Ledger::new(limits), Arc::default());
+    let (ledger, runs) = (Ledger::new(limits).unwrap(), Arc::default());
     let cancel = async |id: &str| {
         let tombstone = request("a", id, "{}");
         ledger
@@ -122,13 +122,13 @@ async fn tombstones_are_bounded_and_end() {
     };
     for id in ["1", "2", "3"] {
         cancel(id).await.unwrap();
-        tokio::time::advance(Duration::from_secs(61)).await;
+        pass(&ledger, 61).await;
     }
     let refused = cancel("4").await.unwrap_err();
     assert!(matches!(refused, Refused::Busy(_)), "{refused}");
     let of = async |id: &str| run(&ledger, &request("a", id, "{}"), &runs).await;
     assert_eq!(of("1").await, Err(Refused::Cancelled));
-    tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+    pass(&ledger, 24 * 3600).await;
     assert_eq!(of("1").await.unwrap(), "0");
     cancel("4").await.unwrap();
 }
@@ -149,7 +149,12 @@ fn of_tool(id: &str, tool: &str) -> Request {
 #[tokio::test]
 async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_host() {
     let (_base, state) = super::restart::directory();
-    let open = || super::restart::open(&state, Limits::default(), crate::call::Durability::Host).0;
+    let open = async || {
+        let host = crate::call::Durability::Host;
+        super::restart::open(&state, Limits::default(), host)
+            .await
+            .0
+    };
     let cancel = async |ledger: &Ledger, id: &str, tools: &[&str]| {
         let of = request("a", id, "{}");
         let cancelled = ledger.cancel(&of.chat, &of.id, &bounded(tools)).await;
@@ -158,7 +163,7 @@ async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_hos
             "{cancelled:?}"
         );
     };
-    let ledger = open();
+    let ledger = open().await;
     cancel(&ledger, "one", &["t"]).await;
     cancel(&ledger, "two", &["t"]).await;
     cancel(&ledger, "two", &["u"]).await;
@@ -167,7 +172,7 @@ async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_hos
     ledger.cancel(&all.chat, &all.id, &anyone()).await.unwrap();
     // As a killed host does, it says nothing at its end.
     std::mem::forget(ledger);
-    let (ledger, runs) = (open(), Arc::default());
+    let (ledger, runs) = (open().await, Arc::default());
     for (id, tool, stopped) in [
         ("one", "t", true),
         ("one", "u", false),
@@ -190,7 +195,7 @@ async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_hos
 
 #[tokio::test]
 async fn who_may_not_use_a_tool_cancels_no_call_of_it() {
-    let (ledger, runs) = (Ledger::default(), Arc::default());
+    let (ledger, runs) = (forgetful(), Arc::default());
     let (over, live) = (
         request("a", "over", "{}"),
         Arc::new(request("a", "live", "{}")),

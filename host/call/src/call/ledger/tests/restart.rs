@@ -1,5 +1,6 @@
 //! A ledger that follows another one in its state directory.
 
+use super::failing::Failing;
 use super::*;
 use crate::call::Durability;
 use crate::tool::{ErrorKind, ToolError};
@@ -12,13 +13,27 @@ impl Listener for Deaf {
     fn ended(&self, _: &ChatId, _: &Outcome) {}
 }
 
-pub(super) fn open(
+pub(super) async fn open(
     state: &StateDir,
     limits: Limits,
     durability: Durability,
 ) -> (Ledger, Vec<Interrupted>) {
-    let kept = Some((state, durability));
-    Ledger::open(limits, kept, Box::new(Deaf), CancellationToken::new()).unwrap()
+    let store = Sqlite::open(state, durability).unwrap();
+    let kept = (store, durability);
+    Ledger::open(limits, kept, Box::new(Deaf), CancellationToken::new())
+        .await
+        .unwrap()
+}
+
+/// Opens a ledger on a store that fails when it is told to.
+pub(super) async fn open_failing(
+    state: &StateDir,
+    durability: Durability,
+) -> (Ledger, Arc<Failing>) {
+    let store = Arc::new(Failing::of(Sqlite::open(state, durability).unwrap()));
+    let kept = (Arc::clone(&store) as Arc<dyn Store>, durability);
+    let opened = Ledger::open_on(Limits::default(), kept, None, CancellationToken::new());
+    (opened.await.unwrap().0, store)
 }
 
 pub(super) fn directory() -> (tempfile::TempDir, StateDir) {
@@ -66,7 +81,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
     for durability in [Durability::Host, Durability::Power] {
         let (_base, state) = directory();
         let of = |id: &str| Arc::new(request("a", id, "{}"));
-        let (ledger, interrupted) = open(&state, Limits::default(), durability);
+        let (ledger, interrupted) = open(&state, Limits::default(), durability).await;
         assert!(interrupted.is_empty());
         let ended = call(&ledger, &of("ended"), false, "ä\u{0}\n")
             .await
@@ -86,7 +101,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
         std::mem::forget(ledger);
 
         for _ in 0..2 {
-            let (ledger, interrupted) = open(&state, Limits::default(), durability);
+            let (ledger, interrupted) = open(&state, Limits::default(), durability).await;
             let bytes = |outcome: &Outcome| serde_json::to_vec(outcome).unwrap();
             for (id, saved) in [("ended", &ended), ("read", &read)] {
                 let again = call(&ledger, &of(id), false, "again").await.unwrap();
@@ -118,7 +133,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
 }
 
 #[tokio::test]
-async fn rewriting_keeps_what_is_kept_and_tombstones_the_rest() {
+async fn the_next_host_keeps_what_is_kept_and_remembers_the_rest() {
     let (_base, state) = directory();
     let limits = Limits {
         keep: Duration::ZERO,
@@ -126,18 +141,21 @@ async fn rewriting_keeps_what_is_kept_and_tombstones_the_rest() {
         ..Limits::default()
     };
     let of = |id: &str| Arc::new(request("a", id, "{}"));
-    let (ledger, _) = open(&state, limits.clone(), Durability::Host);
+    let (ledger, _) = open(&state, limits.clone(), Durability::Host).await;
     for id in ["1", "2", "3", "4"] {
         call(&ledger, &of(id), false, &"x".repeat(1000))
             .await
             .unwrap();
     }
     drop(ledger);
-    let (ledger, _) = open(&state, limits.clone(), Durability::Host);
+    let (ledger, _) = open(&state, limits.clone(), Durability::Host).await;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    ledger.shared.sweep_now().await;
+    let kept = ledger.shared.sweeper.kept();
+    assert_eq!((kept.outcomes, kept.ids), (2, 2));
+    assert!((2000..3900).contains(&kept.bytes), "{kept:?}");
     drop(ledger);
-    let size = state.read("calls.jsonl", u64::MAX).unwrap().unwrap().len();
-    assert!((2000..3900).contains(&size), "{size} bytes");
-    let (ledger, _) = open(&state, limits, Durability::Host);
+    let (ledger, _) = open(&state, limits, Durability::Host).await;
     for (id, kept) in [("1", false), ("2", false), ("3", true), ("4", true)] {
         let again = call(&ledger, &of(id), false, "again").await;
         assert_eq!(
@@ -152,45 +170,42 @@ async fn rewriting_keeps_what_is_kept_and_tombstones_the_rest() {
 async fn a_ledger_that_cannot_be_written_runs_calls_unless_they_must_survive_all() {
     for (durability, runs) in [(Durability::Host, true), (Durability::Power, false)] {
         let (_base, state) = directory();
-        let (ledger, _) = open(&state, Limits::default(), durability);
-        let full = std::fs::OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
-        ledger.shared.journal.replace_file(Some(full));
+        let (ledger, store) = open_failing(&state, durability).await;
+        store.fail(true);
         let request = Arc::new(request("a", "1", "{}"));
         let called = call(&ledger, &request, false, "ran").await;
         assert_eq!(called.is_ok(), runs, "{called:?}");
         if let Err(refused) = called {
             assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
-            assert!(ledger.status(&request.chat, &request.id).is_none());
+            assert!(ledger.status(&request.chat, &request.id).await.is_none());
         }
     }
 }
 
 #[tokio::test]
-async fn lines_that_make_no_sense_are_skipped() {
+async fn a_call_whose_record_is_damaged_is_unknown_and_does_not_run_again() {
     let (_base, state) = directory();
-    let (ledger, _) = open(&state, Limits::default(), Durability::Host);
-    let known = Arc::new(request("a", "1", "{}"));
-    call(&ledger, &known, false, "x").await.unwrap();
-    drop(ledger);
-    let mut text = state.read("calls.jsonl", u64::MAX).unwrap().unwrap();
-    for line in [
-        "{\"started\":{\"chat\":\"a b\",\"call\":\"x\",\"tool\":\"t\",\"digest\":\"\",\"at\":0}}",
-        "{\"started\":{\"chat\":\"a\",\"call\":\"x\",\"tool\":\"t\",\"digest\":\"zz\",\"at\":18446744073709551615}}",
-        "{\"ended\":{\"chat\":\"a\",\"call\":\"y\",\"digest\":\"00\",\"at\":1,\"outcome\":{}}}",
-        "{\"cancelled\":{}}",
-        "{\"later\":1}",
-        "\u{0}\u{0}",
-        "{\"ended\":{\"chat\":\"a\",\"call\"",
-    ] {
-        text.extend(line.as_bytes());
-        text.push(b'\n');
+    let of = |id: &str| Arc::new(request("a", id, "{}"));
+    let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
+    for id in ["torn", "lost", "sound"] {
+        call(&ledger, &of(id), false, id).await.unwrap();
     }
-    state.write("calls.jsonl", &text).unwrap();
-    let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host);
-    assert!(interrupted.is_empty(), "{interrupted:?}");
-    let again = call(&ledger, &known, false, "again").await.unwrap();
-    assert_eq!(again.id, known.id);
+    drop(ledger);
+    let database = rusqlite::Connection::open(state.path().join("store.db")).unwrap();
+    let damage = "UPDATE calls SET state = 3 WHERE call = 'torn'; UPDATE calls SET call = 'x' WHERE call = 'lost'";
+    database.execute_batch(damage).unwrap();
+    drop(database);
+    let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
+    for id in ["torn", "lost"] {
+        for read_only in [false, true] {
+            let again = call(&ledger, &of(id), read_only, "again").await.unwrap();
+            assert_eq!(again.state(), crate::call::State::Unknown, "{id}");
+            let json = serde_json::to_string(&*again).unwrap();
+            assert!(json.contains("is damaged"), "{json}");
+        }
+        let status = ledger.status(&of(id).chat, &of(id).id).await;
+        assert!(matches!(status, Some(CallStatus::Ended(_))), "{status:?}");
+    }
+    let again = call(&ledger, &of("sound"), false, "again").await.unwrap();
+    assert_eq!(again.state(), crate::call::State::Finished);
 }

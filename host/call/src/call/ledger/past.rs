@@ -1,0 +1,115 @@
+//! The calls that do not run: what the store says of them, as the ledger answers with it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use toolhost_store::{Call, CallState};
+
+use super::answer::{Answer, Begun};
+use crate::call::{CallStatus, Outcome, Refused, State, ToolSet, includes};
+use crate::tool::{ErrorKind, ToolError};
+use toolhost_state::id::CallId;
+
+/// A call that does not run.
+#[derive(Debug)]
+pub(super) enum Past {
+    /// It has ended; without an outcome, that is no longer kept.
+    Ended {
+        digest: [u8; 32],
+        tombstone: bool,
+        outcome: Option<Arc<Outcome>>,
+    },
+    /// It was cancelled before it arrived: calls of these tools do not run.
+    Tombstone { tools: ToolSet },
+    /// It cannot be said whether it ran.
+    Lost,
+}
+
+/// Returns the outcome of a call of which the store cannot say whether it ran.
+pub(super) fn lost(id: &CallId, tool: &str) -> Outcome {
+    let text = "outcome unknown: the record of this call is damaged, so it cannot be said whether it ran; it was not run again";
+    unknown(id, tool, text)
+}
+
+fn unknown(id: &CallId, tool: &str, text: &str) -> Outcome {
+    let error = ToolError::new(ErrorKind::UnknownOutcome, text.to_owned());
+    Outcome::new(id.clone(), tool, Err(error))
+}
+
+/// Returns the state of an outcome as a store knows it.
+pub(super) fn state(outcome: &Outcome) -> CallState {
+    match outcome.state() {
+        State::Queued | State::Running => CallState::Running,
+        State::Finished => CallState::Finished,
+        State::Failed => CallState::Failed,
+        State::Cancelled => CallState::Cancelled,
+        State::Unknown => CallState::Unknown,
+    }
+}
+
+impl Past {
+    /// Makes it of the record of a store.
+    pub(super) fn of(call: Call) -> Self {
+        match call.state {
+            CallState::Fenced => Self::Tombstone {
+                tools: set(call.tools),
+            },
+            // The ledger runs it no more, and never learnt how it ended.
+            CallState::Running => Self::Lost,
+            CallState::Unknown if call.tool.is_empty() => Self::Lost,
+            CallState::Finished | CallState::Failed | CallState::Cancelled | CallState::Unknown => {
+                Self::Ended {
+                    digest: *call.digest(),
+                    tombstone: call.cancelled,
+                    outcome: match &call.outcome {
+                        Some(outcome) => read(outcome),
+                        // A host that was killed while it started gave the call no outcome.
+                        None if call.state == CallState::Unknown => call.call.as_ref().map(|id| {
+                            const TEXT: &str = "outcome unknown: the host stopped while this call ran; it was not run again";
+                            Arc::new(unknown(id, &call.tool, TEXT))
+                        }),
+                        None => None,
+                    },
+                }
+            }
+        }
+    }
+
+    /// Answers a request with this id; `None`: the call may run, because the record is a tombstone of other tools.
+    pub(super) fn answer(self, asked: &[u8; 32], id: &CallId, tool: &str) -> Option<Answer> {
+        Some(match self {
+            Self::Tombstone { tools } if !includes(&tools, tool) => return None,
+            Self::Tombstone { .. } => Err(Refused::Cancelled),
+            Self::Lost => Ok(Begun::Saved(Arc::new(lost(id, tool)))),
+            Self::Ended { digest, .. } if digest != *asked => Err(Refused::InputMismatch),
+            Self::Ended {
+                tombstone: true, ..
+            } => Err(Refused::Cancelled),
+            Self::Ended { outcome, .. } => outcome.map(Begun::Saved).ok_or(Refused::Gone),
+        })
+    }
+
+    /// Returns where the call stands.
+    pub(super) fn status(self, id: &CallId) -> CallStatus {
+        match self {
+            Self::Ended { outcome, .. } => outcome.map_or(CallStatus::Gone, CallStatus::Ended),
+            Self::Tombstone { tools } => CallStatus::Tombstone { tools },
+            Self::Lost => CallStatus::Ended(Arc::new(lost(id, ""))),
+        }
+    }
+}
+
+/// Reads the outcome that a store has.
+pub(super) fn read(json: &str) -> Option<Arc<Outcome>> {
+    match serde_json::from_str(json) {
+        Ok(outcome) => Some(Arc::new(outcome)),
+        Err(error) => {
+            tracing::warn!(%error, "an outcome in the store cannot be read");
+            None
+        }
+    }
+}
+
+pub(super) fn set(tools: Option<BTreeSet<String>>) -> ToolSet {
+    tools.map(Arc::new)
+}

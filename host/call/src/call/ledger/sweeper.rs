@@ -1,0 +1,36 @@
+//! How much the store keeps, and when it was swept.
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use toolhost_store::Kept;
+
+/// The bytes that an outcome counts besides its own, as the store counts them.
+const OVERHEAD: u64 = 512;
+
+/// The state of the sweeps.
+#[derive(Debug, Default)]
+pub(super) struct Sweeper {
+    /// What the store keeps: as of the last sweep, and with what has come since.
+    pub(super) kept: Mutex<Kept>,
+    pub(super) swept: Mutex<Option<Instant>>,
+    /// Held by the one that sweeps.
+    pub(super) sweeping: tokio::sync::Mutex<()>,
+}
+
+impl Sweeper {
+    /// Counts an outcome.
+    pub(super) fn add_outcome(&self, bytes: usize) {
+        let mut kept = self.kept.lock();
+        kept.outcomes += 1;
+        kept.bytes += bytes as u64 + OVERHEAD;
+    }
+
+    /// Counts an id.
+    pub(super) fn add_id(&self) {
+        self.kept.lock().ids += 1;
+    }
+
+    pub(super) fn kept(&self) -> Kept {
+        *self.kept.lock()
+    }
+}

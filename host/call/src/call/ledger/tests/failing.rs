@@ -1,0 +1,87 @@
+//! A store that refuses changes when it is told to, as one on a full disk does.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolhost_store::{
+    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, NewCall,
+    Process, ProcessQuery, Session, Sqlite, Store, StoreError, Swept,
+};
+
+use super::*;
+
+#[derive(Debug)]
+pub(super) struct Failing {
+    store: Sqlite,
+    fails: AtomicBool,
+}
+
+impl Failing {
+    pub(super) fn of(store: Sqlite) -> Self {
+        Self {
+            store,
+            fails: AtomicBool::new(false),
+        }
+    }
+
+    /// Has changes refused, or not any more.
+    pub(super) fn fail(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
+    }
+
+    fn change<'a, T: 'a>(&self, change: Answer<'a, T>) -> Answer<'a, T> {
+        match self.fails.load(Ordering::SeqCst) {
+            true => Box::pin(async { Err(StoreError::Full) }),
+            false => change,
+        }
+    }
+}
+
+/// Hands these operations on to the store that does not fail.
+macro_rules! handed {
+    ($($change:ident { $($name:ident($($argument:ident: $kind:ty),*) -> $made:ty;)* })*) => {
+        impl Store for Failing {
+            $($(
+                fn $name(&self, $($argument: $kind),*) -> Answer<'_, $made> {
+                    handed!(@$change, self, self.store.$name($($argument),*))
+                }
+            )*)*
+
+            fn counts(&self) -> Counts {
+                self.store.counts()
+            }
+        }
+    };
+    (@change, $of:expr, $done:expr) => { $of.change($done) };
+    (@read, $of:expr, $done:expr) => { $done };
+}
+
+handed! {
+    change {
+    begin(call: NewCall) -> Begun;
+    end(ended: EndedCall) -> ();
+    withdraw(chat: ChatId, call: CallId) -> ();
+    cancel(fence: Fence) -> Fenced;
+    interrupt() -> Vec<Call>;
+    end_chat(chat: ChatId) -> ();
+    sweep(limits: toolhost_store::Limits) -> Swept;
+    put_process(process: Process) -> ();
+    forget_processes(ids: Vec<String>) -> ();
+    add_temporary(path: PathBuf) -> ();
+    remove_temporary(path: PathBuf) -> ();
+    put_session(session: Session) -> ();
+    remove_session(id: String) -> ();
+    compact() -> ();
+    }
+    read {
+    call(chat: ChatId, call: CallId) -> Option<Call>;
+    calls(query: CallQuery) -> Vec<Call>;
+    chats(query: ChatQuery) -> Vec<Chat>;
+    processes(query: ProcessQuery) -> Vec<Process>;
+    temporaries() -> Vec<PathBuf>;
+    sessions() -> Vec<Session>;
+    check() -> Vec<String>;
+    export(sink: Box<dyn std::io::Write + Send>) -> ();
+    backup(file: PathBuf) -> ();
+    }
+}

@@ -1,0 +1,406 @@
+//! A store in a file of the state directory, kept by SQLite.
+
+mod calls;
+mod clock;
+mod core;
+mod fault;
+mod filter;
+mod lists;
+mod open;
+mod readers;
+mod records;
+mod recover;
+mod row;
+mod schema;
+mod shares;
+mod sweep;
+mod upkeep;
+mod witness;
+mod writer;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::StateDir;
+
+use self::core::{Core, Metrics, Running};
+use crate::{
+    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits,
+    NewCall, Process, ProcessQuery, Session, Store, StoreError, Swept,
+};
+use fault::Fault;
+use readers::Readers;
+use writer::Writer;
+
+pub use recover::Recovered;
+
+/// The name of the file in the state directory.
+const FILE: &str = "store.db";
+
+/// How long a connection waits for another one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The failures that a store survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the host, however it ends. A change is handed to the kernel, and not synced. If the machine ends, the last changes
+    /// may be missing; the others are whole.
+    #[default]
+    Host,
+    /// The end of the machine as well. Every change is synced.
+    Power,
+}
+
+/// A text that names no durability.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no durability {0:?}: it is host or power")]
+pub struct UnknownDurability(String);
+
+impl std::str::FromStr for Durability {
+    type Err = UnknownDurability;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDurability> {
+        match text {
+            "host" => Ok(Self::Host),
+            "power" => Ok(Self::Power),
+            other => Err(UnknownDurability(other.to_owned())),
+        }
+    }
+}
+
+/// A store in a file of the state directory.
+#[derive(Debug)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+    /// The thread that empties the log.
+    emptying: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    durability: Durability,
+    writer: Arc<Writer>,
+    readers: Readers,
+    running: Running,
+    metrics: Arc<Metrics>,
+}
+
+/// Returns the path of a file beside the store.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Returns the bytes of the write-ahead log of a store.
+fn log_bytes(path: &Path) -> u64 {
+    std::fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
+}
+
+impl Sqlite {
+    /// Opens the store of a state directory, and makes it if there is none. The caller must hold the
+    /// [`Lock`](toolhost_state::state_dir::Lock) of the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Newer`] and [`StoreError::Foreign`] if another program wrote the file. [`StoreError::Damaged`] if it is so damaged
+    /// that it cannot be said which calls it knew. Otherwise, if the system refuses.
+    pub fn open(directory: &StateDir, durability: Durability) -> Result<Self, StoreError> {
+        let path = directory.path().join(FILE);
+        let told = |fault: Fault| fault.told(&path, "open its file");
+        let (full, asked) = sync_channel(1);
+        let core = open::open(directory, durability, full).map_err(told)?;
+        let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
+        let shared = Arc::new(Shared {
+            path: path.clone(),
+            durability,
+            writer: Arc::new(Writer::new(core)),
+            readers: Readers::new(path.clone()),
+            running,
+            metrics,
+        });
+        let emptied = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("store".to_owned());
+        let thread = thread.spawn(move || emptied.empty_log_when_asked(&asked));
+        let thread = thread.map_err(|error| told(error.into()))?;
+        let emptying = Some(thread);
+        Ok(Self { shared, emptying })
+    }
+
+    /// Makes a store in memory, which forgets with its host.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::in_memory_of(None)
+    }
+
+    /// Makes a store in memory that knows everything that is in the file of a state directory, for a host whose disk is full or
+    /// read-only. The file stays as it is. The caller must hold the lock of the directory.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn in_memory_of(directory: Option<&StateDir>) -> Result<Self, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let told = |fault: Fault| fault.told(&path, "be copied into memory");
+        let file = directory.map(|directory| directory.open_file(FILE));
+        let file = file.transpose().map_err(|error| told(error.into()))?;
+        let is_there = file
+            .flatten()
+            .is_some_and(|file| file.metadata().is_ok_and(|data| data.len() > 0));
+        // Its log is no file, and is never full.
+        let (full, _) = sync_channel(1);
+        let core = open::open_in_memory(directory.filter(|_| is_there), full).map_err(told)?;
+        let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
+        let writer = Arc::new(Writer::new(core));
+        let shared = Arc::new(Shared {
+            durability: Durability::Host,
+            readers: Readers::Memory(Arc::clone(&writer)),
+            path,
+            writer,
+            running,
+            metrics,
+        });
+        let emptying = None;
+        Ok(Self { shared, emptying })
+    }
+
+    /// Sets a damaged store aside, under a name with the time, and makes a new one of everything that can be read. A call of which
+    /// only the id is left is unknown from then on. The caller must hold the lock of the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unrecoverable`] if it cannot be said which calls the store knew. The files then keep their names.
+    pub fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, StoreError> {
+        let path = directory.path().join(FILE);
+        let recovered = recover::recover(directory, durability);
+        recovered.map_err(|fault| match fault.told(&path, "be recovered") {
+            StoreError::Damaged { path, problem } => StoreError::Unrecoverable { path, problem },
+            error => error,
+        })
+    }
+
+    /// Makes a change on the thread of the caller, or on one that may wait for the disk if every change is synced.
+    fn change<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<'_, T> {
+        Box::pin(async move {
+            let writer = Arc::clone(&self.shared.writer);
+            let answer = match self.shared.durability {
+                Durability::Host => writer.submit(work),
+                Durability::Power => {
+                    let handed = tokio::task::spawn_blocking(move || writer.submit(work)).await;
+                    handed.map_err(|error| StoreError::Failed {
+                        action,
+                        source: error.into(),
+                    })?
+                }
+            };
+            writer::answer(answer.await, &self.shared.path, action)
+        })
+    }
+
+    /// Does something that may take its time.
+    fn slowly<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&Shared) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<'_, T> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || {
+                work(&shared).map_err(|fault| {
+                    if fault.is_damage() {
+                        shared.metrics.damage(&fault);
+                    }
+                    fault.told(&shared.path, action)
+                })
+            });
+            done.await.unwrap_or_else(|error| {
+                Err(StoreError::Failed {
+                    action,
+                    source: error.into(),
+                })
+            })
+        })
+    }
+
+    fn list<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        list: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<'_, T> {
+        self.slowly(action, move |shared| shared.readers.read(list))
+    }
+}
+
+impl Shared {
+    fn empty_log_when_asked(&self, asked: &Receiver<()>) {
+        while asked.recv().is_ok() {
+            if let Err(fault) = self.writer.alone(Core::empty_log) {
+                let error = fault.told(&self.path, "empty its log");
+                tracing::warn!(%error, "the log of the store goes on growing");
+            }
+        }
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.shared.readers.close();
+        if let Err(fault) = self.shared.writer.alone(Core::close) {
+            tracing::warn!(?fault, "the next start has to read the log of the store");
+        }
+        if let Some(thread) = self.emptying.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+impl Store for Sqlite {
+    fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
+        self.change("begin a call", move |core| core.begin(&call))
+    }
+
+    fn end(&self, ended: EndedCall) -> Answer<'_, ()> {
+        self.change("end a call", move |core| core.end(&ended))
+    }
+
+    fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
+        self.change("withdraw a call", move |core| core.withdraw(&chat, &call))
+    }
+
+    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced> {
+        self.change("cancel a call", move |core| core.cancel(&fence))
+    }
+
+    fn interrupt(&self) -> Answer<'_, Vec<Call>> {
+        self.change("take calls over", Core::interrupt)
+    }
+
+    fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
+        // Few pages are read, so a hand-over would cost more.
+        Box::pin(async move {
+            let shared = &self.shared;
+            let found = shared
+                .readers
+                .read(|connection| calls::look_up(connection, &chat, &call));
+            found.map_err(|fault| fault.told(&shared.path, "look a call up"))
+        })
+    }
+
+    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<Call>> {
+        self.list("list calls", move |connection| {
+            lists::calls(connection, &query)
+        })
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<Chat>> {
+        let running = Arc::clone(&self.shared.running);
+        self.list("list chats", move |connection| {
+            lists::chats(connection, &running, &query)
+        })
+    }
+
+    fn end_chat(&self, chat: ChatId) -> Answer<'_, ()> {
+        self.change("end a chat", move |core| core.end_chat(&chat))
+    }
+
+    fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
+        self.slowly("forget calls", move |shared| {
+            sweep::sweep(&shared.writer, &shared.readers, &limits)
+        })
+    }
+
+    fn put_process(&self, process: Process) -> Answer<'_, ()> {
+        self.change("store a process", move |core| core.put_process(&process))
+    }
+
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Vec<Process>> {
+        self.list("list processes", move |connection| {
+            records::processes(connection, &query)
+        })
+    }
+
+    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()> {
+        self.change("forget processes", move |core| core.forget_processes(&ids))
+    }
+
+    fn add_temporary(&self, path: PathBuf) -> Answer<'_, ()> {
+        self.change("store a temporary file", move |core| {
+            core.add_temporary(&path)
+        })
+    }
+
+    fn remove_temporary(&self, path: PathBuf) -> Answer<'_, ()> {
+        self.change("forget a temporary file", move |core| {
+            core.remove_temporary(&path)
+        })
+    }
+
+    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
+        self.list("list temporary files", records::temporaries)
+    }
+
+    fn put_session(&self, session: Session) -> Answer<'_, ()> {
+        self.change("store a session", move |core| core.put_session(&session))
+    }
+
+    fn remove_session(&self, id: String) -> Answer<'_, ()> {
+        self.change("forget a session", move |core| core.remove_session(&id))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<Session>> {
+        self.list("list sessions", records::sessions)
+    }
+
+    fn check(&self) -> Answer<'_, Vec<String>> {
+        self.list("be checked", upkeep::check)
+    }
+
+    fn export(&self, mut sink: Box<dyn Write + Send>) -> Answer<'_, ()> {
+        self.list("be exported", move |connection| {
+            upkeep::export(connection, &mut *sink)
+        })
+    }
+
+    fn compact(&self) -> Answer<'_, ()> {
+        self.slowly("be compacted", |shared| {
+            shared.readers.close();
+            shared.writer.alone(Core::compact)
+        })
+    }
+
+    fn backup(&self, file: PathBuf) -> Answer<'_, ()> {
+        self.list("be copied", move |connection| {
+            upkeep::copy(connection, &file)
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        let metrics = &self.shared.metrics;
+        let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
+        let file = std::fs::metadata(&self.shared.path).map_or(0, |file| file.len());
+        Counts {
+            running: self.shared.running.lock().values().sum(),
+            commits: read(&metrics.commits),
+            changes: read(&metrics.changes),
+            failures: read(&metrics.failures),
+            damaged: read(&metrics.damaged),
+            bytes: file + log_bytes(&self.shared.path),
+            is_kept: matches!(self.shared.readers, Readers::File { .. }),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The clock of retention. It never goes back, and a wall clock that is set does not move it.
+//!
+//! While a host runs it goes by the monotonic clock, and between two hosts of one boot by the time since the boot. Only across a
+//! boot it goes by the wall clock, because nothing else was running.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::time::Instant;
+
+use super::row::checksum;
+
+/// The clock of an open store, in milliseconds since the store was made.
+#[derive(Debug)]
+pub(super) struct Clock {
+    base: i64,
+    started: Instant,
+}
+
+/// The clocks of the machine at one moment.
+struct Reading {
+    boot: String,
+    uptime: i64,
+    wall: i64,
+}
+
+impl Clock {
+    /// Goes on with the clock of the last host. `latest` is the time of the latest call, for a store whose clock is damaged.
+    pub(super) fn open(
+        connection: &Connection,
+        latest: impl FnOnce() -> rusqlite::Result<i64>,
+    ) -> rusqlite::Result<Self> {
+        let last = connection
+            .query_row(
+                "SELECT boot, uptime, wall, clock, sum FROM clock",
+                [],
+                |row| {
+                    let boot: String = row.get(0)?;
+                    let (uptime, wall, clock): (i64, i64, i64) =
+                        (row.get(1)?, row.get(2)?, row.get(3)?);
+                    let is_sound = row.get::<_, i64>(4)? == sum(&boot, [uptime, wall, clock]);
+                    Ok(is_sound.then_some((boot, uptime, wall, clock)))
+                },
+            )
+            .optional()?;
+        let now = Reading::take();
+        let base = match last.flatten() {
+            Some((boot, uptime, _, clock)) if boot == now.boot => {
+                clock.saturating_add(now.uptime.saturating_sub(uptime).max(0))
+            }
+            Some((_, _, wall, clock)) => clock.saturating_add(now.wall.saturating_sub(wall).max(0)),
+            None => latest()?,
+        };
+        Ok(Self {
+            base,
+            started: Instant::now(),
+        })
+    }
+
+    /// Returns the time.
+    pub(super) fn now(&self) -> i64 {
+        let since = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.base.saturating_add(since)
+    }
+
+    /// Stores the time for the next host.
+    pub(super) fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let (Reading { boot, uptime, wall }, now) = (Reading::take(), self.now());
+        let sum = sum(&boot, [uptime, wall, now]);
+        let mut save =
+            connection.prepare_cached("REPLACE INTO clock VALUES (1, ?1, ?2, ?3, ?4, ?5)")?;
+        save.execute(params![boot, uptime, wall, now, sum])?;
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn take() -> Self {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+        let uptime = uptime
+            .split(['.', ' '])
+            .next()
+            .and_then(|text| text.parse::<i64>().ok());
+        Self {
+            boot: boot.trim().to_owned(),
+            uptime: uptime.unwrap_or_default().saturating_mul(1000),
+            wall: wall(),
+        }
+    }
+}
+
+/// Returns the wall clock in milliseconds since the Unix epoch.
+pub(super) fn wall() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn sum(boot: &str, numbers: [i64; 3]) -> i64 {
+    checksum(&[
+        boot.as_bytes(),
+        numbers.map(i64::to_le_bytes).as_flattened(),
+    ])
+}

@@ -1,0 +1,100 @@
+//! What fails inside of a store of SQLite, before it is told as a [`StoreError`].
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::StoreError;
+
+/// Why an operation failed.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// SQLite refused.
+    Sql(rusqlite::Error),
+    /// The system refused.
+    Io(std::io::Error),
+    /// Parts of the store contradict each other.
+    Torn(&'static str),
+    /// A later version wrote the file.
+    Newer { version: i64, known: i64 },
+    /// Another program wrote the file.
+    Foreign,
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Fault {
+    /// Returns whether bytes of the store are not the ones that were written.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Torn(_) => true,
+            Self::Sql(rusqlite::Error::SqliteFailure(error, _)) => matches!(
+                error.code,
+                ErrorCode::DatabaseCorrupt
+                    | ErrorCode::NotADatabase
+                    | ErrorCode::ConstraintViolation
+            ),
+            // A column has another type than every row that was written.
+            Self::Sql(
+                rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::Utf8Error(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..),
+            ) => true,
+            // Statements that the program has always had do not compile against a damaged schema.
+            Self::Sql(rusqlite::Error::SqlInputError { .. }) => true,
+            Self::Sql(_) | Self::Io(_) | Self::Newer { .. } | Self::Foreign => false,
+        }
+    }
+
+    /// Returns the error for callers.
+    pub(super) fn told(self, path: &Path, action: &'static str) -> StoreError {
+        let path = path.to_path_buf();
+        if self.is_damage() {
+            let problem = match self {
+                Self::Torn(problem) => problem.to_owned(),
+                Self::Sql(error) => error.to_string(),
+                Self::Io(_) | Self::Newer { .. } | Self::Foreign => String::new(),
+            };
+            return StoreError::Damaged { path, problem };
+        }
+        match self {
+            Self::Newer { version, known } => StoreError::Newer {
+                path,
+                version,
+                known,
+            },
+            Self::Foreign => StoreError::Foreign { path },
+            Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
+            Self::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::ReadOnly
+            }
+            Self::Io(error) => StoreError::Failed {
+                action,
+                source: error.into(),
+            },
+            Self::Sql(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => StoreError::Full,
+                Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
+                _ => StoreError::Failed {
+                    action,
+                    source: error.into(),
+                },
+            },
+            Self::Torn(problem) => StoreError::Failed {
+                action,
+                source: problem.into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Opening a store: what may be wrong with its file, and what an earlier host left.
+
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use toolhost_state::state_dir::StateDir;
+
+use super::clock::Clock;
+use super::core::Core;
+use super::fault::Fault;
+use super::row::{CallRow, select_calls};
+use super::witness::{Testimony, Witness};
+use super::{Durability, FILE, beside, log_bytes, schema, upkeep};
+
+/// The size of a page in bytes.
+const PAGE: u16 = 2048;
+
+/// The bytes of the header up to the number of the program that made the file.
+const HEADER: usize = 72;
+
+/// Opens the file and takes over what an earlier host left.
+pub(super) fn open(
+    directory: &StateDir,
+    durability: Durability,
+    full: SyncSender<()>,
+) -> Result<Core, Fault> {
+    let path = directory.path().join(FILE);
+    prepare(directory, &path)?;
+    let log = log_bytes(&path);
+    let connection = connect(&path, durability)?;
+    schema::verify(&connection, schema::STEPS)?;
+    let (witness, said) = Witness::open(directory)?;
+    if said.emptying && log > 0 {
+        // The host was killed while it moved the log into the file. If the log has lost its end since, pages do not fit together.
+        quick_check(&connection)?;
+    }
+    let clock = Clock::open(&connection, || latest(&connection))?;
+    let next: Option<i64> =
+        connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
+    let next = next.unwrap_or_default().saturating_add(1);
+    let mut core = Core::new(connection, (witness, clock), path, next, full);
+    add_lost(&mut core, &said)?;
+    core.empty_log()?;
+    Ok(core)
+}
+
+/// Makes a store in memory, with everything that is in the file of this directory.
+pub(super) fn open_in_memory(
+    directory: Option<&StateDir>,
+    full: SyncSender<()>,
+) -> Result<Core, Fault> {
+    let connection = Connection::open_in_memory()?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
+    let mut said = Testimony::default();
+    if let Some(directory) = directory {
+        (_, said) = Witness::read(directory)?;
+        copy_into(&connection, &directory.path().join(FILE))?;
+    }
+    let clock = Clock::open(&connection, || latest(&connection))?;
+    let next: Option<i64> =
+        connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
+    let next = next.unwrap_or_default().saturating_add(1);
+    let path = ":memory:".into();
+    let mut core = Core::new(connection, (Witness::none(), clock), path, next, full);
+    add_lost(&mut core, &said)?;
+    Ok(core)
+}
+
+/// Copies the rows of a file whose disk takes nothing more, not even the file of shared memory that belongs to its log.
+fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
+    const TABLES: [&str; 6] = [
+        "chats",
+        "calls",
+        "processes",
+        "temporaries",
+        "sessions",
+        "clock",
+    ];
+    let path = path
+        .to_str()
+        .ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+    connection.execute("ATTACH ?1 AS disk", [path])?;
+    connection.execute_batch("PRAGMA disk.locking_mode = EXCLUSIVE")?;
+    let version: i64 = connection.query_row("PRAGMA disk.user_version", [], |row| row.get(0))?;
+    if usize::try_from(version) != Ok(schema::STEPS.len()) {
+        return Err(Fault::Torn("the file has another version"));
+    }
+    for table in TABLES {
+        connection.execute(
+            &format!("INSERT INTO main.{table} SELECT * FROM disk.{table}"),
+            [],
+        )?;
+    }
+    connection.execute_batch("DETACH disk")?;
+    Ok(())
+}
+
+/// Makes the file if there is none, and refuses one that SQLite would take for an empty or a shorter one.
+fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
+    let log = log_bytes(path);
+    let Some(mut file) = directory.open_file(FILE)? else {
+        if Witness::is_there(directory)? || log > 0 {
+            return Err(Fault::Torn(
+                "the file is missing, and what belongs to it is there",
+            ));
+        }
+        directory.create_file(FILE)?;
+        return Ok(());
+    };
+    let length = file.metadata()?.len();
+    if length == 0 {
+        return match Witness::is_there(directory)? || log > 0 {
+            true => Err(Fault::Torn(
+                "the file is empty, and what belongs to it is not",
+            )),
+            false => Ok(()),
+        };
+    }
+    let mut header = [0; HEADER];
+    std::io::Read::read_exact(&mut file, &mut header)
+        .map_err(|_| Fault::Torn("the file ends in its header"))?;
+    // The name, and the sizes by which SQLite reads the rest; 1 instead of 2 stands for a store that has no log yet, as a backup.
+    let sound = |version| {
+        let [high, low] = PAGE.to_be_bytes();
+        let sizes = [high, low, version, version, 0, 64, 32, 32];
+        header.starts_with(b"SQLite format 3\0") && header.get(16..24) == Some(sizes.as_slice())
+    };
+    if !sound(1) && !sound(2) {
+        return Err(match header.ends_with(&schema::APPLICATION.to_be_bytes()) {
+            true => Fault::Torn("the header is not the one that was written"),
+            false => Fault::Foreign,
+        });
+    }
+    if log == 0 && length % u64::from(PAGE) != 0 {
+        return Err(Fault::Torn("the file ends within a page"));
+    }
+    Ok(())
+}
+
+/// Opens the connection that writes, with the latest schema.
+fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(super::PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "page_size", PAGE)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -8192)?;
+    schema::migrate(&connection, schema::STEPS, |version| {
+        upkeep::copy(&connection, &beside(path, &format!(".version-{version}")))
+    })?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(Fault::Io(std::io::Error::other(
+            "its file system does not support shared memory, which a write-ahead log needs",
+        )));
+    }
+    let synchronous = match durability {
+        Durability::Host => "NORMAL",
+        Durability::Power => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(connection)
+}
+
+fn quick_check(connection: &Connection) -> Result<(), Fault> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    match found == "ok" {
+        true => Ok(()),
+        false => Err(Fault::Torn("its pages do not fit together")),
+    }
+}
+
+/// Stores as unknown the calls that the witness saw begin, and that the log has lost.
+fn add_lost(core: &mut Core, said: &Testimony) -> Result<(), Fault> {
+    let lost = core.transact(|core| {
+        let mut lost = 0_u64;
+        for key in &said.keys {
+            let seen = {
+                let mut seen = core
+                    .connection
+                    .prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
+                seen.query_row([key], |_| Ok(())).optional()?
+            };
+            if seen.is_none() {
+                core.lose(*key)?;
+                lost += 1;
+            }
+        }
+        Ok(lost)
+    })?;
+    if lost > 0 {
+        core.metrics
+            .damaged
+            .fetch_add(lost, std::sync::atomic::Ordering::Relaxed);
+        tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: their ids are unknown and do not run");
+    }
+    Ok(())
+}
+
+/// Returns the time of the latest of the newest calls that are sound.
+fn latest(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut newest = connection.prepare(select_calls!("ORDER BY c.seq DESC LIMIT 16"))?;
+    let newest = newest.query_map([], CallRow::read)?;
+    let sound = newest.filter_map(Result::ok).filter(CallRow::is_sound);
+    Ok(sound.map(|row| row.tick).max().unwrap_or_default())
+}

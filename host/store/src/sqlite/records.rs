@@ -1,0 +1,157 @@
+//! Processes, temporary files, sessions and ended chats.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, params};
+use toolhost_state::id::ChatId;
+
+use super::core::Core;
+use super::fault::Fault;
+use super::filter::Filter;
+use crate::{Process, ProcessQuery, ProcessState, Session};
+
+impl Core {
+    pub(super) fn put_process(&mut self, process: &Process) -> Result<(), Fault> {
+        const PUT: &str = "INSERT INTO processes (id, chat, key, running, body) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (id) DO UPDATE SET running = ?4, body = ?5";
+        let body = serde_json::to_string(process).map_err(std::io::Error::other)?;
+        let chat = process.chat.as_ref().map(ChatId::as_str);
+        let running = process.state == ProcessState::Running;
+        let mut put = self.connection.prepare_cached(PUT)?;
+        put.execute(params![process.id, chat, process.key, running, body])?;
+        Ok(())
+    }
+
+    pub(super) fn forget_processes(&mut self, ids: &[String]) -> Result<(), Fault> {
+        let mut forget = self
+            .connection
+            .prepare_cached("DELETE FROM processes WHERE id = ?1")?;
+        for id in ids {
+            forget.execute([id])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_temporary(&mut self, path: &Path) -> Result<(), Fault> {
+        let mut add = self
+            .connection
+            .prepare_cached("INSERT OR IGNORE INTO temporaries VALUES (?1)")?;
+        add.execute([path.as_os_str().as_bytes()])?;
+        Ok(())
+    }
+
+    pub(super) fn remove_temporary(&mut self, path: &Path) -> Result<(), Fault> {
+        let mut remove = self
+            .connection
+            .prepare_cached("DELETE FROM temporaries WHERE path = ?1")?;
+        remove.execute([path.as_os_str().as_bytes()])?;
+        Ok(())
+    }
+
+    pub(super) fn put_session(&mut self, session: &Session) -> Result<(), Fault> {
+        let Session {
+            id,
+            chat,
+            is_named,
+            principal,
+            revision,
+            created_ms,
+            used_ms,
+        } = session;
+        let mut put = self
+            .connection
+            .prepare_cached("REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        let times = [created_ms, used_ms].map(|at| i64::try_from(*at).unwrap_or(i64::MAX));
+        put.execute(params![
+            id,
+            chat.as_str(),
+            is_named,
+            principal,
+            revision,
+            times[0],
+            times[1]
+        ])?;
+        Ok(())
+    }
+
+    pub(super) fn remove_session(&mut self, id: &str) -> Result<(), Fault> {
+        self.connection
+            .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
+            .execute([id])?;
+        Ok(())
+    }
+
+    pub(super) fn end_chat(&mut self, chat: &ChatId) -> Result<(), Fault> {
+        let mut end = self
+            .connection
+            .prepare_cached("UPDATE chats SET ended = ?2 WHERE name = ?1")?;
+        end.execute(params![chat.as_str(), super::clock::wall()])?;
+        Ok(())
+    }
+}
+
+/// Returns processes, in the order in which they were started.
+pub(super) fn processes(
+    connection: &Connection,
+    query: &ProcessQuery,
+) -> Result<Vec<Process>, Fault> {
+    let mut filter = Filter::new("SELECT body FROM processes WHERE 1");
+    if let Some(chat) = &query.chat {
+        filter.and("chat = ?", chat.to_string());
+    }
+    filter.begins_with("chat", &query.prefix);
+    if let Some(key) = &query.key {
+        filter.and("key = ?", key.clone());
+    }
+    if query.running {
+        filter.and("running = ?", true);
+    }
+    if let Some(after) = &query.after {
+        filter.and(
+            "seq > ifnull((SELECT seq FROM processes WHERE id = ?), 0)",
+            after.clone(),
+        );
+    }
+    filter.rows(connection, " ORDER BY seq", query.limit, |row| {
+        let text: String = row.get(0)?;
+        let wrong = |error: serde_json::Error| {
+            rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into())
+        };
+        serde_json::from_str(&text).map_err(wrong)
+    })
+}
+
+/// Returns the temporary files that may exist.
+pub(super) fn temporaries(connection: &Connection) -> Result<Vec<PathBuf>, Fault> {
+    let mut all = connection.prepare_cached("SELECT path FROM temporaries")?;
+    let all = all.query_map([], |row| Ok(OsString::from_vec(row.get(0)?).into()))?;
+    Ok(all.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Returns all sessions.
+pub(super) fn sessions(connection: &Connection) -> Result<Vec<Session>, Fault> {
+    let mut all = connection.prepare_cached("SELECT * FROM sessions")?;
+    let all = all.query_map([], |row| {
+        let chat: String = row.get(1)?;
+        let time = |column| {
+            row.get::<_, i64>(column)
+                .map(|at| u64::try_from(at).unwrap_or_default())
+        };
+        let wrong = |error: toolhost_state::id::InvalidId| {
+            rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error.into())
+        };
+        Ok(Session {
+            id: row.get(0)?,
+            chat: chat.parse().map_err(wrong)?,
+            is_named: row.get(2)?,
+            principal: row.get(3)?,
+            revision: row.get(4)?,
+            created_ms: time(5)?,
+            used_ms: time(6)?,
+        })
+    })?;
+    Ok(all.collect::<rusqlite::Result<_>>()?)
+}

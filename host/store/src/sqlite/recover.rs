@@ -1,0 +1,204 @@
+//! Recovery: a damaged store is set aside, and what can be read of it goes into a new one.
+//!
+//! A call is in the table, and its key in an index. If one page is damaged, the other has what it held: a call of which only the key
+//! is left is unknown, and does not run again.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use toolhost_state::state_dir::StateDir;
+
+use super::core::Core;
+use super::fault::Fault;
+use super::row::{CallRow, select_calls};
+use super::witness::{self, Key, Witness};
+use super::{Durability, FILE, clock, records};
+use crate::{CallState, ProcessQuery};
+
+/// The result of a recovery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The damaged file. Nothing of it was changed.
+    pub aside: PathBuf,
+    /// How many calls were read.
+    pub calls: u64,
+    /// How many calls are unknown, because only their ids were found.
+    pub unknown: u64,
+    /// Whether processes, temporary files and sessions were read completely.
+    pub is_complete: bool,
+}
+
+/// The files of a store.
+const FILES: [&str; 4] = [FILE, "store.db-wal", "store.db-shm", witness::FILE];
+
+/// Sets the store aside and makes a new one of what can be read.
+pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
+    let (_, said) = Witness::open(directory)?;
+    let suffix = format!("damaged-{}", clock::wall());
+    for name in FILES {
+        if directory.inode(name)?.is_some() {
+            let to = name.replacen("store.", &format!("store.{suffix}."), 1);
+            directory.rename_file(name, &to)?;
+        }
+    }
+    let aside = directory.path().join(format!("store.{suffix}.db"));
+    let moved = read_old(directory, durability, &aside, &said.keys);
+    if moved.is_err() {
+        // Everything gets its name back, so that the next start does not take the store for a new one.
+        for name in FILES {
+            directory.remove(name)?;
+            let from = name.replacen("store.", &format!("store.{suffix}."), 1);
+            if directory.inode(&from)?.is_some() {
+                directory.rename_file(&from, name)?;
+            }
+        }
+    }
+    moved
+}
+
+fn read_old(
+    directory: &StateDir,
+    durability: Durability,
+    aside: &std::path::Path,
+    begun: &[Key],
+) -> Result<Recovered, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let old = Connection::open_with_flags(aside, flags)?;
+    old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    old.pragma_update(None, "wal_autocheckpoint", 0)?;
+    old.pragma_update(None, "cell_size_check", true)?;
+    let (full, _) = std::sync::mpsc::sync_channel(1);
+    let mut core = super::open::open(directory, durability, full)?;
+    core.next = newest(&old)?.saturating_add(1);
+    let mut made = Recovered {
+        aside: aside.to_path_buf(),
+        calls: 0,
+        unknown: 0,
+        is_complete: true,
+    };
+    let last = u64::try_from(core.next).unwrap_or_default();
+    core.transact(|core| {
+        let rows_lost = read(1..=last, &mut |range| {
+            copy_calls(&old, core, &mut made, range)
+        })?;
+        let keys = match read_keys(&old) {
+            Err(fault) if rows_lost || !fault.is_damage() => return Err(fault),
+            keys => keys.unwrap_or_default(),
+        };
+        for key in keys.iter().chain(begun) {
+            let mut seen = core
+                .connection
+                .prepare("SELECT 1 FROM calls WHERE key = ?1")?;
+            if seen.query_row([key], |_| Ok(())).optional()?.is_none() {
+                drop(seen);
+                core.lose(*key)?;
+                made.unknown += 1;
+            }
+        }
+        made.is_complete = copy_rest(&old, core).is_ok();
+        Ok(())
+    })?;
+    core.empty_log()?;
+    Ok(made)
+}
+
+/// Returns the number of the newest call, from whichever index says it.
+fn newest(old: &Connection) -> Result<i64, Fault> {
+    let ways = [
+        "calls NOT INDEXED",
+        "calls INDEXED BY calls_chat",
+        "calls INDEXED BY calls_key",
+    ];
+    let said = ways.map(|way| {
+        old.query_row(
+            &format!("SELECT ifnull(max(seq), 0) FROM {way}"),
+            [],
+            |row| row.get::<_, i64>(0),
+        )
+        .ok()
+    });
+    let mut said: Vec<_> = said.into_iter().flatten().collect();
+    said.sort_unstable();
+    // If one of three is damaged, the one in the middle is not.
+    said.get(said.len() / 2)
+        .copied()
+        .ok_or(Fault::Torn("no call of it can be read"))
+}
+
+/// Reads a range, and both halves of one that cannot be read. Returns whether some part could not be read.
+fn read(
+    range: RangeInclusive<u64>,
+    one: &mut impl FnMut(RangeInclusive<u64>) -> Result<bool, Fault>,
+) -> Result<bool, Fault> {
+    let (first, last) = (*range.start(), *range.end());
+    match one(range) {
+        Err(fault) if !fault.is_damage() => Err(fault),
+        Ok(is_lost) => Ok(is_lost),
+        Err(_) if last <= first => Ok(true),
+        Err(_) => {
+            let middle = first + (last - first) / 2;
+            let low = read(first..=middle, one)?;
+            Ok(read(middle + 1..=last, one)? || low)
+        }
+    }
+}
+
+/// Copies calls by their numbers. Returns whether one of them is not the one that was written.
+fn copy_calls(
+    old: &Connection,
+    core: &mut Core,
+    made: &mut Recovered,
+    range: RangeInclusive<u64>,
+) -> Result<bool, Fault> {
+    let mut rows = old.prepare_cached(select_calls!("WHERE c.seq BETWEEN ?1 AND ?2"))?;
+    let rows: Vec<_> = match range.end() - range.start() > 4096 {
+        // A range that is too large for memory is split as if it were damaged.
+        true => return Err(Fault::Torn("the range is large")),
+        false => rows
+            .query_map([range.start(), range.end()], CallRow::read)?
+            .collect::<Result<_, _>>()?,
+    };
+    let mut is_lost = false;
+    for mut row in rows {
+        let name = row.name.clone().unwrap_or_default();
+        let fits = row.chat == 0 || witness::key(&name, &row.call) == row.key;
+        if !row.is_sound() || !fits {
+            is_lost = true;
+            continue;
+        }
+        if let Ok(chat) = name.parse() {
+            row.chat = core.chat(&chat, &row.principal)?;
+            core.count_fences(row.chat, i64::from(row.state == CallState::Fenced))?;
+        }
+        row.tick = core.clock.now();
+        row.write(&core.connection, true)?;
+        made.calls += 1;
+    }
+    Ok(is_lost)
+}
+
+/// Returns the keys of all calls.
+fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
+    let mut keys = old.prepare("SELECT key FROM calls INDEXED BY calls_key")?;
+    let keys = keys.query_map([], |row| row.get(0))?;
+    Ok(keys.collect::<rusqlite::Result<_>>()?)
+}
+
+fn copy_rest(old: &Connection, core: &mut Core) -> Result<(), Fault> {
+    let all = ProcessQuery {
+        limit: u32::MAX,
+        ..ProcessQuery::default()
+    };
+    for process in records::processes(old, &all)? {
+        core.put_process(&process)?;
+    }
+    for path in records::temporaries(old)? {
+        core.add_temporary(&path)?;
+    }
+    for session in records::sessions(old)? {
+        core.put_session(&session)?;
+    }
+    Ok(())
+}

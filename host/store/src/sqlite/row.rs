@@ -1,0 +1,264 @@
+//! The row of a call, with its checksum.
+
+use std::collections::BTreeSet;
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::witness::Key;
+use crate::{Call, CallState};
+
+/// A query for the columns of calls, with the names of their chats behind them, and with this text at its end.
+macro_rules! select_calls {
+    ($rest:literal) => {
+        concat!(
+            "SELECT c.seq, c.chat, c.call, c.key, c.principal, c.tool, c.tools, c.state, c.cancelled, c.digest, c.began, c.ended, ",
+            "c.tick, c.held, c.sum, c.arguments, c.outcome, h.name FROM calls c LEFT JOIN chats h ON h.no = c.chat ",
+            $rest
+        )
+    };
+}
+pub(super) use select_calls;
+
+/// The bytes that a kept outcome counts besides its own.
+const OVERHEAD: i64 = 512;
+
+/// A row of the table `calls`.
+#[derive(Clone, Debug)]
+pub(super) struct CallRow {
+    pub(super) seq: i64,
+    pub(super) chat: i64,
+    pub(super) call: String,
+    pub(super) key: Key,
+    pub(super) principal: String,
+    pub(super) tool: String,
+    /// The tools of a fence as JSON; `None`: all.
+    pub(super) tools: Option<String>,
+    pub(super) state: CallState,
+    pub(super) cancelled: bool,
+    pub(super) digest: [u8; 32],
+    pub(super) began: i64,
+    pub(super) ended: Option<i64>,
+    /// The time of its last change on the clock of retention.
+    pub(super) tick: i64,
+    /// The bytes that its outcome counts; 0 while it runs, `None` once only its id is remembered.
+    pub(super) held: Option<i64>,
+    pub(super) arguments: Option<String>,
+    /// The outcome behind a checksum of its own, so that a list does not have to read it.
+    pub(super) outcome: Option<Vec<u8>>,
+    /// The name of its chat.
+    pub(super) name: Option<String>,
+    is_sound: bool,
+}
+
+/// Returns the checksum of some parts.
+pub(super) fn checksum(parts: &[&[u8]]) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher
+            .update(&(part.len() as u64).to_le_bytes())
+            .update(part);
+    }
+    let mut sum = [0; 8];
+    hasher.finalize_xof().fill(&mut sum);
+    i64::from_le_bytes(sum)
+}
+
+/// Returns the number that stands for a state.
+pub(super) fn state_number(state: CallState) -> i64 {
+    CallState::ALL
+        .iter()
+        .position(|one| *one == state)
+        .map_or(0, |at| at as i64)
+}
+
+fn state_of(column: usize, number: i64) -> rusqlite::Result<CallState> {
+    let state = usize::try_from(number)
+        .ok()
+        .and_then(|at| CallState::ALL.get(at));
+    state
+        .copied()
+        .ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+impl CallRow {
+    /// Makes the row of a call that has not been seen.
+    pub(super) fn new(seq: i64, chat: i64, call: &str, key: Key) -> Self {
+        Self {
+            seq,
+            chat,
+            call: call.to_owned(),
+            key,
+            principal: String::new(),
+            tool: String::new(),
+            tools: None,
+            state: CallState::Unknown,
+            cancelled: false,
+            digest: [0; 32],
+            began: super::clock::wall(),
+            ended: None,
+            tick: 0,
+            held: None,
+            arguments: None,
+            outcome: None,
+            name: None,
+            is_sound: true,
+        }
+    }
+
+    /// Reads a row of [`select_calls`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let mut read = Self {
+            seq: row.get(0)?,
+            chat: row.get(1)?,
+            call: row.get(2)?,
+            key: row.get(3)?,
+            principal: row.get(4)?,
+            tool: row.get(5)?,
+            tools: row.get(6)?,
+            state: state_of(7, row.get(7)?)?,
+            cancelled: row.get(8)?,
+            digest: row.get(9)?,
+            began: row.get(10)?,
+            ended: row.get(11)?,
+            tick: row.get(12)?,
+            held: row.get(13)?,
+            arguments: row.get(15)?,
+            outcome: row.get(16)?,
+            name: row.get(17)?,
+            is_sound: false,
+        };
+        read.is_sound = row.get::<_, i64>(14)? == read.sum();
+        Ok(read)
+    }
+
+    /// Returns the row with this number.
+    pub(super) fn find(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Self>> {
+        let mut one = connection.prepare_cached(select_calls!("WHERE c.seq = ?1"))?;
+        one.query_row([seq], Self::read).optional()
+    }
+
+    /// Returns whether the row is the one that was written.
+    pub(super) fn is_sound(&self) -> bool {
+        self.is_sound
+    }
+
+    /// Gives the row an outcome.
+    pub(super) fn hold(&mut self, outcome: &str) {
+        let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
+        self.outcome = Some([&sum, outcome.as_bytes()].concat());
+        let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();
+        self.held = Some(OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX)));
+    }
+
+    /// Leaves only the id.
+    pub(super) fn let_go(&mut self, tick: i64) {
+        (self.held, self.outcome, self.arguments, self.tick) = (None, None, None, tick);
+    }
+
+    /// Returns the outcome, if it is kept and is the one that was written.
+    pub(super) fn outcome(&self) -> Option<String> {
+        let (sum, outcome) = self.outcome.as_ref()?.split_first_chunk::<8>()?;
+        let is_sound = i64::from_le_bytes(*sum) == checksum(&[outcome]);
+        is_sound
+            .then(|| String::from_utf8(outcome.to_vec()).ok())
+            .flatten()
+    }
+
+    /// Returns the tools of a fence.
+    pub(super) fn tools(&self) -> rusqlite::Result<Option<BTreeSet<String>>> {
+        let json = self
+            .tools
+            .as_ref()
+            .map(|json| serde_json::from_str(json))
+            .transpose();
+        json.map_err(|error| rusqlite::Error::FromSqlConversionFailure(6, Type::Text, error.into()))
+    }
+
+    /// Returns the call.
+    pub(super) fn into_call(self) -> rusqlite::Result<Call> {
+        let time = |at: i64| u64::try_from(at).unwrap_or_default();
+        Ok(Call {
+            chat: self.name.as_ref().and_then(|name| name.parse().ok()),
+            call: self.name.as_ref().and_then(|_| self.call.parse().ok()),
+            number: self.seq,
+            tools: self.tools()?,
+            outcome: self.outcome(),
+            tool: self.tool,
+            principal: self.principal,
+            state: self.state,
+            cancelled: self.cancelled,
+            began_ms: time(self.began),
+            ended_ms: self.ended.map(time),
+            arguments: self.arguments,
+            digest: self.digest,
+        })
+    }
+
+    /// Writes the row, in the place of an older one of its number.
+    pub(super) fn write(&self, connection: &Connection, is_new: bool) -> rusqlite::Result<()> {
+        const INSERT: &str = "INSERT INTO calls VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+        const UPDATE: &str = "UPDATE calls SET principal = ?2, tool = ?3, tools = ?4, state = ?5, cancelled = ?6, digest = ?7, \
+             began = ?8, ended = ?9, tick = ?10, held = ?11, sum = ?12, arguments = ?13, outcome = ?14 WHERE seq = ?1";
+        let state = state_number(self.state);
+        if is_new {
+            connection.prepare_cached(INSERT)?.execute(params![
+                self.seq,
+                self.chat,
+                self.call,
+                self.key,
+                self.principal,
+                self.tool,
+                self.tools,
+                state,
+                self.cancelled,
+                self.digest,
+                self.began,
+                self.ended,
+                self.tick,
+                self.held,
+                self.sum(),
+                self.arguments,
+                self.outcome
+            ])?;
+        } else {
+            connection.prepare_cached(UPDATE)?.execute(params![
+                self.seq,
+                self.principal,
+                self.tool,
+                self.tools,
+                state,
+                self.cancelled,
+                self.digest,
+                self.began,
+                self.ended,
+                self.tick,
+                self.held,
+                self.sum(),
+                self.arguments,
+                self.outcome
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the checksum of everything that decides about the call.
+    fn sum(&self) -> i64 {
+        let numbers = [
+            self.seq,
+            self.chat,
+            state_number(self.state),
+            i64::from(self.cancelled),
+            self.tick,
+            self.held.unwrap_or(-1),
+            i64::from(self.tools.is_some()),
+        ];
+        checksum(&[
+            numbers.map(i64::to_le_bytes).as_flattened(),
+            &self.key,
+            &self.digest,
+            self.tool.as_bytes(),
+            self.tools.as_deref().unwrap_or_default().as_bytes(),
+        ])
+    }
+}

@@ -1,0 +1,101 @@
+//! The tables, and the way from an older version of them.
+
+use rusqlite::Connection;
+
+use super::fault::Fault;
+
+/// The `application_id` of the file: `tool` in ASCII.
+pub(super) const APPLICATION: i32 = 0x746f_6f6c;
+
+/// The steps of the schema, oldest first. The version of a file is the number of steps that it has taken.
+///
+/// A call is in two indexes that find it: by its name and by a digest of its name. Only if both deny it, it is new.
+pub(super) const STEPS: &[&str] = &["
+CREATE TABLE chats (
+    no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, fences INTEGER NOT NULL, ended INTEGER
+);
+CREATE TABLE calls (
+    seq INTEGER PRIMARY KEY, chat INTEGER NOT NULL, call TEXT NOT NULL, key BLOB NOT NULL, principal TEXT NOT NULL,
+    tool TEXT NOT NULL, tools TEXT, state INTEGER NOT NULL, cancelled INTEGER NOT NULL, digest BLOB NOT NULL,
+    began INTEGER NOT NULL, ended INTEGER, tick INTEGER NOT NULL, held INTEGER, sum INTEGER NOT NULL, arguments TEXT, outcome BLOB
+);
+CREATE UNIQUE INDEX calls_key ON calls (key);
+CREATE UNIQUE INDEX calls_name ON calls (chat, call);
+CREATE INDEX calls_chat ON calls (chat);
+CREATE INDEX calls_held ON calls (chat, seq, held) WHERE held IS NOT NULL;
+CREATE INDEX calls_gone ON calls (tick, chat) WHERE held IS NULL;
+CREATE TABLE processes (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, running INTEGER NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX processes_chat ON processes (chat);
+CREATE INDEX processes_key ON processes (key) WHERE key IS NOT NULL;
+CREATE TABLE temporaries (path BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, chat TEXT NOT NULL, named INTEGER NOT NULL, principal TEXT NOT NULL, revision TEXT NOT NULL,
+    created INTEGER NOT NULL, used INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE clock (
+    one INTEGER PRIMARY KEY, boot TEXT NOT NULL, uptime INTEGER NOT NULL, wall INTEGER NOT NULL, clock INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+);
+"];
+
+/// Brings a file to the last of these steps. `copy` is called before an older file is changed, with its version.
+pub(super) fn migrate(
+    connection: &Connection,
+    steps: &[&str],
+    copy: impl FnOnce(i64) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let ours = i64::from(APPLICATION);
+    let (application, version) = (
+        number(connection, "application_id")?,
+        number(connection, "user_version")?,
+    );
+    let is_empty: bool =
+        connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+            row.get(0)
+        })?;
+    match (application, version) {
+        (0, 0) if is_empty => {}
+        (application, version) if application == ours && version == known => return Ok(()),
+        (application, version) if application == ours && version > known => {
+            return Err(Fault::Newer { version, known });
+        }
+        (application, version) if application == ours && version > 0 => copy(version)?,
+        _ if verify(connection, steps).is_ok() => {
+            return Err(Fault::Torn("the header is not the one that was written"));
+        }
+        _ => return Err(Fault::Foreign),
+    }
+    let taken = usize::try_from(version).unwrap_or(usize::MAX);
+    let left = steps.get(taken..).unwrap_or_default().concat();
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {left} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known}; COMMIT;"
+    ))?;
+    Ok(())
+}
+
+/// Refuses a file whose schema is not the one of these steps: then bytes of the schema were damaged.
+pub(super) fn verify(connection: &Connection, steps: &[&str]) -> Result<(), Fault> {
+    let made = Connection::open_in_memory()?;
+    made.execute_batch(&steps.concat())?;
+    match texts(connection)? == texts(&made)? {
+        true => Ok(()),
+        false => Err(Fault::Torn("the schema is not the one that was written")),
+    }
+}
+
+fn texts(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
+    let all = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name";
+    let mut all = connection.prepare(all)?;
+    let all = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    all.collect()
+}
+
+fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, pragma, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Check, export, compaction and backup.
+
+use std::io::Write;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use super::core::Core;
+use super::fault::Fault;
+use super::row::{CallRow, select_calls};
+use super::{lists, records};
+use crate::{ChatQuery, Process, ProcessQuery, Session};
+
+/// The most problems that a check returns.
+const PROBLEMS: usize = 100;
+
+/// A line of an export.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    Chat(&'a crate::Chat),
+    Call(&'a crate::Call),
+    Process(&'a Process),
+    Session(&'a Session),
+    Temporary(&'a Path),
+}
+
+/// Reads everything and returns the problems that it found.
+pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
+    let mut pages = connection.prepare("PRAGMA integrity_check")?;
+    let pages = pages.query_map([], |row| row.get::<_, String>(0))?;
+    let mut problems: Vec<_> = match pages.collect::<rusqlite::Result<Vec<_>>>() {
+        Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
+        Err(error) => vec![error.to_string()],
+    };
+    let mut rows = connection.prepare(select_calls!("ORDER BY c.seq"))?;
+    let mut rows = rows.query([])?;
+    while problems.len() < PROBLEMS {
+        let row = match rows.next() {
+            Ok(Some(row)) => CallRow::read(row),
+            Ok(None) => break,
+            Err(error) => {
+                problems.push(format!("calls: {error}"));
+                break;
+            }
+        };
+        match row {
+            Ok(row) if row.is_sound() && (row.outcome.is_none() || row.outcome().is_some()) => {}
+            Ok(row) => problems.push(format!("call {} is not the one that was written", row.seq)),
+            Err(error) => problems.push(format!("a call cannot be read: {error}")),
+        }
+    }
+    Ok(problems)
+}
+
+/// Writes everything as lines of JSON.
+pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<(), Fault> {
+    let mut line = |line: Line<'_>| -> Result<(), Fault> {
+        serde_json::to_writer(&mut *sink, &line).map_err(std::io::Error::other)?;
+        Ok(sink.write_all(b"\n")?)
+    };
+    let all = ChatQuery {
+        limit: u32::MAX,
+        ..ChatQuery::default()
+    };
+    for chat in lists::chats(connection, &Default::default(), &all)? {
+        line(Line::Chat(&chat))?;
+    }
+    let mut rows = connection.prepare(select_calls!("ORDER BY c.seq"))?;
+    for row in rows.query_map([], CallRow::read)? {
+        line(Line::Call(&row?.into_call()?))?;
+    }
+    let all = ProcessQuery {
+        limit: u32::MAX,
+        ..ProcessQuery::default()
+    };
+    for process in records::processes(connection, &all)? {
+        line(Line::Process(&process))?;
+    }
+    for session in records::sessions(connection)? {
+        line(Line::Session(&session))?;
+    }
+    for path in records::temporaries(connection)? {
+        line(Line::Temporary(&path))?;
+    }
+    sink.flush()?;
+    Ok(())
+}
+
+/// Writes a copy to a file that does not exist yet. Only its owner can read it.
+pub(super) fn copy(connection: &Connection, file: &Path) -> Result<(), Fault> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)?;
+    let path = file
+        .to_str()
+        .ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+    let copied = connection.execute("VACUUM INTO ?1", params![path]);
+    if copied.is_err() {
+        _ = std::fs::remove_file(file);
+    }
+    copied?;
+    Ok(())
+}
+
+impl Core {
+    /// Gives room that is no longer used back to the disk.
+    pub(super) fn compact(&mut self) -> Result<(), Fault> {
+        self.empty_log()?;
+        self.connection.execute_batch("VACUUM")?;
+        self.empty_log()
+    }
+}

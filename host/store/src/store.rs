@@ -1,0 +1,92 @@
+//! The seam: the operations that every store has.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use toolhost_state::id::{CallId, ChatId};
+
+use crate::{
+    Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits, NewCall,
+    Process, ProcessQuery, Session, StoreError, Swept,
+};
+
+/// The answer of a store. A change that was handed over happens even if its future is dropped.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// The state that outlives a host. A change is stored as durably as the store promises when its future is ready.
+pub trait Store: std::fmt::Debug + Send + Sync {
+    /// Stores the beginning of a call unless its id was seen, in one step. Only [`Begun::New`] permits the call to run.
+    fn begin(&self, call: NewCall) -> Answer<'_, Begun>;
+
+    /// Stores the end of a call, and the call itself if its beginning is not stored.
+    fn end(&self, ended: EndedCall) -> Answer<'_, ()>;
+
+    /// Forgets a call that began and did not run after all.
+    fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
+
+    /// Cancels a call, or keeps it from running when it arrives.
+    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced>;
+
+    /// Makes every call that runs unknown and returns these calls. A host does this once, before its first call; it may give them
+    /// outcomes with [`Store::end`].
+    fn interrupt(&self) -> Answer<'_, Vec<Call>>;
+
+    /// Returns a call with its outcome; `None` if the id was not seen.
+    fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
+
+    /// Returns calls, newest first.
+    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<Call>>;
+
+    /// Returns chats, those with running calls first.
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<Chat>>;
+
+    /// Stores that a chat was ended, until a call begins in it.
+    fn end_chat(&self, chat: ChatId) -> Answer<'_, ()>;
+
+    /// Forgets outcomes and ids that are too old or too many. Each token has its share of what there is room for, and each chat its
+    /// share of that of its token.
+    fn sweep(&self, limits: Limits) -> Answer<'_, Swept>;
+
+    /// Stores a process, or replaces it.
+    fn put_process(&self, process: Process) -> Answer<'_, ()>;
+
+    /// Returns processes.
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Vec<Process>>;
+
+    /// Forgets these processes.
+    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()>;
+
+    /// Stores the name of a temporary file that is about to be made.
+    fn add_temporary(&self, path: PathBuf) -> Answer<'_, ()>;
+
+    /// Forgets a temporary file.
+    fn remove_temporary(&self, path: PathBuf) -> Answer<'_, ()>;
+
+    /// Returns the temporary files that may exist.
+    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>>;
+
+    /// Stores a session, or replaces it.
+    fn put_session(&self, session: Session) -> Answer<'_, ()>;
+
+    /// Forgets a session.
+    fn remove_session(&self, id: String) -> Answer<'_, ()>;
+
+    /// Returns all sessions.
+    fn sessions(&self) -> Answer<'_, Vec<Session>>;
+
+    /// Reads everything and returns the problems that it found.
+    fn check(&self) -> Answer<'_, Vec<String>>;
+
+    /// Writes everything as lines of JSON.
+    fn export(&self, sink: Box<dyn Write + Send>) -> Answer<'_, ()>;
+
+    /// Gives room that is no longer used back to the disk.
+    fn compact(&self) -> Answer<'_, ()>;
+
+    /// Writes a copy to a file that does not exist yet.
+    fn backup(&self, file: PathBuf) -> Answer<'_, ()>;
+
+    /// Returns numbers for metrics.
+    fn counts(&self) -> Counts;
+}

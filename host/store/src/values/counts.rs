@@ -1,0 +1,59 @@
+//! Bounds of a store, and numbers for metrics.
+
+use std::time::Duration;
+
+/// How long calls are kept.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How long an outcome is kept after its end.
+    pub keep: Duration,
+    /// How many of the last outcomes of a chat are kept beyond that.
+    pub keep_per_chat: u64,
+    /// How long the id of a call is remembered after its outcome is gone.
+    pub tombstone: Duration,
+    /// The most bytes of all outcomes.
+    pub outcome_bytes: u64,
+    /// The most ids whose outcome is gone.
+    pub ids: u64,
+}
+
+/// The result of a sweep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many outcomes were dropped.
+    pub outcomes: u64,
+    /// How many ids were forgotten.
+    pub ids: u64,
+    /// What is left.
+    pub kept: Kept,
+}
+
+/// What a store remembers of calls that have ended, or will never run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// How many calls have an outcome.
+    pub outcomes: u64,
+    /// The bytes that these count.
+    pub bytes: u64,
+    /// How many calls are remembered by their id only.
+    pub ids: u64,
+}
+
+/// Numbers for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls that run.
+    pub running: u64,
+    /// Transactions since the start.
+    pub commits: u64,
+    /// Changes in them.
+    pub changes: u64,
+    /// Changes that failed.
+    pub failures: u64,
+    /// Reads and changes that met damage.
+    pub damaged: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Whether the store outlives its host.
+    pub is_kept: bool,
+}

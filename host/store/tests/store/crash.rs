@@ -1,0 +1,142 @@
+//! A writer that is killed at random moments: a call whose beginning was answered never begins again.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use toolhost_store::{Begun, Durability, Store};
+
+use crate::sqlite::open;
+use crate::values::{call, ended, fence};
+
+/// How many times the writer is killed.
+const KILLS: usize = 25;
+
+/// How many calls a writer has at once.
+const TASKS: usize = 4;
+
+/// Not a test of its own: the writer that others start and kill.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a writer that another test starts and kills"]
+async fn writer() {
+    let state = std::env::var_os("STORE_STATE").unwrap();
+    let store = open(Path::new(&state), Durability::Host).unwrap();
+    store.interrupt().await.unwrap();
+    let first: usize = std::env::var("STORE_FIRST").unwrap().parse().unwrap();
+    let write = async |task: usize| {
+        for number in (first + task..).step_by(TASKS) {
+            let (chat, id) = (format!("chat-{}", number % 7), number.to_string());
+            if number.is_multiple_of(5) {
+                store
+                    .cancel(toolhost_store::Fence {
+                        most: u64::MAX,
+                        ..fence(&chat, &id, None)
+                    })
+                    .await
+                    .unwrap();
+            } else {
+                assert_eq!(store.begin(call(&chat, &id)).await.unwrap(), Begun::New);
+            }
+            // One write to the pipe for each line, before the call would run.
+            std::io::stdout()
+                .write_all(format!("began {number}\n").as_bytes())
+                .unwrap();
+            if number.is_multiple_of(3) && !number.is_multiple_of(5) {
+                store.end(ended(&chat, &id)).await.unwrap();
+                std::io::stdout()
+                    .write_all(format!("ended {number}\n").as_bytes())
+                    .unwrap();
+            }
+        }
+    };
+    futures_util::future::join_all((0..TASKS).map(write)).await;
+}
+
+/// Starts a writer of calls from this number on.
+pub(crate) fn start(state: &Path, first: usize) -> Child {
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["--ignored", "--exact", "crash::writer", "--nocapture"];
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("STORE_STATE", state)
+        .env("STORE_FIRST", first.to_string());
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Lets a writer say so many lines, kills it, and returns what it said.
+pub(crate) fn kill_after(mut writer: Child, lines: usize) -> Vec<String> {
+    let mut said = Vec::new();
+    for line in BufReader::new(writer.stdout.take().unwrap()).lines() {
+        said.push(line.unwrap());
+        if said.len() == lines {
+            // What it has said meanwhile is still read.
+            writer.kill().unwrap();
+        }
+    }
+    writer.wait().unwrap();
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_writer_loses_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let state = base.path().join("state");
+    let (mut began, mut over) = (BTreeSet::new(), BTreeSet::new());
+    for round in 0..KILLS {
+        let writer = start(&state, round * 1_000_000);
+        for line in kill_after(writer, 10 + round * 37 % 400) {
+            match line.split_once(' ') {
+                Some(("began", number)) => _ = began.insert(number.parse::<usize>().unwrap()),
+                Some(("ended", number)) => _ = over.insert(number.parse::<usize>().unwrap()),
+                _ => {}
+            }
+        }
+        let store = open(&state, Durability::Host).unwrap();
+        store.interrupt().await.unwrap();
+        assert_eq!(store.counts().damaged, 0);
+        for number in &began {
+            let begun = store
+                .begin(call(&format!("chat-{}", number % 7), &number.to_string()))
+                .await
+                .unwrap();
+            match begun {
+                Begun::Cancelled => assert!(number.is_multiple_of(5)),
+                Begun::Ended(_) => {}
+                Begun::Unknown => assert!(!over.contains(number), "its end was answered"),
+                begun => panic!("{number}: {begun:?}"),
+            }
+        }
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    }
+    assert!(began.len() > KILLS * 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_writer_holds_nothing_once_it_is_killed() {
+    let base = tempfile::tempdir().unwrap();
+    let state = base.path().join("state");
+    let mut writer = start(&state, 0);
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+    lines.by_ref().take(50).for_each(|line| _ = line.unwrap());
+    let pid = nix::unistd::Pid::from_raw(writer.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+    // A reader beside it, as `toolhost state check` is, waits for nothing.
+    let file = rusqlite::Connection::open(state.join("store.db")).unwrap();
+    file.busy_timeout(Duration::ZERO).unwrap();
+    let count: i64 = file
+        .query_row("SELECT count(*) FROM calls", [], |row| row.get(0))
+        .unwrap();
+    assert!(count > 0);
+    drop(file);
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(store.begin(call("chat-1", "x")).await.unwrap(), Begun::New);
+}

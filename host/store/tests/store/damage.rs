@@ -1,0 +1,248 @@
+//! Files that were damaged while no host ran: no call begins again.
+
+use std::path::Path;
+
+use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
+
+use crate::crash::{kill_after, start};
+use crate::sqlite::open;
+use crate::values::{call, ended, fence};
+
+/// How many times files are damaged, unless `STORE_FLIPS` says so.
+const FLIPS: u64 = 400;
+
+const FILES: [&str; 4] = ["store.db", "store.db-wal", "store.db-shm", "store.seen"];
+
+/// A generator of numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    _ = std::fs::remove_dir_all(to);
+    StateDir::open(to).unwrap();
+    for name in FILES {
+        if let Ok(bytes) = std::fs::read(from.join(name)) {
+            std::fs::write(to.join(name), bytes).unwrap();
+        }
+    }
+}
+
+/// Damages one of the files: mostly one bit of it, sometimes its end.
+fn damage(state: &Path, random: &mut Random) -> String {
+    loop {
+        let path = state.join(FILES[random.below(FILES.len())]);
+        let Ok(mut bytes) = std::fs::read(&path) else {
+            continue;
+        };
+        if bytes.is_empty() {
+            continue;
+        }
+        let at = random.below(bytes.len());
+        let done = if random.below(8) == 0 {
+            bytes.truncate(at);
+            format!("{} is cut at {at}", path.display())
+        } else {
+            let bit = random.below(8);
+            bytes[at] ^= 1 << bit;
+            format!("bit {bit} of byte {at} of {} is flipped", path.display())
+        };
+        std::fs::write(&path, bytes).unwrap();
+        return done;
+    }
+}
+
+/// Every id of the stores below.
+fn ids() -> impl Iterator<Item = (String, String)> {
+    (0..240).map(|number| (format!("chat-{}", number % 9), format!("id-{number}")))
+}
+
+/// Stores calls in every state.
+async fn fill(store: &Sqlite) {
+    for (number, (chat, id)) in ids().enumerate() {
+        match number % 6 {
+            0 => {
+                _ = store
+                    .cancel(toolhost_store::Fence {
+                        most: 999,
+                        ..fence(&chat, &id, None)
+                    })
+                    .await
+                    .unwrap()
+            }
+            1 => assert_eq!(store.begin(call(&chat, &id)).await.unwrap(), Begun::New),
+            _ => {
+                assert_eq!(store.begin(call(&chat, &id)).await.unwrap(), Begun::New);
+                let outcome = "x".repeat(number * number % 9000);
+                store
+                    .end(EndedCall {
+                        outcome,
+                        ..ended(&chat, &id)
+                    })
+                    .await
+                    .unwrap();
+            }
+        }
+    }
+}
+
+/// Repeats every id, and returns how many are unknown; none may begin.
+async fn repeat_all(store: &Sqlite, what: &str) -> usize {
+    let mut unknown = 0;
+    for (number, (chat, id)) in ids().enumerate() {
+        match store.begin(call(&chat, &id)).await {
+            Ok(Begun::New) => panic!("{id} runs again: {what}"),
+            Ok(Begun::Unknown) => unknown += usize::from(number % 6 != 1),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    unknown
+}
+
+/// Starts a host on what is damaged, and recovers it if it does not start.
+async fn survive(state: &Path, what: &str) -> &'static str {
+    let directory = StateDir::open(state).unwrap();
+    let store = match Sqlite::open(&directory, Durability::Host) {
+        Ok(store) => store,
+        Err(StoreError::Damaged { .. } | StoreError::Foreign { .. } | StoreError::Newer { .. }) => {
+            match Sqlite::recover(&directory, Durability::Host) {
+                Ok(recovered) => {
+                    assert!(recovered.aside.exists(), "{what}");
+                    let store = open(state, Durability::Host).unwrap();
+                    repeat_all(&store, what).await;
+                    return "recovered";
+                }
+                Err(error) => {
+                    assert!(
+                        matches!(error, StoreError::Unrecoverable { .. }),
+                        "{what}: {error:?}"
+                    );
+                    // The next start must not take it for a new store.
+                    assert!(open(state, Durability::Host).is_err(), "{what}");
+                    return "refused";
+                }
+            }
+        }
+        Err(error) => panic!("{what}: {error:?}"),
+    };
+    _ = store.interrupt().await;
+    match repeat_all(&store, what).await {
+        0 => "held",
+        _ => "unknown",
+    }
+}
+
+async fn flips(what: &str, from: &Path, scratch: &Path) {
+    let flips = std::env::var("STORE_FLIPS").map_or(FLIPS, |text| text.parse().unwrap());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ flips);
+    let mut ends = std::collections::BTreeMap::<_, u64>::new();
+    for _ in 0..flips {
+        copy(from, scratch);
+        let damage = damage(scratch, &mut random);
+        *ends.entry(survive(scratch, &damage).await).or_default() += 1;
+    }
+    println!("{what}: {ends:?}");
+    assert!(ends["held"] > 0);
+}
+
+/// A directory in memory if there is one: nothing here is about what a disk does with a sync.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_flip_in_the_files_of_a_killed_host_runs_a_call_twice() {
+    let base = scratch();
+    let (state, killed) = (base.path().join("state"), base.path().join("killed"));
+    let store = open(&state, Durability::Host).unwrap();
+    fill(&store).await;
+    // What a killed host leaves are the files as they are at that moment.
+    copy(&state, &killed);
+    flips("killed", &killed, &base.path().join("scratch")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_flip_in_the_file_of_a_closed_store_runs_a_call_twice() {
+    let base = scratch();
+    let state = base.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    fill(&store).await;
+    drop(store);
+    flips("closed", &state, &base.path().join("scratch")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_log_has_lost_is_unknown() {
+    let base = scratch();
+    let (state, killed) = (base.path().join("state"), base.path().join("killed"));
+    let store = open(&state, Durability::Host).unwrap();
+    fill(&store).await;
+    copy(&state, &killed);
+    std::fs::remove_file(killed.join("store.db-wal")).unwrap();
+    let store = open(&killed, Durability::Host).unwrap();
+    repeat_all(&store, "without its log").await;
+    assert!(store.counts().damaged > 0);
+    assert_eq!(
+        store.begin(call("chat-1", "another")).await.unwrap(),
+        Begun::New
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_file_is_not_a_new_store() {
+    let base = scratch();
+    let state = base.path().join("state");
+    drop(open(&state, Durability::Host).unwrap());
+    std::fs::remove_file(state.join("store.db")).unwrap();
+    let error = open(&state, Durability::Host).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }));
+    assert!(
+        error.to_string().contains("toolhost state recover"),
+        "{error}"
+    );
+}
+
+/// A killed writer with many calls, a page of whose table is then damaged: the ids of the calls on it are unknown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recovery_keeps_every_id() {
+    let base = scratch();
+    let state = base.path().join("state");
+    let mut said = kill_after(start(&state, 1), 3000);
+    drop(open(&state, Durability::Host).unwrap());
+    let file = state.join("store.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // A leaf of the table begins with 13, and the last one is not the only one. The size of a page is in the header.
+    let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let leaf = (1..bytes.len() / 4096)
+        .rfind(|page| bytes[page * 4096] == 13)
+        .unwrap();
+    bytes[leaf * page..(leaf + 1) * page].fill(0);
+    std::fs::write(&file, bytes).unwrap();
+    let directory = StateDir::open(&state).unwrap();
+    let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
+    assert!(
+        recovered.calls > 0 && recovered.unknown > 0,
+        "{recovered:?}"
+    );
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(store.check().await.unwrap(), [""; 0]);
+    said.retain(|line| line.starts_with("began"));
+    for line in said {
+        let number: usize = line.split_once(' ').unwrap().1.parse().unwrap();
+        let begun = store
+            .begin(call(&format!("chat-{}", number % 7), &number.to_string()))
+            .await
+            .unwrap();
+        assert_ne!(begun, Begun::New, "{number}");
+    }
+}

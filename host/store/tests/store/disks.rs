@@ -1,0 +1,140 @@
+//! Disks that are full or read-only.
+
+use std::path::Path;
+use std::process::Command;
+
+use toolhost_needs::needs;
+use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError};
+
+use crate::sqlite::open;
+use crate::values::{call, ended};
+
+/// A small file system in memory, which goes when this is dropped.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.mount(&["-t", "tmpfs", "-o", "mode=700,size=4m", "toolhost-test"]);
+        place
+    }
+
+    fn mount(&self, arguments: &[&str]) {
+        let done = Command::new("mount")
+            .args(arguments)
+            .arg(self.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "it needs mount: {done:?}");
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(self.path()).status();
+        assert!(unmounted.unwrap().success() || std::thread::panicking());
+    }
+}
+
+#[needs(mount)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_refuses_and_loses_nothing() {
+    let disk = Mounted::new();
+    let state = disk.path().join("state");
+    for durability in [Durability::Host, Durability::Power] {
+        let store = open(&state, durability).unwrap();
+        store.interrupt().await.unwrap();
+        let name = format!("{durability:?}");
+        let filler = disk.path().join("filler");
+        let mut begun = Vec::new();
+        for number in 0.. {
+            if number == 20 {
+                let mut file = std::fs::File::create(&filler).unwrap();
+                while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+            }
+            let id = format!("{name}-{number}");
+            match store.begin(call("c", &id)).await {
+                Ok(answer) => assert_eq!(answer, Begun::New),
+                Err(error) => {
+                    assert!(matches!(error, StoreError::Full), "{error:?}");
+                    break;
+                }
+            }
+            begun.push(id);
+        }
+        assert!(begun.len() >= 20);
+        // What cannot be stored was not, and what was can be read.
+        assert!(matches!(
+            store.end(ended("c", "large")).await,
+            Err(StoreError::Full)
+        ));
+        for id in &begun {
+            let found = store
+                .call("c".parse().unwrap(), id.parse().unwrap())
+                .await
+                .unwrap();
+            assert!(found.is_some(), "{id}");
+        }
+        std::fs::remove_file(&filler).unwrap();
+        for id in &begun {
+            store.end(ended("c", id)).await.unwrap();
+        }
+        drop(store);
+        let store = open(&state, durability).unwrap();
+        for id in &begun {
+            assert!(matches!(
+                store.begin(call("c", id)).await.unwrap(),
+                Begun::Ended(_)
+            ));
+        }
+    }
+}
+
+#[needs(mount)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_turns_read_only_is_told() {
+    let disk = Mounted::new();
+    let state = disk.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    store.end(ended("c", "1")).await.unwrap();
+    drop(store);
+    disk.mount(&["-o", "remount,ro"]);
+    let error = open(&state, Durability::Host).unwrap_err();
+    assert!(
+        matches!(error, StoreError::ReadOnly | StoreError::Failed { .. }),
+        "{error:?}"
+    );
+    disk.mount(&["-o", "remount,rw"]);
+    let store = open(&state, Durability::Host).unwrap();
+    assert!(matches!(
+        store.begin(call("c", "1")).await.unwrap(),
+        Begun::Ended(_)
+    ));
+}
+
+#[needs(mount)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
+    let disk = Mounted::new();
+    let state = disk.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    store.end(ended("c", "1")).await.unwrap();
+    store.begin(call("c", "2")).await.unwrap();
+    // The host is killed, so that the log has both.
+    std::mem::forget(store);
+    let mut filler = std::fs::File::create(disk.path().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
+    let directory = StateDir::open(&state).unwrap();
+    let store = Sqlite::in_memory_of(Some(&directory)).unwrap();
+    assert!(matches!(
+        store.begin(call("c", "1")).await.unwrap(),
+        Begun::Ended(_)
+    ));
+    assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::Running);
+    assert_eq!(store.begin(call("c", "3")).await.unwrap(), Begun::New);
+}

@@ -1,0 +1,437 @@
+//! The behaviour of every store. A test of an implementation calls [`all`] with a way to make places for stores.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use toolhost_store::{
+    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Limits, NewCall, ProcessQuery,
+    ProcessState, Store,
+};
+
+use crate::fences;
+use crate::values::{call, ended, fence, limits, process, session};
+
+/// A place where a store keeps what it has when it is closed.
+pub(crate) trait Place {
+    /// Opens the store, as a new host does.
+    fn open(&self) -> Box<dyn Store>;
+}
+
+/// Runs every case on a place of its own.
+pub(crate) async fn all(place: impl Fn() -> Box<dyn Place>) {
+    of_one_host(&place).await;
+    what_ran_is_unknown_after_a_restart(&*place()).await;
+    everything_is_there_after_a_restart(&*place()).await;
+}
+
+/// Runs every case that needs no restart on a place of its own.
+pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
+    an_id_runs_once(&*place().open()).await;
+    a_repeat_gets_what_came_of_it(&*place().open()).await;
+    of_many_at_once_one_begins(&*place().open()).await;
+    fences::a_cancelled_call_does_not_run(&*place().open()).await;
+    fences::fences_are_for_tools(&*place().open()).await;
+    fences::a_call_may_end_where_a_fence_is(&*place().open()).await;
+    a_withdrawn_call_was_never_there(&*place().open()).await;
+    old_outcomes_go_and_ids_stay(&*place().open()).await;
+    each_chat_has_its_share(&*place().open()).await;
+    calls_are_listed(&*place().open()).await;
+    chats_are_listed(&*place().open()).await;
+    processes_are_listed(&*place().open()).await;
+    everything_is_exported(&*place().open()).await;
+}
+
+pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
+    store.begin(call(chat, id)).await.unwrap()
+}
+
+async fn run(store: &dyn Store, chat: &str, id: &str) {
+    assert_eq!(begin(store, chat, id).await, Begun::New, "{chat} {id}");
+    store.end(ended(chat, id)).await.unwrap();
+}
+
+async fn an_id_runs_once(store: &dyn Store) {
+    assert_eq!(begin(store, "c", "1").await, Begun::New);
+    assert_eq!(begin(store, "c", "1").await, Begun::Running);
+    assert_eq!(store.counts().running, 1);
+    let other = NewCall {
+        digest: [2; 32],
+        ..call("c", "1")
+    };
+    assert_eq!(store.begin(other).await.unwrap(), Begun::Mismatch);
+    // The same id in another chat, or with the border between chat and id elsewhere, is another call.
+    assert_eq!(begin(store, "d", "1").await, Begun::New);
+    assert_eq!(begin(store, "c1", "1").await, Begun::New);
+    assert_eq!(begin(store, "c", "11").await, Begun::New);
+}
+
+async fn a_repeat_gets_what_came_of_it(store: &dyn Store) {
+    run(store, "c", "1").await;
+    let Begun::Ended(found) = begin(store, "c", "1").await else {
+        panic!("it has ended");
+    };
+    assert_eq!(found.outcome.as_deref(), Some("outcome of 1"));
+    assert_eq!(found.state, CallState::Finished);
+    let looked_up = store
+        .call("c".parse().unwrap(), "1".parse().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(looked_up, Some(*found));
+    // An end without a beginning stores the call as well: one that only reads has no beginning.
+    store.end(ended("c", "2")).await.unwrap();
+    assert!(matches!(begin(store, "c", "2").await, Begun::Ended(_)));
+    assert_eq!(
+        store
+            .call("c".parse().unwrap(), "3".parse().unwrap())
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(store.counts().running, 0);
+}
+
+async fn of_many_at_once_one_begins(store: &dyn Store) {
+    for round in 0..20 {
+        let id = format!("call-{round}");
+        let begun = join_all((0..8).map(|_| begin(store, "c", &id))).await;
+        let new = begun.iter().filter(|begun| **begun == Begun::New).count();
+        assert_eq!(new, 1, "{begun:?}");
+    }
+}
+
+async fn a_withdrawn_call_was_never_there(store: &dyn Store) {
+    let name = |id: &str| ("c".parse().unwrap(), id.parse().unwrap());
+    let withdraw = async |id: &str| {
+        let (chat, call) = name(id);
+        store.withdraw(chat, call).await.unwrap();
+    };
+    assert_eq!(begin(store, "c", "1").await, Begun::New);
+    withdraw("1").await;
+    assert_eq!(begin(store, "c", "1").await, Begun::New);
+    store.cancel(fence("c", "1", None)).await.unwrap();
+    withdraw("1").await;
+    assert_eq!(begin(store, "c", "1").await, Begun::Cancelled);
+    run(store, "c", "2").await;
+    withdraw("2").await;
+    assert!(matches!(begin(store, "c", "2").await, Begun::Ended(_)));
+    assert_eq!(store.counts().running, 0);
+}
+
+async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
+    let store = place.open();
+    assert_eq!(begin(&*store, "c", "1").await, Begun::New);
+    run(&*store, "c", "2").await;
+    drop(store);
+    let store = place.open();
+    let interrupted = store.interrupt().await.unwrap();
+    assert_eq!(interrupted.len(), 1);
+    assert_eq!(interrupted[0].call, Some("1".parse().unwrap()));
+    assert_eq!(begin(&*store, "c", "1").await, Begun::Unknown);
+    let unknown = EndedCall {
+        state: CallState::Unknown,
+        cancelled: false,
+        ..ended("c", "1")
+    };
+    store.end(unknown).await.unwrap();
+    assert!(
+        matches!(begin(&*store, "c", "1").await, Begun::Ended(call) if call.state == CallState::Unknown)
+    );
+    assert!(store.interrupt().await.unwrap().is_empty());
+}
+
+async fn everything_is_there_after_a_restart(place: &dyn Place) {
+    let store = place.open();
+    run(&*store, "c", "1").await;
+    store.cancel(fence("c", "2", None)).await.unwrap();
+    store.put_process(process("p", "c")).await.unwrap();
+    store.add_temporary("/tmp/a".into()).await.unwrap();
+    store.add_temporary("/tmp/b".into()).await.unwrap();
+    store.remove_temporary("/tmp/a".into()).await.unwrap();
+    store.put_session(session("s")).await.unwrap();
+    store.put_session(session("t")).await.unwrap();
+    store.remove_session("t".into()).await.unwrap();
+    store.end_chat("c".parse().unwrap()).await.unwrap();
+    drop(store);
+    let store = place.open();
+    let chats = store
+        .chats(ChatQuery {
+            limit: 9,
+            ..ChatQuery::default()
+        })
+        .await
+        .unwrap();
+    assert!(chats[0].ended_ms.is_some());
+    assert!(matches!(begin(&*store, "c", "1").await, Begun::Ended(_)));
+    assert_eq!(begin(&*store, "c", "2").await, Begun::Cancelled);
+    assert_eq!(begin(&*store, "c", "3").await, Begun::New);
+    let chats = store
+        .chats(ChatQuery {
+            limit: 9,
+            ..ChatQuery::default()
+        })
+        .await
+        .unwrap();
+    assert_eq!(chats[0].ended_ms, None, "a call began in it");
+    let all = ProcessQuery {
+        limit: 9,
+        ..ProcessQuery::default()
+    };
+    assert_eq!(store.processes(all).await.unwrap(), [process("p", "c")]);
+    assert_eq!(
+        store.temporaries().await.unwrap(),
+        [std::path::PathBuf::from("/tmp/b")]
+    );
+    assert_eq!(store.sessions().await.unwrap(), [session("s")]);
+    assert_eq!(store.check().await.unwrap(), [""; 0]);
+}
+
+async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
+    for id in 0..10 {
+        run(store, "c", &id.to_string()).await;
+    }
+    assert_eq!(begin(store, "c", "running").await, Begun::New);
+    assert_eq!(store.sweep(limits()).await.unwrap().outcomes, 0);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let short = Limits {
+        keep: Duration::ZERO,
+        keep_per_chat: 3,
+        ..limits()
+    };
+    assert_eq!(store.sweep(short).await.unwrap().outcomes, 7);
+    assert_eq!(begin(store, "c", "0").await, Begun::Gone);
+    assert!(matches!(begin(store, "c", "9").await, Begun::Ended(_)));
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let short = Limits {
+        tombstone: Duration::ZERO,
+        ..limits()
+    };
+    assert_eq!(store.sweep(short).await.unwrap().ids, 7);
+    assert_eq!(begin(store, "c", "0").await, Begun::New, "it is forgotten");
+    assert_eq!(begin(store, "c", "running").await, Begun::Running);
+    assert!(matches!(begin(store, "c", "9").await, Begun::Ended(_)));
+}
+
+async fn each_chat_has_its_share(store: &dyn Store) {
+    let of = |principal: &str, chat: &str, id: usize| {
+        let call = NewCall {
+            principal: principal.into(),
+            ..call(chat, &id.to_string())
+        };
+        EndedCall {
+            call,
+            ..ended(chat, "x")
+        }
+    };
+    for id in 0..400 {
+        store.end(of("flood", "busy", id)).await.unwrap();
+    }
+    for id in 0..20 {
+        store.end(of("flood", "calm", id)).await.unwrap();
+        store.end(of("other", "quiet", id)).await.unwrap();
+    }
+    let outcomes = async |chat: &str| {
+        let calls = store
+            .calls(CallQuery::of_chat(chat.parse().unwrap(), 1000))
+            .await
+            .unwrap();
+        calls.iter().filter(|call| call.outcome.is_some()).count()
+    };
+    let tight = Limits {
+        outcome_bytes: 100 * 600,
+        ..limits()
+    };
+    store.sweep(tight).await.unwrap();
+    assert_eq!((outcomes("calm").await, outcomes("quiet").await), (20, 20));
+    let busy = outcomes("busy").await;
+    assert!((20..100).contains(&busy), "{busy}");
+    let tight = Limits {
+        ids: 60,
+        ..limits()
+    };
+    let swept = store.sweep(tight).await.unwrap();
+    assert!(swept.ids > 200, "{swept:?}");
+    assert!(matches!(
+        begin(store, "calm", "0").await,
+        Begun::Mismatch | Begun::Ended(_)
+    ));
+}
+
+async fn calls_are_listed(store: &dyn Store) {
+    for id in 0..10 {
+        run(store, "c", &id.to_string()).await;
+        run(store, "d-1", &id.to_string()).await;
+    }
+    let failed = EndedCall {
+        state: CallState::Failed,
+        cancelled: false,
+        ..ended("c", "failed")
+    };
+    store.end(failed).await.unwrap();
+    let of = |chat: &str| CallQuery::of_chat(chat.parse().unwrap(), 4);
+    let ids = async |query: CallQuery| -> Vec<String> {
+        let calls = store.calls(query).await.unwrap();
+        calls
+            .iter()
+            .map(|call| call.call.as_ref().unwrap().to_string())
+            .collect()
+    };
+    let page = store.calls(of("c")).await.unwrap();
+    assert_eq!(
+        page.iter()
+            .map(|call| call.call.as_ref().unwrap().as_str())
+            .collect::<Vec<_>>(),
+        ["failed", "9", "8", "7"]
+    );
+    let before = page.last().map(|call| call.number);
+    assert_eq!(
+        ids(CallQuery { before, ..of("c") }).await,
+        ["6", "5", "4", "3"]
+    );
+    let states = vec![CallState::Failed, CallState::Running];
+    assert_eq!(ids(CallQuery { states, ..of("c") }).await, ["failed"]);
+    let text = Some("echo 5".into());
+    assert_eq!(ids(CallQuery { text, ..of("c") }).await, ["5"]);
+    let text = Some("outcome of 6".into());
+    assert_eq!(ids(CallQuery { text, ..of("c") }).await, ["6"]);
+    assert!(
+        ids(CallQuery {
+            tool: Some("grep".into()),
+            ..of("c")
+        })
+        .await
+        .is_empty()
+    );
+    assert!(
+        ids(CallQuery {
+            since_ms: Some(u64::MAX),
+            ..of("c")
+        })
+        .await
+        .is_empty()
+    );
+    assert!(ids(of("nobody")).await.is_empty());
+    let all = CallQuery {
+        chat: None,
+        prefix: "d-".into(),
+        ..of("c")
+    };
+    assert_eq!(ids(all).await, ["9", "8", "7", "6"]);
+}
+
+async fn chats_are_listed(store: &dyn Store) {
+    for chat in ["a-1", "a-2", "a-3", "b-1", "b-2"] {
+        run(store, chat, "1").await;
+    }
+    for chat in ["a-3", "b-1"] {
+        assert_eq!(begin(store, chat, "2").await, Begun::New);
+    }
+    let list = async |prefix: &str, after: Option<(bool, &str)>, limit| -> Vec<String> {
+        let prefix = prefix.to_owned();
+        let after = after.map(|(busy, chat)| ChatsAfter {
+            busy,
+            chat: chat.parse().unwrap(),
+        });
+        let chats = store
+            .chats(ChatQuery {
+                prefix,
+                after,
+                limit,
+            })
+            .await
+            .unwrap();
+        chats
+            .iter()
+            .map(|chat| format!("{} {}", chat.chat, chat.running))
+            .collect()
+    };
+    assert_eq!(
+        list("", None, 9).await,
+        ["a-3 1", "b-1 1", "a-1 0", "a-2 0", "b-2 0"]
+    );
+    assert_eq!(list("a", None, 9).await, ["a-3 1", "a-1 0", "a-2 0"]);
+    assert_eq!(list("", None, 1).await, ["a-3 1"]);
+    assert_eq!(list("", Some((true, "a-3")), 2).await, ["b-1 1", "a-1 0"]);
+    assert_eq!(list("", Some((false, "a-1")), 2).await, ["a-2 0", "b-2 0"]);
+}
+
+async fn processes_are_listed(store: &dyn Store) {
+    for (id, chat) in [("1", "a-1"), ("2", "a-2"), ("3", "b-1")] {
+        store.put_process(process(id, chat)).await.unwrap();
+    }
+    let mut second = process("2", "a-2");
+    (second.state, second.end) = (ProcessState::Ended, Some("{}".into()));
+    store.put_process(second).await.unwrap();
+    let ids = async |query: ProcessQuery| -> Vec<String> {
+        let processes = store
+            .processes(ProcessQuery { limit: 9, ..query })
+            .await
+            .unwrap();
+        processes.into_iter().map(|process| process.id).collect()
+    };
+    let all = ProcessQuery::default;
+    assert_eq!(ids(all()).await, ["1", "2", "3"]);
+    assert_eq!(
+        ids(ProcessQuery {
+            prefix: "a-".into(),
+            ..all()
+        })
+        .await,
+        ["1", "2"]
+    );
+    assert_eq!(
+        ids(ProcessQuery {
+            chat: Some("b-1".parse().unwrap()),
+            ..all()
+        })
+        .await,
+        ["3"]
+    );
+    assert_eq!(
+        ids(ProcessQuery {
+            running: true,
+            ..all()
+        })
+        .await,
+        ["1", "3"]
+    );
+    assert_eq!(
+        ids(ProcessQuery {
+            key: Some("key 2".into()),
+            ..all()
+        })
+        .await,
+        ["2"]
+    );
+    assert_eq!(
+        ids(ProcessQuery {
+            after: Some("1".into()),
+            ..all()
+        })
+        .await,
+        ["2", "3"]
+    );
+    store
+        .forget_processes(vec!["1".into(), "3".into()])
+        .await
+        .unwrap();
+    assert_eq!(ids(all()).await, ["2"]);
+}
+
+async fn everything_is_exported(store: &dyn Store) {
+    run(store, "c", "1").await;
+    store.put_process(process("p", "c")).await.unwrap();
+    store.put_session(session("s")).await.unwrap();
+    store.add_temporary("/tmp/a".into()).await.unwrap();
+    let (mut read, written) = std::io::pipe().unwrap();
+    store.export(Box::new(written)).await.unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut read, &mut text).unwrap();
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    assert_eq!(lines[1]["call"]["outcome"], "outcome of 1");
+    store.compact().await.unwrap();
+    assert!(matches!(begin(store, "c", "1").await, Begun::Ended(_)));
+}
