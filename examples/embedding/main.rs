@@ -8,7 +8,6 @@
 )]
 
 use std::error::Error;
-use std::sync::Arc;
 
 use toolhost_call::call::{Cancelled, State};
 use toolhost_call::events::Event;
@@ -41,7 +40,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Err(error) => println!("error: {error}"),
     }
     let again = host.call(greet).await?;
-    println!("asked again: the same is {}", Arc::ptr_eq(&outcome, &again));
+    let same = serde_json::to_string(&*outcome)? == serde_json::to_string(&*again)?;
+    println!("asked again: the same is {same}");
 
     // A call that takes long: whoever listens to the chat hears when it runs.
     let mut events = host.events().listen(&chat, None);
