@@ -55,7 +55,7 @@ pub enum StoreError {
     /// Anything else.
     #[error("the store cannot {action}")]
     Failed {
-        /// What was attempted.
+        /// The operation that was attempted.
         action: &'static str,
         /// Why it failed.
         source: Box<dyn std::error::Error + Send + Sync>,

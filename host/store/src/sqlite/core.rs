@@ -146,7 +146,7 @@ impl Core {
         if fault.is_damage() {
             self.metrics.damage(&fault);
         }
-        // An error of the commit is nobody's own, so the last job has it; each is tried alone anyway.
+        // An error of the commit belongs to no single job, so the last job gets it; each job is then tried alone.
         if let Some(job) = jobs.last_mut() {
             job.fail(fault);
         }

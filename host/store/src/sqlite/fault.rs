@@ -1,4 +1,4 @@
-//! What fails inside of a store of SQLite, before it is told as a [`StoreError`].
+//! The failures inside of a store of SQLite, before they become a [`StoreError`].
 
 use std::path::Path;
 

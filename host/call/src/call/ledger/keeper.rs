@@ -233,7 +233,7 @@ impl Keeper {
                 Change::Fenced(fence) => self.store.cancel(fence).await.map(drop),
             };
             match stored {
-                // What is damaged is unknown, and does not run.
+                // A damaged call is unknown, and does not run.
                 Err(error @ StoreError::Damaged { .. }) => {
                     tracing::warn!(error = text(&error), "a change of a call cannot be stored");
                 }

@@ -10,7 +10,7 @@ const OVERHEAD: u64 = 512;
 /// The state of the sweeps.
 #[derive(Debug, Default)]
 pub(super) struct Sweeper {
-    /// What the store keeps: as of the last sweep, and with what has come since.
+    /// The amounts that the store keeps: those of the last sweep, and the changes since.
     pub(super) kept: Mutex<Kept>,
     pub(super) swept: Mutex<Option<Instant>>,
     /// Held by the one that sweeps.
