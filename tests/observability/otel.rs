@@ -108,7 +108,7 @@ async fn one_that_is_not_there_is_named_once() {
     }
     let log = stop(program).await;
     assert_eq!(
-        log.matches("the collector takes no spans").count(),
+        log.matches("the collector accepts no spans").count(),
         1,
         "{log}"
     );
