@@ -30,6 +30,7 @@ fn call(chat: u64, number: u64) -> NewCall {
         principal: "bench".into(),
         digest: [7; 32],
         arguments: None,
+        began_ms: 1_700_000_000_000 + number,
     }
 }
 

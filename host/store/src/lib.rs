@@ -9,10 +9,12 @@ mod store;
 mod values;
 
 pub use error::StoreError;
-pub use sqlite::{Durability, Recovered, Sqlite, UnknownDurability};
+pub use sqlite::{AtRest, Durability, Recovered, Sqlite, UnknownDurability};
 pub use store::{Answer, Store};
-pub use values::call::{Begun, Call, CallQuery, CallState, EndedCall, Fence, Fenced, NewCall};
-pub use values::chat::{Chat, ChatQuery, ChatsAfter};
+pub use values::call::{
+    Begun, Call, CallPage, CallQuery, CallState, CallSummary, EndedCall, Fence, Fenced, NewCall,
+};
+pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};
 pub use values::process::{OutputLocation, Process, ProcessQuery, ProcessState};
 pub use values::session::Session;

@@ -232,7 +232,10 @@ impl Core {
         for mut row in rows {
             row.state = CallState::Unknown;
             row.ended = Some(super::clock::wall());
+            // The arguments stay for the outcome that the call may get.
+            let arguments = row.arguments.take();
             row.let_go(self.clock.now());
+            row.arguments = arguments;
             // A row that is damaged stays so: its call is unknown already.
             if row.is_sound() {
                 row.write(&self.connection, false)?;
@@ -259,6 +262,7 @@ impl Core {
         row.tool.clone_from(&call.tool);
         row.arguments.clone_from(&call.arguments);
         row.digest = call.digest;
+        row.began = i64::try_from(call.began_ms).unwrap_or(i64::MAX);
         row.tick = self.clock.now();
         Ok(row)
     }

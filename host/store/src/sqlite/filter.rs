@@ -52,4 +52,15 @@ impl Filter {
         let rows = statement.query_map(rusqlite::params_from_iter(self.values), read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
+
+    /// Returns how SQLite would run the query: a line for each step.
+    #[cfg(test)]
+    pub(super) fn explained(
+        mut self,
+        connection: &Connection,
+        rest: &str,
+    ) -> Result<Vec<String>, Fault> {
+        self.sql.insert_str(0, "EXPLAIN QUERY PLAN ");
+        self.rows(connection, rest, 1, |row| row.get(3))
+    }
 }

@@ -1,6 +1,8 @@
 //! Values of chats.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use toolhost_state::id::ChatId;
 
 /// A chat as it is stored.
@@ -20,11 +22,22 @@ pub struct Chat {
     pub ended_ms: Option<u64>,
 }
 
+/// A page of a list of chats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChatPage {
+    /// The chats.
+    pub chats: Vec<Chat>,
+    /// The [`ChatQuery::after`] of the next page; `None` if nothing is left.
+    pub next: Option<ChatsAfter>,
+}
+
 /// Which chats to list: those with running calls first, each part by name.
 #[derive(Clone, Debug, Default)]
 pub struct ChatQuery {
     /// How their names begin; empty: all.
     pub prefix: String,
+    /// The chats with running calls, and how many run in each. One that is not stored yet is listed without a principal.
+    pub busy: BTreeMap<ChatId, u64>,
     /// Chats behind this place.
     pub after: Option<ChatsAfter>,
     /// The most chats to return.
@@ -32,10 +45,11 @@ pub struct ChatQuery {
 }
 
 /// A place in the list of chats.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatsAfter {
     /// Whether the place is among the chats with running calls.
     pub busy: bool,
     /// The name of the last chat before the place.
+    #[serde(serialize_with = "super::id", deserialize_with = "super::parsed")]
     pub chat: ChatId,
 }

@@ -11,16 +11,16 @@ use crate::sqlite::open;
 use crate::values::{call, ended};
 
 /// A small file system in memory, which goes when this is dropped.
-struct Mounted(tempfile::TempDir);
+pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         place.mount(&["-t", "tmpfs", "-o", "mode=700,size=4m", "toolhost-test"]);
         place
     }
 
-    fn mount(&self, arguments: &[&str]) {
+    pub(crate) fn mount(&self, arguments: &[&str]) {
         let done = Command::new("mount")
             .args(arguments)
             .arg(self.path())
@@ -29,7 +29,7 @@ impl Mounted {
         assert!(done.status.success(), "it needs mount: {done:?}");
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 }

@@ -10,10 +10,13 @@
     reason = "a test may fail"
 )]
 
+mod at_rest;
 mod crash;
 mod damage;
 mod disks;
 mod fences;
+mod lookup;
+mod many;
 mod sqlite;
 mod suite;
 mod values;
