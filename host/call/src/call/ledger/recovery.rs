@@ -24,6 +24,7 @@ pub struct Interrupted {
     pub tool: String,
     /// When it began.
     pub started: SystemTime,
+    began_ms: u64,
     digest: [u8; 32],
     principal: String,
     cancelled: bool,
@@ -38,6 +39,7 @@ impl Interrupted {
             call: call.call?,
             tool: call.tool,
             started: SystemTime::UNIX_EPOCH + Duration::from_millis(call.began_ms),
+            began_ms: call.began_ms,
             digest,
             principal: call.principal,
             cancelled: call.cancelled,
@@ -76,7 +78,7 @@ impl Ledger {
                     && !matches!(error, StoreError::Damaged { .. }) =>
             {
                 tracing::warn!(error = text(&error), "the store cannot be written");
-                store.calls(running()).await?
+                running(&*store).await?
             }
             interrupted => interrupted?,
         };
@@ -100,6 +102,7 @@ impl Ledger {
                 principal: interrupted.principal,
                 digest: interrupted.digest,
                 arguments: None,
+                began_ms: interrupted.began_ms,
             },
             state: past::state(&outcome),
             cancelled: interrupted.cancelled,
@@ -118,16 +121,22 @@ pub(super) fn serialized(outcome: &Outcome) -> String {
     })
 }
 
-/// Returns the query for all calls that run.
-fn running() -> CallQuery {
-    CallQuery {
-        chat: None,
-        prefix: String::new(),
-        states: vec![CallState::Running],
-        tool: None,
-        since_ms: None,
-        text: None,
-        before: None,
+/// Returns all calls that run.
+async fn running(store: &dyn Store) -> Result<Vec<Call>, StoreError> {
+    let mut query = CallQuery {
+        states: Some([CallState::Running].into()),
         limit: u32::MAX,
+        ..CallQuery::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = store.calls(query.clone()).await?;
+        for call in page.calls {
+            found.extend(store.call(call.chat, call.call).await?);
+        }
+        match page.next {
+            Some(next) => query.before = Some(next),
+            None => return Ok(found),
+        }
     }
 }

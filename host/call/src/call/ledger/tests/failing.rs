@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
-    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, NewCall,
-    Process, ProcessQuery, Session, Sqlite, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
+    Fenced, NewCall, Process, ProcessQuery, Session, Sqlite, Store, StoreError, Swept,
 };
 
 use super::*;
@@ -75,8 +75,8 @@ handed! {
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
-    calls(query: CallQuery) -> Vec<Call>;
-    chats(query: ChatQuery) -> Vec<Chat>;
+    calls(query: CallQuery) -> CallPage;
+    chats(query: ChatQuery) -> ChatPage;
     processes(query: ProcessQuery) -> Vec<Process>;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
