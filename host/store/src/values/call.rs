@@ -26,7 +26,8 @@ pub enum CallState {
 }
 
 impl CallState {
-    pub(crate) const ALL: [Self; 7] = [
+    /// All of them.
+    pub const ALL: [Self; 7] = [
         Self::Running,
         Self::Finished,
         Self::Failed,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use toolhost_state::id::ChatId;
 
 /// A chat as it is stored.
@@ -45,11 +45,10 @@ pub struct ChatQuery {
 }
 
 /// A place in the list of chats.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatsAfter {
     /// Whether the place is among the chats with running calls.
     pub busy: bool,
     /// The name of the last chat before the place.
-    #[serde(serialize_with = "super::id", deserialize_with = "super::parsed")]
     pub chat: ChatId,
 }
