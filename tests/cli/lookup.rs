@@ -40,6 +40,11 @@ fn ids(output: &Output) -> Vec<String> {
         .collect()
 }
 
+/// The command line for this question.
+fn of<'q>(question: &[&'q str]) -> Vec<&'q str> {
+    [&["calls", "--json"], question].concat()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_the_same_from_a_server_and_at_rest() {
     let workspace = tempfile::tempdir().unwrap();
@@ -72,7 +77,6 @@ async fn calls_are_the_same_from_a_server_and_at_rest() {
         (&["--tool", "nothing"], &[]),
         (&["--since", "0s"], &[]),
     ];
-    let of = |question: &[&str]| [&["calls", "--json"], question].concat();
     let mut answers = Vec::new();
     for (question, expected) in questions {
         let output = ask(&serving, &of(question));
@@ -85,7 +89,7 @@ async fn calls_are_the_same_from_a_server_and_at_rest() {
     assert_eq!(shown["reply"]["structured"]["output"], "needle\n");
     assert_eq!(
         (&shown["chat"], &shown["token"]),
-        (&json!("a"), &json!("default"))
+        (&json!("a"), &json!("token"))
     );
     let table = ask(&serving, &["calls"]);
     let page = ask(&serving, &["show", "bad"]);
@@ -215,9 +219,7 @@ fn a_directory_without_calls_is_told() {
         }
     }
     assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
-    let refused = run(&["calls", "--server", "http://127.0.0.1:1"]);
-    assert!(
-        text(&refused.stderr).contains("--state-dir has no effect"),
-        "{refused:?}"
-    );
+    let refused = read(base.path(), &["calls", "--server", "http://127.0.0.1:1"]);
+    let said = text(&refused.stderr);
+    assert!(said.contains("--state-dir has no effect"), "{said}");
 }

@@ -82,7 +82,7 @@ async fn calls_of_a_chat_are_listed_newest_first() {
     assert_eq!(ended["arguments_bytes"], arguments.len());
     assert!(ended["reply_bytes"].as_u64().unwrap() > 50);
     assert!(ended["ended_at_unix_ms"].as_u64() >= ended["began_at_unix_ms"].as_u64());
-    assert_eq!(ended["token"], "default");
+    assert_eq!(ended["token"], "token");
     let began = ended["began_at_unix_ms"].as_u64().unwrap();
     for (filter, expected) in [
         ("state=running", &["runs"][..]),
@@ -151,7 +151,7 @@ async fn chats_are_listed_with_the_busy_ones_first() {
     assert_eq!(page["chats"][0]["running"], 2);
     assert_eq!(
         (&page["chats"][2]["running"], &page["chats"][2]["token"]),
-        (&json!(0), &json!("default"))
+        (&json!(0), &json!("token"))
     );
     assert!(page["chats"][2]["last_call_at_unix_ms"].as_u64().unwrap() > 1_700_000_000_000);
     assert_eq!(

@@ -12,12 +12,10 @@ use toolhost_store::{
 use super::answer::Key;
 use super::keeper::text;
 use super::past::state;
+use super::running::UNSTORED;
 use super::{Calls, Ledger, Running};
 use crate::call::{Actor, CallStatus};
 use toolhost_state::id::{CallId, ChatId};
-
-/// The number of the first call of a ledger that is not stored. Stored calls have smaller numbers.
-pub(super) const UNSTORED: i64 = 1 << 62;
 
 impl Ledger {
     /// Returns a page of calls, newest first: calls of tools that the actor may use. The actor replaces [`CallQuery::visible`].

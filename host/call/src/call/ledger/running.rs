@@ -8,9 +8,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Begun, Completion, Key};
-use super::lookup::UNSTORED;
 use crate::call::{Actor, CallStatus, Refused, Request};
 use toolhost_state::id::{CallId, ChatId};
+
+/// The number before the first call of a ledger that is not stored. Stored calls have smaller numbers.
+pub(super) const UNSTORED: i64 = 1 << 62;
 
 /// The part of the ledger that is in memory.
 #[derive(Debug, Default)]

@@ -198,7 +198,7 @@ fn place(text: &str) -> Result<i64, Problem> {
     let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let number = u64::from_str_radix(text, 16)
         .ok()
-        .filter(|_| text.bytes().all(is_hexadecimal));
+        .filter(|_| text.len() <= 16 && text.bytes().all(is_hexadecimal));
     let number = number.ok_or_else(pages::wrong_place)?;
     Ok(i64::try_from(number).unwrap_or(i64::MAX))
 }

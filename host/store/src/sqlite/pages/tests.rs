@@ -1,3 +1,5 @@
+//! The plans by which SQLite finds the calls of a page.
+
 use super::super::schema;
 use super::*;
 
