@@ -42,6 +42,7 @@ pub(super) fn open(
     let next = next.unwrap_or_default().saturating_add(1);
     let mut core = Core::new(connection, (witness, clock), path, next, full);
     add_lost(&mut core, &said)?;
+    core.begun = said.is_whole.then_some(said.keys);
     core.empty_log()?;
     Ok(core)
 }
