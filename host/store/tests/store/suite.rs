@@ -191,7 +191,6 @@ async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
     }
     assert_eq!(begin(store, "c", "running").await, Begun::New);
     assert_eq!(store.sweep(limits()).await.unwrap().outcomes, 0);
-    tokio::time::sleep(Duration::from_millis(5)).await;
     let short = Limits {
         keep: Duration::ZERO,
         keep_per_chat: 3,
@@ -200,7 +199,6 @@ async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
     assert_eq!(store.sweep(short).await.unwrap().outcomes, 7);
     assert_eq!(begin(store, "c", "0").await, Begun::Gone);
     assert!(matches!(begin(store, "c", "9").await, Begun::Ended(_)));
-    tokio::time::sleep(Duration::from_millis(5)).await;
     let short = Limits {
         tombstone: Duration::ZERO,
         ..limits()
