@@ -48,7 +48,14 @@ fn ended(call: NewCall) -> EndedCall {
     }
 }
 
+/// Asks for a call and runs it, as the ledger does.
 async fn run(store: &Sqlite, chat: u64, number: u64) {
+    let NewCall {
+        chat: name,
+        call: id,
+        ..
+    } = call(chat, number);
+    assert_eq!(store.call(name, id).await.unwrap(), None);
     assert_eq!(store.begin(call(chat, number)).await.unwrap(), Begun::New);
     store.end(ended(call(chat, number))).await.unwrap();
 }
@@ -99,7 +106,7 @@ async fn costs(name: &str, store: &Sqlite, from: u64) {
     }
     let mean = started.elapsed() / u32::try_from(RUNS * CALLS).unwrap();
     println!(
-        "{name}: begin and end {:?}, end alone {:?}, mean of all three {mean:?}",
+        "{name}: look up, begin and end {:?}, end alone {:?}, mean of all three {mean:?}",
         median(both),
         median(ends)
     );
@@ -203,45 +210,56 @@ async fn main() {
         started.elapsed(),
         store.counts().bytes >> 20
     );
-    let chat = || "chat-5".parse().unwrap();
-    let mut times = Vec::new();
-    let (mut failed, mut chats) = (Vec::new(), Vec::new());
+    let of_chat = || CallQuery::of_chat("chat-5".parse().unwrap(), 50);
+    let of_all = || CallQuery {
+        chat: None,
+        ..of_chat()
+    };
+    let nowhere = |query| CallQuery {
+        text: Some("nowhere".into()),
+        ..query
+    };
+    let failed = |query| CallQuery {
+        states: Some([CallState::Failed].into()),
+        ..query
+    };
+    for (name, query, found) in [
+        ("50 calls of a chat", of_chat(), 50),
+        ("50 calls of all chats", of_all(), 50),
+        (
+            "a page without a failed call of a chat",
+            failed(of_chat()),
+            0,
+        ),
+        (
+            "a page without a failed call of all chats",
+            failed(of_all()),
+            0,
+        ),
+        ("a page without a text of a chat", nowhere(of_chat()), 0),
+        ("a page without a text of all chats", nowhere(of_all()), 0),
+    ] {
+        let mut times = Vec::new();
+        for _ in 0..25 {
+            let started = Instant::now();
+            let page = store.calls(query.clone()).await.unwrap();
+            times.push(started.elapsed());
+            assert_eq!(page.calls.len(), found, "{name}");
+        }
+        println!("{name}: {:?}", median(times));
+    }
+    let mut chats = Vec::new();
     for _ in 0..25 {
-        let started = Instant::now();
-        assert_eq!(
-            store
-                .calls(CallQuery::of_chat(chat(), 50))
-                .await
-                .unwrap()
-                .len(),
-            50
-        );
-        times.push(started.elapsed());
-        let query = CallQuery {
-            tool: Some("execute".into()),
-            chat: None,
-            ..CallQuery::of_chat(chat(), 50)
-        };
-        let started = Instant::now();
-        assert_eq!(store.calls(query).await.unwrap().len(), 50);
-        failed.push(started.elapsed());
         let query = ChatQuery {
             limit: 50,
             ..ChatQuery::default()
         };
         let started = Instant::now();
-        assert_eq!(
-            store.chats(query).await.unwrap().len(),
-            50.min(many as usize)
-        );
+        let page = store.chats(query).await.unwrap();
         chats.push(started.elapsed());
+        assert_eq!(page.chats.len(), 50.min(many as usize));
     }
-    println!(
-        "50 calls of a chat: {:?}; of a tool in all chats: {:?}; 50 chats: {:?}",
-        median(times),
-        median(failed),
-        median(chats)
-    );
+    println!("50 chats: {:?}", median(chats));
     println!("resident: {} MiB", resident());
     if std::env::var_os("BENCH_CHECK").is_some() {
         let started = Instant::now();

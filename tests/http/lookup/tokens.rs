@@ -34,8 +34,6 @@ async fn a_bounded_token_learns_of_nothing_else() {
     server.put("a-1", "read", read()).await;
     server.put("b-1", "execute", execute("echo secret")).await;
     server.put("b-1", "read", read()).await;
-    let fence = server.request(Method::DELETE, "/v1/chats/b-1/calls/fence");
-    fence.send().await.unwrap();
     let running = sleeper(&server, "b-2", "runs");
     setup.file("runs").await;
 
@@ -98,10 +96,7 @@ async fn a_bounded_token_learns_of_nothing_else() {
     );
     assert_eq!(processes.len(), 1);
 
-    assert_eq!(
-        listed(TOOLS, "/v1/calls").await,
-        ["b-1/fence", "b-1/read", "a-1/read"]
-    );
+    assert_eq!(listed(TOOLS, "/v1/calls").await, ["b-1/read", "a-1/read"]);
     for path in [
         "/v1/calls?tool=execute",
         "/v1/calls?text=secret",

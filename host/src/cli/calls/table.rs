@@ -60,7 +60,7 @@ fn row(call: &ListedCall) -> [String; HEAD.len()] {
         time(call.began_at_unix_ms),
         call.chat.clone(),
         call.id.clone(),
-        shown(call.tool.as_deref().unwrap_or("-")),
+        shown(&call.tool),
         state(call).to_owned(),
         took(call).unwrap_or_else(|| "-".to_owned()),
     ]
@@ -78,7 +78,6 @@ fn cut(text: &str, width: usize) -> String {
 /// Returns how a call stands, in one word where the words of HTTP are several.
 pub(in crate::cli) fn state(call: &ListedCall) -> &'static str {
     match call.state {
-        _ if call.tombstone => "never ran",
         ListedState::Running => "running",
         ListedState::Finished if call.success == Some(false) => "error",
         ListedState::Finished => "finished",
@@ -100,10 +99,9 @@ pub(in crate::cli) fn time(unix_ms: u64) -> String {
     )
 }
 
-/// Returns how long a call took, or has taken so far; `None` if it never ran, or if its end is not known.
+/// Returns how long a call took, or has taken so far; `None` if its end is not known.
 pub(in crate::cli) fn took(call: &ListedCall) -> Option<String> {
     let end = match (call.ended_at_unix_ms, call.state) {
-        _ if call.tombstone => None,
         (Some(ended), _) => Some(ended),
         (None, ListedState::Running) => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -136,10 +134,9 @@ mod tests {
         ListedCall {
             chat: chat.into(),
             id: id.into(),
-            tool: Some("execute".into()),
+            tool: "execute".into(),
             state: ListedState::Finished,
             success: Some(true),
-            tombstone: false,
             token: None,
             began_at_unix_ms: 1_700_000_000_000,
             ended_at_unix_ms: Some(1_700_000_001_234),
@@ -158,20 +155,18 @@ mod tests {
                 ..call("a", "b")
             },
             ListedCall {
-                tool: None,
-                tombstone: true,
-                state: ListedState::Cancelled,
-                success: None,
+                state: ListedState::Unknown,
+                success: Some(false),
                 ended_at_unix_ms: None,
                 ..call("a", "c")
             },
         ];
         let when = time(1_700_000_000_000);
         let expected = format!(
-            "WHEN                 CHAT        CALL      TOOL     STATE      TOOK\n\
-             {when}  support-42  3.call_0  execute  finished   1.2s\n\
-             {when}  a           b         execute  error      1m30s\n\
-             {when}  a           c         -        never ran  -"
+            "WHEN                 CHAT        CALL      TOOL     STATE     TOOK\n\
+             {when}  support-42  3.call_0  execute  finished  1.2s\n\
+             {when}  a           b         execute  error     1m30s\n\
+             {when}  a           c         execute  unknown   -"
         );
         assert_eq!(render(&calls, None), expected);
         assert_eq!(render(&calls, Some(200)), expected);

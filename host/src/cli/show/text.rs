@@ -20,7 +20,7 @@ pub(super) fn render(call: &ListedCall, content: &remote::Content) -> anyhow::Re
     };
     field("call", Some(call.id.clone()));
     field("chat", Some(call.chat.clone()));
-    field("tool", call.tool.as_deref().map(shown));
+    field("tool", Some(shown(&call.tool)));
     field("token", call.token.as_deref().map(shown));
     field("state", Some(table::state(call).to_owned()));
     field("began", Some(table::time(call.began_at_unix_ms)));
@@ -50,7 +50,6 @@ pub(super) fn render(call: &ListedCall, content: &remote::Content) -> anyhow::Re
 /// Returns why there is no reply.
 fn missing(call: &ListedCall) -> &'static str {
     match call.state {
-        _ if call.tombstone => "the call was cancelled before it arrived, and will not run",
         ListedState::Running => "the call runs",
         ListedState::Unknown => "unknown: the host stopped while the call ran",
         _ => "no longer kept",
@@ -134,10 +133,9 @@ mod tests {
         let call = ListedCall {
             chat: "support-42".into(),
             id: "3.call_0".into(),
-            tool: Some("execute".into()),
+            tool: "execute".into(),
             state: ListedState::Finished,
             success: Some(true),
-            tombstone: false,
             token: Some("chat-server".into()),
             began_at_unix_ms: 0,
             ended_at_unix_ms: Some(12),

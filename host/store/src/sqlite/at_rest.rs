@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::StateDir;
 
+use super::core::Metrics;
 use super::fault::Fault;
 use super::{FILE, beside, calls, log_bytes, pages, schema};
 use crate::{Call, CallPage, CallQuery, CallState, StoreError};
@@ -61,7 +62,7 @@ impl AtRest {
     ///
     /// If the store cannot be read.
     pub fn call(&self, chat: &ChatId, call: &CallId) -> Result<Option<Call>, StoreError> {
-        let found = calls::look_up(&self.connection, chat, call);
+        let found = calls::look_up(&self.connection, &Metrics::default(), chat, call);
         let mut found = found.map_err(|fault| fault.told(&self.path, "look a call up"))?;
         if let Some(call) = &mut found {
             stop(&mut call.state);

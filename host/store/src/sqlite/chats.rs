@@ -76,8 +76,7 @@ fn busy(connection: &Connection, query: &ChatQuery, wanted: u32) -> Result<Vec<C
 
 /// Reads a chat; `None` if its name is damaged.
 fn chat(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Chat>> {
-    const USED: &str =
-        "SELECT began FROM calls INDEXED BY calls_chat WHERE chat = ?1 ORDER BY seq DESC LIMIT 1";
+    const USED: &str = "SELECT began FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL ORDER BY seq DESC LIMIT 1";
     let time = |at: i64| u64::try_from(at).unwrap_or_default();
     let (number, name): (i64, String) = (row.get(0)?, row.get(1)?);
     let mut used = connection.prepare_cached(USED)?;

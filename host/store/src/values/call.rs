@@ -170,7 +170,7 @@ pub struct CallSummary {
     pub call: CallId,
     /// The place of the call in the order of all calls.
     pub number: i64,
-    /// The tool; empty for a fence.
+    /// The tool.
     pub tool: String,
     /// The name of the token that called.
     pub principal: String,
@@ -182,7 +182,7 @@ pub struct CallSummary {
     pub ended_ms: Option<u64>,
     /// The bytes of the arguments, if they are kept.
     pub arguments_bytes: Option<u64>,
-    /// The bytes of the serialized outcome, while it is kept.
+    /// The bytes of the serialized outcome; `None` while it runs.
     pub outcome_bytes: Option<u64>,
 }
 
@@ -196,7 +196,7 @@ pub struct CallPage {
     pub next: Option<i64>,
 }
 
-/// Which calls to list.
+/// Which calls to list, of those that run or whose outcome is kept.
 #[derive(Clone, Debug, Default)]
 pub struct CallQuery {
     /// The chat; `None`: all chats of this prefix.
@@ -209,8 +209,7 @@ pub struct CallQuery {
     pub states: Option<BTreeSet<CallState>>,
     /// Calls of this tool.
     pub tool: Option<String>,
-    /// The tools that the caller may use; `None`: all. Fences that stop none of them are left out. So are calls whose outcome is no
-    /// longer kept.
+    /// Calls of the tools that the caller may use; `None`: all.
     pub visible: Option<BTreeSet<String>>,
     /// Calls that began at or after this time.
     pub since_ms: Option<u64>,

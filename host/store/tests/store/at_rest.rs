@@ -19,7 +19,7 @@ async fn leave(to: &Path) {
     store.end(ended("c", "ended")).await.unwrap();
     store.begin(call("c", "ran")).await.unwrap();
     StateDir::open(to).unwrap();
-    for name in ["store.db", "store.db-wal", "store.db-witness"] {
+    for name in ["store.db", "store.db-wal", "store.seen"] {
         if state.join(name).exists() {
             std::fs::copy(state.join(name), to.join(name)).unwrap();
         }

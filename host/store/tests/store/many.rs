@@ -74,8 +74,7 @@ async fn a_page_looks_at_a_bounded_number_of_calls() {
                 assert_eq!(found(query).await, (2, Vec::new()), "{text}");
             }
             let oldest = CallQuery {
-                text: Some("outcome of 7".into()),
-                call: Some("7".parse().unwrap()),
+                text: Some("echo 7\"".into()),
                 ..base.clone()
             };
             assert_eq!(found(oldest).await, (2, vec!["7".to_owned()]));

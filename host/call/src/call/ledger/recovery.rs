@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
-use toolhost_store::{
-    Call, CallQuery, CallState, Durability, EndedCall, NewCall, Sqlite, Store, StoreError,
-};
+use toolhost_store::{Call, Durability, EndedCall, NewCall, Sqlite, Store, StoreError};
 
-use super::keeper::text;
 use super::{Ledger, Listener, past};
 use crate::call::{Limits, Outcome};
 use toolhost_state::id::{CallId, ChatId};
@@ -72,20 +69,9 @@ impl Ledger {
         listener: Option<Box<dyn Listener>>,
         stopping: CancellationToken,
     ) -> Result<(Self, Vec<Interrupted>), StoreError> {
-        let interrupted = match store.interrupt().await {
-            Err(error)
-                if durability == Durability::Host
-                    && !matches!(error, StoreError::Damaged { .. }) =>
-            {
-                tracing::warn!(error = text(&error), "the store cannot be written");
-                running(&*store).await?
-            }
-            interrupted => interrupted?,
-        };
-        let interrupted = interrupted
-            .into_iter()
-            .filter_map(Interrupted::of)
-            .collect();
+        let interrupted = store.interrupt().await?;
+        let interrupted = interrupted.into_iter().filter_map(Interrupted::of);
+        let interrupted = interrupted.collect();
         let ledger = Self::with(limits, store, durability, listener, stopping);
         ledger.shared.bound().await;
         Ok((ledger, interrupted))
@@ -119,24 +105,4 @@ pub(super) fn serialized(outcome: &Outcome) -> String {
         tracing::warn!(%error, "an outcome cannot be written down");
         String::new()
     })
-}
-
-/// Returns all calls that run.
-async fn running(store: &dyn Store) -> Result<Vec<Call>, StoreError> {
-    let mut query = CallQuery {
-        states: Some([CallState::Running].into()),
-        limit: u32::MAX,
-        ..CallQuery::default()
-    };
-    let mut found = Vec::new();
-    loop {
-        let page = store.calls(query.clone()).await?;
-        for call in page.calls {
-            found.extend(store.call(call.chat, call.call).await?);
-        }
-        match page.next {
-            Some(next) => query.before = Some(next),
-            None => return Ok(found),
-        }
-    }
 }

@@ -147,8 +147,8 @@ async fn of_all(
 /// Lists the calls of a chat
 ///
 /// In pages, newest first; calls that run are among them. A call that only reads has its place in the order when it ends, and is
-/// before all others until then. A call is listed for as long as its id is remembered. A token that is limited to some tools gets
-/// the calls of these tools, while their replies are kept.
+/// before all others until then. A call is listed while it runs, and for as long as its reply is kept. A token that is limited to
+/// some tools gets the calls of these tools.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/calls", operation_id = "listCalls", tag = "calls",
     params(ChatPath, OfChat),

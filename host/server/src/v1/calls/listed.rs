@@ -16,19 +16,14 @@ pub struct ListedCall {
     /// The id of the call.
     #[schema(examples("call_7Qx"))]
     pub id: String,
-    /// The tool that was called; absent if the call was cancelled before it arrived.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The tool that was called.
     #[schema(examples("execute"))]
-    pub tool: Option<String>,
+    pub tool: String,
     /// Where it stands.
     pub state: ListedState,
-    /// Whether the tool replied without an error, and without `"success": false`; absent while the call runs, and if it never ran.
+    /// Whether the tool replied without an error, and without `"success": false`; absent while the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
-    /// Whether the call was cancelled before it arrived, so that it will not run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    pub tombstone: bool,
     /// The name of the token that called, for tokens without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -40,7 +35,7 @@ pub struct ListedCall {
     /// The bytes of its arguments, if the operator has arguments kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_bytes: Option<u64>,
-    /// The bytes of its reply, while that is kept.
+    /// The bytes of its reply; absent while the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_bytes: Option<u64>,
 }
@@ -93,10 +88,10 @@ impl From<CallState> for ListedState {
     }
 }
 
-/// Returns whether a call of this state succeeded; `None` while it runs, and if it never ran.
+/// Returns whether a call of this state succeeded; `None` while it runs.
 fn succeeded(state: CallState) -> Option<bool> {
     match state {
-        CallState::Running | CallState::Fenced => None,
+        CallState::Running => None,
         CallState::Finished => Some(true),
         CallState::Unsuccessful | CallState::Failed | CallState::Cancelled | CallState::Unknown => {
             Some(false)
@@ -109,10 +104,9 @@ impl From<CallSummary> for ListedCall {
         Self {
             chat: call.chat.to_string(),
             id: call.call.to_string(),
-            tool: Some(call.tool).filter(|tool| !tool.is_empty()),
+            tool: call.tool,
             state: call.state.into(),
             success: succeeded(call.state),
-            tombstone: call.state == CallState::Fenced,
             token: Some(call.principal).filter(|name| !name.is_empty()),
             began_at_unix_ms: call.began_ms,
             ended_at_unix_ms: call.ended_ms,
@@ -143,8 +137,7 @@ mod tests {
             states(Some(Cancelled), None),
             [CallState::Cancelled, CallState::Fenced]
         );
-        assert_eq!(states(Some(Cancelled), Some(false)), [CallState::Cancelled]);
         assert_eq!(states(Some(Running), Some(true)), []);
-        assert_eq!(states(None, Some(false)).len(), 4);
+        assert_eq!(states(None, Some(false)).len(), 5);
     }
 }

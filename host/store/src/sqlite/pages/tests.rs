@@ -2,6 +2,7 @@
 
 use super::super::schema;
 use super::*;
+use crate::CallState;
 
 /// Returns how SQLite would run the statements of a page: a line for each step.
 fn plan(connection: &Connection, query: &CallQuery) -> Vec<String> {
@@ -36,7 +37,7 @@ fn every_filter_walks_down_an_index() {
             (true, true) => {
                 "SEARCH c USING INDEX calls_name (chat=? AND call=? AND rowid>? AND rowid<?)"
             }
-            (true, false) => "SEARCH c USING INDEX calls_chat (chat=? AND rowid>? AND rowid<?)",
+            (true, false) => "SEARCH c USING INDEX calls_kept (chat=? AND rowid>? AND rowid<?)",
             (false, _) => "SEARCH c USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         };
         assert_eq!(plan[0], first, "{query:?}: {plan:#?}");
