@@ -121,7 +121,10 @@ async fn list(
         limit: pages::limit(parameters.limit)?,
         ..ChatQuery::default()
     };
-    let page = host.chats(query).await.map_err(pages::unreadable)?;
+    let page = host
+        .chats(query)
+        .await
+        .map_err(|error| pages::unreadable(&error))?;
     let next = page.next.map(|next| {
         let part = if next.busy { "b" } else { "i" };
         format!("{part}-{}", next.chat)

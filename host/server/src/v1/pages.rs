@@ -50,10 +50,10 @@ pub(super) fn wrong_place() -> Problem {
 }
 
 /// Returns the problem of a store that cannot be read.
-pub(super) fn unreadable(error: StoreError) -> Problem {
+pub(super) fn unreadable(error: &StoreError) -> Problem {
     // The text names files of the host, which are none of the client's business.
     tracing::error!(
-        error = &error as &dyn std::error::Error,
+        error = error as &dyn std::error::Error,
         "a list cannot be read from the store"
     );
     Problem::new(

@@ -74,17 +74,18 @@ impl Server {
 
     /// Returns the arguments and the reply of a call.
     pub(in crate::cli) async fn content(&self, call: &ListedCall) -> anyhow::Result<Content> {
-        let path = ["v1", "chats", &call.chat, "calls", &call.id, "arguments"];
-        let (whole, call_alone) = (self.place.url(&path), &path[..path.len() - 1]);
+        let path = ["v1", "chats", &call.chat, "calls", &call.id];
         let mut content = Content::default();
-        let answer = self.send(Method::GET, whole, None).await?;
-        if answer.status != StatusCode::NO_CONTENT {
-            let arguments = answer.json().context("the server's answer is not JSON")?;
-            content.arguments = Some(arguments);
+        if call.arguments_bytes.is_some() {
+            let url = self.place.url(&[&path[..], &["arguments"]].concat());
+            let answer = self.send(Method::GET, url, None).await?;
+            if answer.status != StatusCode::NO_CONTENT {
+                let arguments = answer.json().context("the server's answer is not JSON")?;
+                content.arguments = Some(arguments);
+            }
         }
         if call.reply_bytes.is_some() {
-            let url = self.place.url(call_alone);
-            let answer = self.send(Method::GET, url, None).await?;
+            let answer = self.send(Method::GET, self.place.url(&path), None).await?;
             let reply = answer.json().context("the server's answer is not JSON")?;
             content.reply = Some(reply);
         }

@@ -149,7 +149,7 @@ mod tests {
         render(&call, &content).unwrap()
     }
 
-    fn outcome(content: Value) -> Value {
+    fn outcome(content: &Value) -> Value {
         json!({
             "id": "3.call_0", "tool": "execute", "state": "finished", "is_error": false, "content": content, "processes": ["p-1"],
             "duration_ms": 12, "queued_ms": 0,
@@ -160,7 +160,7 @@ mod tests {
     fn a_reply_is_shown_as_a_person_reads_it() {
         let reply = json!({ "success": true, "output": "a\n\tb\u{1b}[2J\n", "exit_code": 0 });
         let text = shown_of(
-            outcome(json!([{ "type": "json", "json": reply }])),
+            outcome(&json!([{ "type": "json", "json": reply }])),
             Some(json!({ "command": "make", "env": { "A": "b" } })),
         );
         let (head, rest) = text.split_once("\n\n").unwrap();
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn other_replies_are_named() {
         let text = shown_of(
-            outcome(json!([
+            outcome(&json!([
                 { "type": "text", "text": "one\ntwo\n" },
                 { "type": "image", "media_type": "image/png", "data": "AAAA" },
             ])),

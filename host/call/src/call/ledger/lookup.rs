@@ -3,7 +3,7 @@
 //! A call that only reads is stored at its end. Until then, and until the store can be written again, its place is before all stored
 //! calls.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use toolhost_store::{
     CallPage, CallQuery, CallState, CallSummary, ChatPage, ChatQuery, StoreError,
@@ -14,7 +14,7 @@ use super::keeper::text;
 use super::past::state;
 use super::running::UNSTORED;
 use super::{Calls, Ledger, Running};
-use crate::call::{Actor, CallStatus};
+use crate::call::{Actor, CallStatus, Limits};
 use toolhost_state::id::{CallId, ChatId};
 
 impl Ledger {
@@ -39,7 +39,7 @@ impl Ledger {
             .shared
             .calls
             .lock()
-            .unstored(&query, self.shared.limits.arguments > 0);
+            .unstored(&query, &self.shared.limits);
         if calls.len() > limit {
             calls.truncate(limit);
             let next = calls.last().map(|call| call.number);
@@ -135,35 +135,32 @@ fn key(call: &CallSummary) -> Key {
 
 impl Calls {
     /// Returns the calls that match a query and are not stored, newest first.
-    fn unstored(&self, query: &CallQuery, keeps_arguments: bool) -> Vec<CallSummary> {
+    fn unstored(&self, query: &CallQuery, limits: &Limits) -> Vec<CallSummary> {
         let all = self
             .running
             .iter()
             .filter(|(_, running)| !running.is_stored);
         let matching = all.filter(|(key, running)| {
             let request = &running.request;
-            let within = |set: &Option<std::collections::BTreeSet<String>>| {
-                set.as_ref().is_none_or(|set| set.contains(&request.tool))
+            let may_use = |tools: &BTreeSet<String>| tools.contains(&request.tool);
+            let is_running = |states: &BTreeSet<_>| states.contains(&CallState::Running);
+            let contains = |text: &String| {
+                let kept = limits.kept(&request.arguments);
+                kept.is_some_and(|arguments| arguments.contains(text))
             };
-            let contains =
-                |text: &String| keeps_arguments && request.arguments.as_str().contains(text);
             query.chat.as_ref().is_none_or(|chat| *chat == key.0)
                 && key.0.as_str().starts_with(&query.prefix)
                 && query.call.as_ref().is_none_or(|call| *call == key.1)
-                && query
-                    .states
-                    .as_ref()
-                    .is_none_or(|states| states.contains(&CallState::Running))
+                && query.states.as_ref().is_none_or(is_running)
                 && query.tool.as_ref().is_none_or(|tool| *tool == request.tool)
-                && within(&query.visible)
+                && query.visible.as_ref().is_none_or(may_use)
                 && query.since_ms.is_none_or(|since| running.began_ms >= since)
                 && query.until_ms.is_none_or(|until| running.began_ms < until)
                 && query.text.as_ref().is_none_or(contains)
                 && query.before.is_none_or(|before| running.number < before)
         });
-        let mut calls: Vec<_> = matching
-            .map(|(key, running)| running.summary(key))
-            .collect();
+        let calls = matching.map(|(key, running)| running.summary(key, limits));
+        let mut calls: Vec<_> = calls.collect();
         calls.sort_unstable_by_key(|call| std::cmp::Reverse(call.number));
         calls
     }
@@ -184,7 +181,8 @@ impl Calls {
 }
 
 impl Running {
-    fn summary(&self, (chat, call): &Key) -> CallSummary {
+    fn summary(&self, (chat, call): &Key, limits: &Limits) -> CallSummary {
+        let arguments = limits.kept(&self.request.arguments);
         CallSummary {
             chat: chat.clone(),
             call: call.clone(),
@@ -194,7 +192,7 @@ impl Running {
             state: CallState::Running,
             began_ms: self.began_ms,
             ended_ms: None,
-            arguments_bytes: None,
+            arguments_bytes: arguments.map(|arguments| arguments.len() as u64),
             outcome_bytes: None,
         }
     }

@@ -176,7 +176,7 @@ async fn page(
     query: CallQuery,
 ) -> Result<Json<CallPage>, Problem> {
     let page = host.calls(query, principal.actor()).await;
-    let page = page.map_err(pages::unreadable)?;
+    let page = page.map_err(|error| pages::unreadable(&error))?;
     let calls = page.calls.into_iter().map(|call| {
         let mut listed = ListedCall::from(call);
         listed.token = listed.token.filter(|_| principal.is_unbounded());
@@ -227,8 +227,10 @@ async fn arguments(
         return Err(unknown(&id));
     }
     let arguments = host.arguments(&chat, &id).await;
-    Ok(match arguments.map_err(pages::unreadable)? {
-        Some(arguments) => ([(CONTENT_TYPE, "application/json")], arguments).into_response(),
-        None => StatusCode::NO_CONTENT.into_response(),
-    })
+    Ok(
+        match arguments.map_err(|error| pages::unreadable(&error))? {
+            Some(arguments) => ([(CONTENT_TYPE, "application/json")], arguments).into_response(),
+            None => StatusCode::NO_CONTENT.into_response(),
+        },
+    )
 }

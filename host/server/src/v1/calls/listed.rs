@@ -93,9 +93,11 @@ fn succeeded(state: CallState) -> Option<bool> {
     match state {
         CallState::Running => None,
         CallState::Finished => Some(true),
-        CallState::Unsuccessful | CallState::Failed | CallState::Cancelled | CallState::Unknown => {
-            Some(false)
-        }
+        CallState::Unsuccessful
+        | CallState::Failed
+        | CallState::Cancelled
+        | CallState::Fenced
+        | CallState::Unknown => Some(false),
     }
 }
 

@@ -122,17 +122,19 @@ async fn calls_that_run_are_listed_before_the_store_has_them() {
 async fn an_end_that_the_store_does_not_take_is_listed() {
     let (_base, state) = directory();
     let (ledger, store) = open_failing(&state, Durability::Host).await;
-    let (first, (end, ends)) = (Arc::new(request("a", "1", "{}")), oneshot::channel::<()>());
+    let first = Arc::new(request("a", "1", "{}"));
+    let (end, ends) = oneshot::channel::<()>();
+    let (begun, begins) = oneshot::channel();
     let calling = ledger.run(&first, |_| {
         admitted::<_, Refused>(async move {
+            begun.send(()).unwrap();
             ends.await.unwrap();
             outcome("x")
         })
     });
     let failing = async {
-        while page(&ledger, of("a", 9)).await.0 != ["1 Running"] {
-            tokio::task::yield_now().await;
-        }
+        begins.await.unwrap();
+        assert_eq!(page(&ledger, of("a", 9)).await.0, ["1 Running"]);
         store.fail(true);
         end.send(()).unwrap();
     };
