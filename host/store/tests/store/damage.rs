@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     _ = std::fs::remove_dir_all(to);
     StateDir::open(to).unwrap();
     for name in FILES {
@@ -223,8 +223,8 @@ async fn a_recovery_keeps_every_id() {
     let mut bytes = std::fs::read(&file).unwrap();
     // A leaf of the table begins with 13, and the last one is not the only one. The size of a page is in the header.
     let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
-    let leaf = (1..bytes.len() / 4096)
-        .rfind(|page| bytes[page * 4096] == 13)
+    let leaf = (1..bytes.len() / page)
+        .rfind(|leaf| bytes[leaf * page] == 13)
         .unwrap();
     bytes[leaf * page..(leaf + 1) * page].fill(0);
     std::fs::write(&file, bytes).unwrap();
