@@ -244,8 +244,8 @@ impl Builder {
         let store = store(state, self.durability)?;
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
-            (store, self.durability),
-            Box::new(events.clone()),
+            (Arc::new(store), self.durability),
+            Some(Box::new(events.clone())),
             stopping.clone(),
         )
         .await?;
