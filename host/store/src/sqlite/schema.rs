@@ -25,7 +25,8 @@ CREATE INDEX calls_chat ON calls (chat);
 CREATE INDEX calls_held ON calls (chat, seq, held) WHERE held IS NOT NULL;
 CREATE INDEX calls_gone ON calls (tick, chat) WHERE held IS NULL;
 CREATE TABLE processes (
-    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, running INTEGER NOT NULL, body TEXT NOT NULL
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, live INTEGER NOT NULL, body TEXT NOT NULL,
+    sum INTEGER NOT NULL
 );
 CREATE INDEX processes_chat ON processes (chat);
 CREATE INDEX processes_key ON processes (key) WHERE key IS NOT NULL;
