@@ -91,8 +91,9 @@ pub(super) async fn run(
             readers: 2 * usize::from(options.event_readers),
             ..events::Limits::default()
         };
-        let host = plan.start(plan.embedded(), &prepared, true, |builder| {
-            builder.durability(options.durability).event_limits(events)
+        let kept = Some(options.durability);
+        let host = plan.start(plan.embedded(), &prepared, kept, |builder| {
+            builder.event_limits(events)
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;

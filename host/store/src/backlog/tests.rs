@@ -28,7 +28,10 @@ impl Change for Number {
                 path: "store.db".into(),
                 problem: String::new(),
             }),
-            (false, number) => Ok(disk.stored.push(number)),
+            (false, number) => {
+                disk.stored.push(number);
+                Ok(())
+            }
         };
         Box::pin(async { stored })
     }

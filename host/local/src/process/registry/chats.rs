@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Limits;
 use crate::process::running::Process;
-use crate::process::saved::{ChatOutputs, Store};
+use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Command, Error};
 use toolhost_state::id::ChatId;
 
@@ -58,8 +58,8 @@ pub(super) struct Old {
 }
 
 impl Chats {
-    pub(super) fn entry(&mut self, owner: &Owner, store: &Arc<Store>) -> &mut Chat {
-        let chat = self.insert(owner, || store.chat());
+    pub(super) fn entry(&mut self, owner: &Owner, outputs: &Arc<OutputStore>) -> &mut Chat {
+        let chat = self.insert(owner, || outputs.chat());
         chat.use_now();
         chat
     }
