@@ -11,6 +11,7 @@ mod process_row;
 mod readers;
 mod records;
 mod recover;
+mod reserve;
 mod row;
 mod schema;
 mod shares;
@@ -120,7 +121,15 @@ impl Sqlite {
         let path = directory.path().join(FILE);
         let told = |fault: Fault| fault.told(&path, "open its file");
         let (full, asked) = sync_channel(1);
-        let core = open::open(directory, durability, full).map_err(told)?;
+        let core = match open::open(directory, durability, full.clone()) {
+            // The error may be one of many for a full disk.
+            Err(Fault::Sql(_) | Fault::Io(_)) if reserve::free(directory).unwrap_or(false) => {
+                open::open(directory, durability, full)
+            }
+            opened => opened,
+        };
+        let core = core.map_err(told)?;
+        reserve::keep(directory);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),
@@ -265,6 +274,9 @@ impl Sqlite {
 impl Shared {
     fn empty_log_when_asked(&self, asked: &Receiver<()>) {
         while asked.recv().is_ok() {
+            // Most of the log is on the disk before calls have to wait.
+            let log = std::fs::File::open(beside(&self.path, "-wal"));
+            _ = log.and_then(|log| log.sync_data());
             if let Err(fault) = self.writer.alone(Core::empty_log) {
                 let error = fault.told(&self.path, "empty its log");
                 tracing::warn!(%error, "the log of the store goes on growing");
@@ -307,12 +319,13 @@ impl Store for Sqlite {
     }
 
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
-        // Few pages are read, so a hand-over would cost more.
+        // Few pages are read, so a hand-over would cost more. The connection that writes has most of them in its cache.
         Box::pin(async move {
             let shared = &self.shared;
-            let found = shared
-                .readers
-                .read(|connection| calls::look_up(connection, &chat, &call));
+            let look_up =
+                |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
+            let found = shared.writer.at_once(|core| look_up(&core.connection));
+            let found = found.unwrap_or_else(|| shared.readers.read(look_up));
             found.map_err(|fault| fault.told(&shared.path, "look a call up"))
         })
     }

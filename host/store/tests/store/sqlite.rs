@@ -99,6 +99,25 @@ async fn a_backup_is_a_store() {
 }
 
 #[tokio::test]
+async fn calls_that_ran_are_found_without_their_log() {
+    let base = tempfile::tempdir().unwrap();
+    let (state, copy) = (base.path().join("state"), base.path().join("copy"));
+    let store = open(&state, Durability::Host).unwrap();
+    store.begin(call("c", "1")).await.unwrap();
+    // The log is emptied, and the witness with it.
+    store.compact().await.unwrap();
+    StateDir::open(&copy).unwrap();
+    store.backup(copy.join("store.db")).await.unwrap();
+    // A killed host says nothing at its end.
+    std::mem::forget(store);
+    for directory in [&state, &copy] {
+        let store = open(directory, Durability::Host).unwrap();
+        let interrupted = store.interrupt().await.unwrap();
+        assert_eq!(interrupted.len(), 1, "{directory:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_wall_clock_that_jumps_ages_nothing() {
     let base = tempfile::tempdir().unwrap();
     let state = base.path().join("state");
