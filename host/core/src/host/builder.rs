@@ -137,12 +137,6 @@ impl Builder {
         self
     }
 
-    /// Keeps calls and processes in a state that is open already, in the place of [`Builder::keep`].
-    pub fn state(mut self, state: HostState) -> Self {
-        self.state = Some(state);
-        self
-    }
-
     /// Lets the tools reach the files of further directories, by absolute paths.
     pub fn file_roots(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.file_roots = paths.into_iter().collect();
@@ -293,6 +287,8 @@ setters! {
     /// Sets the failures that the records of calls and processes survive. They survive none unless a state directory keeps them:
     /// see [`Builder::keep`].
     durability: Durability;
+    /// Keeps calls and processes in a state that is open already, in the place of [`Builder::keep`].
+    state: HostState;
     /// Replaces the limits of the event buffers and their readers.
     event_limits: events::Limits;
     /// Has plugins compiled in processes of their own, instead of within this one.

@@ -31,13 +31,20 @@ impl Temporaries {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read.
+    /// If the store cannot be read. That it is damaged is logged, and no error.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     pub(crate) async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
-        let left = store.temporaries().await?;
+        let left = match store.temporaries().await {
+            Err(error @ StoreError::Damaged { .. }) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "temporary files of hosts that were killed may stay");
+                Vec::new()
+            }
+            left => left?,
+        };
         let cleaning = move || left.into_iter().filter(|path| clean(path)).collect();
         let gone = tokio::task::spawn_blocking(cleaning).await;
         let gone = gone.unwrap_or_else(|error| {

@@ -65,7 +65,11 @@ impl Chats {
     }
 
     /// Adds a process of an earlier host.
-    pub(super) fn recover(&mut self, process: Process, outputs: Arc<ChatOutputs>) {
+    pub(super) fn recover(&mut self, mut process: Process, outputs: Arc<ChatOutputs>) {
+        if process.key() == Some(process.id()) {
+            // The id is free again once the store has forgotten the process, and not before.
+            process.reserved = Some(self.hold(&process.record.id));
+        }
         let owner = process.record.chat.clone();
         let chat = self.insert(&owner, || outputs);
         chat.processes.push(Arc::new(process));
@@ -98,6 +102,10 @@ impl Chats {
     pub(super) fn reserve(&mut self, id: &str) -> Arc<()> {
         self.reserved
             .retain(|_, reserved| reserved.strong_count() > 0);
+        self.hold(id)
+    }
+
+    fn hold(&mut self, id: &str) -> Arc<()> {
         let reserved = Arc::new(());
         self.reserved
             .insert(id.to_owned(), Arc::downgrade(&reserved));

@@ -63,7 +63,8 @@ impl Keeper {
             unwritten: Backlog::default(),
         };
         let known = keeper.store.processes(ProcessQuery::all()).await?;
-        let (found, changed) = recover(&keeper.outputs, known);
+        let is_damaged = keeper.store.counts().damaged > 0;
+        let (found, changed) = recover(&keeper.outputs, known, is_damaged);
         keeper.change(Change::Changed(changed)).await;
         Ok((keeper, found))
     }

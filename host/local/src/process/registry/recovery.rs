@@ -19,10 +19,11 @@ const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 pub(super) type Found = (Process, Arc<ChatOutputs>);
 
 /// Returns the processes of earlier hosts, in the order of their starts, and those that must be stored anew because they were live.
-/// Removes outputs that no process names.
+/// Removes outputs that no process names, unless the store is damaged.
 pub(super) fn recover(
     outputs: &Arc<OutputStore>,
     processes: Processes,
+    is_damaged: bool,
 ) -> (Vec<Found>, Vec<StoredProcess>) {
     // A chat that was ended and came back has more than one directory: each output is looked for in its own.
     let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
@@ -43,7 +44,12 @@ pub(super) fn recover(
     if processes.damaged > 0 {
         tracing::error!(
             damaged = processes.damaged,
-            "records of processes are damaged: no id names them any more, and all saved outputs are kept"
+            "records of processes are damaged: their ids are not known any more"
+        );
+    }
+    if is_damaged {
+        tracing::warn!(
+            "the store is damaged: outputs that no process names are kept until it has been recovered"
         );
         return (found, changed);
     }

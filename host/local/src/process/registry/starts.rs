@@ -176,10 +176,8 @@ impl Registry {
             self.runtime.block_on(self.keeper.withdraw(record.id));
             return Err(Error::Closed);
         }
-        let entered = self.runtime.enter();
-        let spawned = contain::spawn(self.spawner.as_ref(), &spawn);
-        drop(entered);
-        let spawned = match spawned {
+        let _runtime = self.runtime.enter();
+        let spawned = match contain::spawn(self.spawner.as_ref(), &spawn) {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.runtime.block_on(self.keeper.withdraw(record.id));
