@@ -36,10 +36,14 @@ fn a_default_state_directory_is_not_needed() {
     assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
 }
 
-/// Mounts a file system in which so many files can be made beside a lock.
-fn crowded(place: &Path, room: u32) -> Mounted {
-    let mounted = Mounted::in_memory(place, &format!("nr_inodes={}", room + 2));
+/// Mounts a file system that has a lock, and maybe a directory for outputs, and in which nothing can be made.
+fn crowded(place: &Path, has_outputs: bool) -> Mounted {
+    let files = 2 + u8::from(has_outputs);
+    let mounted = Mounted::in_memory(place, &format!("nr_inodes={files}"));
     std::fs::write(mounted.path().join("lock"), "").unwrap();
+    if has_outputs {
+        std::fs::create_dir(mounted.path().join("output")).unwrap();
+    }
     mounted
 }
 
@@ -58,9 +62,8 @@ async fn a_default_state_directory_without_space_is_done_without() {
         "calls and processes are forgotten with this host",
         "the disk of the store is full",
     ];
-    // For nothing, or for the directory of outputs and no store.
-    for (room, told) in [(0, without_outputs), (1, without_store)] {
-        let _crowded = crowded(&state, room);
+    for (has_outputs, told) in [(false, without_outputs), (true, without_store)] {
+        let _crowded = crowded(&state, has_outputs);
         let program = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
             command
@@ -78,7 +81,7 @@ async fn a_default_state_directory_without_space_is_done_without() {
         serving.signal(nix::sys::signal::Signal::SIGTERM);
         let named = state.to_str().unwrap();
         let mut named = program(&["agent", "--listen", "127.0.0.1:0", "--state-dir", named]);
-        if room > 0 {
+        if has_outputs {
             let mut serving = Serving::of(named);
             serving.signal(nix::sys::signal::Signal::SIGTERM);
             continue;
