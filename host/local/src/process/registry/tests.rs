@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::process::{Command, WaitOptions};
+use crate::process::{Cause, Command, ExitStatus, WaitOptions};
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::Durability;
+use toolhost_store::{Durability, ProcessQuery, ProcessState};
 
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,5 +155,55 @@ async fn ends_wait_for_starts_that_are_under_way() {
             drop(slot);
         };
         tokio::join!(end, start);
+    }
+}
+
+/// The records that a killed host leaves: the next host says how each process ended, and the one after it says the same.
+#[tokio::test]
+async fn a_process_that_was_live_is_over_at_the_next_start() {
+    let base = tempfile::tempdir().unwrap();
+    let state = HostState::temporary(base.path()).unwrap();
+    let stored = |id: &str| toolhost_store::Process {
+        id: id.into(),
+        chat: Some(chat()),
+        key: None,
+        state: ProcessState::Running,
+        command: "sleep 1 &".into(),
+        workdir: "/".into(),
+        background: false,
+        started_ms: 500,
+        output: None,
+        end: None,
+    };
+    let status = ExitStatus {
+        code: Some(3),
+        signal: None,
+        cause: Cause::Itself,
+    };
+    let end = stored::End {
+        state: State::Lingering(status.clone()),
+        exited_ms: 1000,
+        over_ms: None,
+        total: 0,
+        saved: None,
+    };
+    let lingering = stored::ended(stored("lingering"), &end);
+    for process in [stored("running"), lingering] {
+        state.store().add_process(process).await.unwrap();
+    }
+    for _ in 0..2 {
+        let config = Config::new(base.path());
+        let registry = Registry::open(config, &state).await.unwrap();
+        let get = |id| registry.get(&chat(), id).unwrap();
+        assert!(matches!(get("running").state(), State::Lost(_)));
+        assert_eq!(get("lingering").state(), State::Exited(status.clone()));
+        assert_eq!(get("lingering").info().ran, Duration::from_millis(500));
+        registry.shutdown().await;
+        let live = ProcessQuery {
+            live: true,
+            ..ProcessQuery::all()
+        };
+        let live = state.store().processes(live).await.unwrap();
+        assert!(live.found.is_empty(), "{live:?}");
     }
 }
