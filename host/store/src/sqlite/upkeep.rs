@@ -51,6 +51,14 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
             Err(error) => problems.push(format!("a call cannot be read: {error}")),
         }
     }
+    let (_, faults) = records::processes(connection, &ProcessQuery::all())?;
+    let text = |fault: &Fault| format!("a process cannot be read: {}", fault.problem());
+    problems.extend(
+        faults
+            .iter()
+            .take(PROBLEMS.saturating_sub(problems.len()))
+            .map(text),
+    );
     Ok(problems)
 }
 
@@ -71,11 +79,8 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     for row in rows.query_map([], CallRow::read)? {
         line(Line::Call(&row?.into_call()?))?;
     }
-    let all = ProcessQuery {
-        limit: u32::MAX,
-        ..ProcessQuery::default()
-    };
-    for process in records::processes(connection, &all)? {
+    let (processes, _) = records::processes(connection, &ProcessQuery::all())?;
+    for process in processes.found {
         line(Line::Process(&process))?;
     }
     for session in records::sessions(connection)? {

@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     _ = std::fs::remove_dir_all(to);
     StateDir::open(to).unwrap();
     for name in FILES {
