@@ -28,7 +28,7 @@ use toolhost_local::Local;
 use toolhost_local::files::Config as Roots;
 use toolhost_local::process::{Config, Registry};
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::process::Signal;
+use toolhost_workspace::process::{AllQuery, Signal};
 
 use crate::harness::Server;
 use crate::harness::processes::temporary;
@@ -137,10 +137,14 @@ impl Agent {
 impl Drop for Agent {
     /// A test leaves nothing behind that runs.
     fn drop(&mut self) {
-        let (live, _) = self.registry.list_all(true, usize::MAX);
+        let (live, _) = self.registry.list_all(&AllQuery {
+            running_only: true,
+            max: usize::MAX,
+            ..AllQuery::default()
+        });
         let found = live
             .iter()
-            .filter_map(|info| self.registry.find(&info.id).ok());
+            .filter_map(|one| self.registry.find(&one.info.id).ok());
         for process in found {
             let (chat, id) = (process.chat(), process.id());
             _ = self.registry.signal(chat, id, Signal::Kill, None);

@@ -6,6 +6,7 @@ mod configuration;
 mod full_disk;
 mod help;
 mod interrupt;
+mod lookup;
 mod lowered_limits;
 mod messages;
 mod readme;

@@ -8,6 +8,7 @@ mod elsewhere;
 mod ends;
 mod events;
 mod hostile;
+mod lookup;
 mod once;
 mod openapi;
 mod problems;

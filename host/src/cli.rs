@@ -1,16 +1,19 @@
 //! The command line. Replies go to standard output as JSON, everything else to standard error.
 
 mod call;
+mod calls;
 mod config;
 mod config_tokens;
 mod configuration;
 mod doctor;
 mod host;
+mod lookup;
 mod mcp;
 mod plugin;
 mod plugins;
 mod remote;
 mod serve;
+mod show;
 mod token;
 mod tools;
 
@@ -82,6 +85,16 @@ enum Command {
     /// Ctrl-C cancels the call, and a second one leaves it to the server. Exit codes: 0 for a reply, 1 if the tool replied with
     /// an error or with "success": false, or if the call was cancelled, 2 for bad usage or a failed set-up.
     Call(call::Options),
+    /// List the calls that ran, newest first: when, in which chat, and how they ended
+    ///
+    /// With --server, of a running server. Without, of a state directory that no host uses. Exit codes: 0 for a list, also an empty
+    /// one, 2 for bad usage or calls that cannot be read.
+    Calls(calls::Options),
+    /// Show a call: its arguments, if they are kept, and its reply
+    ///
+    /// With --server, of a running server. Without, of a state directory that no host uses. Exit codes: 0 for a call, 2 if there is
+    /// no such call or several chats have one, for bad usage, or if it cannot be read.
+    Show(show::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),
     /// Serve the tools over HTTP
@@ -155,7 +168,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
         Command::Call(options) => options.host.prepare(),
-        Command::Tools(_) | Command::Token(_) | Command::Config(_) => Prepared::default(),
+        Command::Calls(_)
+        | Command::Show(_)
+        | Command::Tools(_)
+        | Command::Token(_)
+        | Command::Config(_) => Prepared::default(),
         Command::Serve(options) => options.host.prepare(),
         Command::Mcp(options) => options.host.prepare(),
         Command::Agent(options) => options.agent.prepare(),
@@ -166,6 +183,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let common = &arguments.common;
         match arguments.command {
             Command::Call(options) => call::run(common, options, prepared).await,
+            Command::Calls(options) => calls::run(common, options).await,
+            Command::Show(options) => show::run(common, options).await,
             Command::Tools(options) => tools::run(common, &options).await,
             Command::Serve(options) => serve::run(common, options, prepared).await,
             Command::Mcp(options) => mcp::run(common, options, prepared).await,

@@ -50,6 +50,7 @@ async fn setup(name: &str) -> Setup {
             tombstones_per_chat: 1,
             // Which is when it looks at the others: else only once a minute.
             bytes: 1 << 20,
+            arguments: 0,
         });
         builder.plugin(guest(name), options(name))
     })

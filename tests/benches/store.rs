@@ -30,6 +30,7 @@ fn call(chat: u64, number: u64) -> NewCall {
         principal: "bench".into(),
         digest: [7; 32],
         arguments: None,
+        began_ms: 1_700_000_000_000 + number,
     }
 }
 
@@ -209,45 +210,56 @@ async fn main() {
         started.elapsed(),
         store.counts().bytes >> 20
     );
-    let chat = || "chat-5".parse().unwrap();
-    let mut times = Vec::new();
-    let (mut failed, mut chats) = (Vec::new(), Vec::new());
+    let of_chat = || CallQuery::of_chat("chat-5".parse().unwrap(), 50);
+    let of_all = || CallQuery {
+        chat: None,
+        ..of_chat()
+    };
+    let nowhere = |query| CallQuery {
+        text: Some("nowhere".into()),
+        ..query
+    };
+    let failed = |query| CallQuery {
+        states: Some([CallState::Failed].into()),
+        ..query
+    };
+    for (name, query, found) in [
+        ("50 calls of a chat", of_chat(), 50),
+        ("50 calls of all chats", of_all(), 50),
+        (
+            "a page without a failed call of a chat",
+            failed(of_chat()),
+            0,
+        ),
+        (
+            "a page without a failed call of all chats",
+            failed(of_all()),
+            0,
+        ),
+        ("a page without a text of a chat", nowhere(of_chat()), 0),
+        ("a page without a text of all chats", nowhere(of_all()), 0),
+    ] {
+        let mut times = Vec::new();
+        for _ in 0..25 {
+            let started = Instant::now();
+            let page = store.calls(query.clone()).await.unwrap();
+            times.push(started.elapsed());
+            assert_eq!(page.calls.len(), found, "{name}");
+        }
+        println!("{name}: {:?}", median(times));
+    }
+    let mut chats = Vec::new();
     for _ in 0..25 {
-        let started = Instant::now();
-        assert_eq!(
-            store
-                .calls(CallQuery::of_chat(chat(), 50))
-                .await
-                .unwrap()
-                .len(),
-            50
-        );
-        times.push(started.elapsed());
-        let query = CallQuery {
-            tool: Some("execute".into()),
-            chat: None,
-            ..CallQuery::of_chat(chat(), 50)
-        };
-        let started = Instant::now();
-        assert_eq!(store.calls(query).await.unwrap().len(), 50);
-        failed.push(started.elapsed());
         let query = ChatQuery {
             limit: 50,
             ..ChatQuery::default()
         };
         let started = Instant::now();
-        assert_eq!(
-            store.chats(query).await.unwrap().len(),
-            50.min(many as usize)
-        );
+        let page = store.chats(query).await.unwrap();
         chats.push(started.elapsed());
+        assert_eq!(page.chats.len(), 50.min(many as usize));
     }
-    println!(
-        "50 calls of a chat: {:?}; of a tool in all chats: {:?}; 50 chats: {:?}",
-        median(times),
-        median(failed),
-        median(chats)
-    );
+    println!("50 chats: {:?}", median(chats));
     println!("resident: {} MiB", resident());
     if std::env::var_os("BENCH_CHECK").is_some() {
         let started = Instant::now();

@@ -286,6 +286,20 @@ async fn answers_are_as_described() {
         400,
     )
     .await;
+    for (path, expected) in [
+        ("/v1/calls", 200),
+        ("/v1/calls?limit=1", 200),
+        ("/v1/calls?after=x", 400),
+        ("/v1/chats", 200),
+        ("/v1/chats?after=x", 400),
+        ("/v1/chats/c/calls", 200),
+        ("/v1/chats/c/calls?state=x", 400),
+        ("/v1/chats/c/calls/1/arguments", 204),
+        ("/v1/processes", 200),
+        ("/v1/processes?limit=0", 400),
+    ] {
+        ask(Method::GET, path, None, expected).await;
+    }
     ask(Method::GET, "/v1/plugins", None, 200).await;
     for change in ["disable", "enable", "reload"] {
         ask(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_local::process::{Config, Limits, Process, SaveLimits};
-use toolhost_workspace::process::{Saved, Signal, Snapshot, State, WaitOptions, Wake};
+use toolhost_workspace::process::{AllQuery, Saved, Signal, Snapshot, State, WaitOptions, Wake};
 
 use super::{TestRegistry, chat, gone, read_all, sh};
 use crate::harness::{file, is_alive, until};
@@ -117,7 +117,7 @@ async fn what_runs_in_an_idle_chat_is_ended_and_others_are_not() {
     pass(idle - MINUTE).await;
     setup.registry.get(&names[0], others[0].id()).unwrap();
     setup.registry.find(others[1].id()).unwrap();
-    setup.registry.list_all(false, 0);
+    setup.registry.list_all(&AllQuery::default());
     pass(2 * MINUTE).await;
     setup.registry.tidy_up().await;
     // This call or the upkeep of the registry has ended it.
@@ -141,7 +141,7 @@ async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
     let process = setup.run("echo hi").await;
     gone(&process).await;
     let limits = Limits::default();
-    let known = || setup.registry.list_all(false, 0).1;
+    let known = || setup.registry.list_all(&AllQuery::default()).1;
     pass(limits.retention - MINUTE).await;
     let last = setup.run("echo last").await;
     gone(&last).await;
@@ -164,7 +164,7 @@ async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
     })
     .await;
     let setup = setup.reopened(|config| config).await;
-    assert_eq!(setup.registry.list_all(false, 0).1, 0);
+    assert_eq!(setup.registry.list_all(&AllQuery::default()).1, 0);
 }
 
 /// A server that is started first and ends last has the newest output.

@@ -14,6 +14,7 @@ use super::query::{ANY, Query};
 use super::reply;
 use toolhost_http::process_values::Process;
 use toolhost_workspace::Workspace;
+use toolhost_workspace::process::AllQuery;
 
 /// The number of listed processes unless the client names another.
 const DEFAULT_LIMIT: usize = 10;
@@ -34,7 +35,15 @@ pub(super) async fn list(
     let limit = limit.min(MAX_LIMIT);
     let listed = match &chat.id {
         Some(chat) => workspace.list(Some(chat), live_only, limit).await,
-        None => workspace.list_all(live_only, limit).await,
+        None => {
+            let query = AllQuery {
+                running_only: live_only,
+                max: limit,
+                ..AllQuery::default()
+            };
+            let listed = workspace.list_all(query).await;
+            listed.map(|(all, total)| (all.into_iter().map(|one| one.info).collect(), total))
+        }
     };
     let (infos, total) = listed.map_err(|error| {
         ApiError::of_process(error, "Failed to list processes.", "list processes")

@@ -17,7 +17,10 @@ pub use ledger::{Admitted, Interrupted, Ledger, Stats};
 pub use outcome::{Outcome, State};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
-pub use toolhost_store::{Durability, UnknownDurability};
+pub use toolhost_store::{
+    AtRest, CallPage, CallQuery, CallState, CallSummary, Chat, ChatPage, ChatQuery, ChatsAfter,
+    Durability, StoreError, UnknownDurability,
+};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

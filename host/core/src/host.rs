@@ -4,6 +4,7 @@ mod admission;
 mod builder;
 mod health;
 mod interrupted;
+mod lookup;
 mod observe;
 mod plugins;
 mod visibility;
@@ -267,6 +268,9 @@ impl Host {
                 if known.insert(info.id.clone()) {
                     ended.push(info);
                 }
+            }
+            if closing.is_some() {
+                inner.ledger.end_chat(&chat).await;
             }
             drop(closing);
             let mut fields = json!({

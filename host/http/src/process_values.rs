@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::time::unix;
-use toolhost_state::id::CallId;
+use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::{self, Info, Saved, State};
 
 /// The exit code for an end without one: a signal ended the shell, or its end is unknown.
@@ -64,6 +64,9 @@ impl From<&State> for ProcessStatus {
 pub struct Process {
     /// The id of the process.
     id: String,
+    /// The chat that it belongs to, in a list of all chats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat: Option<String>,
     /// The call that started it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
@@ -88,10 +91,18 @@ pub struct Process {
 }
 
 impl Process {
+    /// Names the chat of the process.
+    #[must_use]
+    pub fn of_chat(self, chat: Option<&ChatId>) -> Self {
+        let chat = chat.map(ToString::to_string);
+        Self { chat, ..self }
+    }
+
     /// Describes a process, and the call that started it if the reply should name that.
     pub fn new(info: Info, call: Option<CallId>) -> Self {
         Self {
             id: info.id,
+            chat: None,
             call: call.map(|call| call.to_string()),
             command: info.command,
             workdir: info.workdir.to_string_lossy().into_owned(),

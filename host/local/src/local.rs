@@ -11,7 +11,8 @@ use toolhost_store::HostState;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
 use toolhost_workspace::files::{Metadata, Skipped, Write};
 use toolhost_workspace::process::{
-    Chunk, Command, Error, Info, Signal, Snapshot, Started, State, Subscriber, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, Owned, Signal, Snapshot, Started, State, Subscriber,
+    WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -188,12 +189,8 @@ impl Workspace for Local {
         Box::pin(async move { Ok(self.processes.list(owner, running_only, max)) })
     }
 
-    fn list_all(
-        &self,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
-        Box::pin(async move { Ok(self.processes.list_all(running_only, max)) })
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+        Box::pin(async move { Ok(self.processes.list_all(&query)) })
     }
 
     fn metadata(

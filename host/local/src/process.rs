@@ -26,8 +26,9 @@ mod wait;
 mod workdir;
 
 use toolhost_workspace::process::{
-    Cause, Chunk, Command, Containment, Error, ExitStatus, Info, Kind, ProcessEvent, Saved, Signal,
-    Snapshot, State, Subject, Subscriber, Survivor, Totals, WINDOW, WaitOptions, Waited, Wake,
+    AllQuery, Cause, Chunk, Command, Containment, Error, ExitStatus, Info, Kind, ListPlace, Owned,
+    ProcessEvent, Saved, Signal, Snapshot, State, Subject, Subscriber, Survivor, Totals, WINDOW,
+    WaitOptions, Waited, Wake,
 };
 
 pub use capture::Capture;

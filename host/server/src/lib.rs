@@ -27,6 +27,7 @@ use utoipa::openapi::OpenApi;
 
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
+pub use v1::{ListedCall, ListedState};
 
 /// The maximum size of a request body without the arguments, in bytes.
 const ENVELOPE: usize = 64 << 10;

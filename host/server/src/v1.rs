@@ -4,10 +4,12 @@
 //! names the codes of its own problems in an extension `x-problems`. `openapi::complete` makes the responses from them and from
 //! the problems of all operations.
 
+mod all_processes;
 mod bytes;
 mod calls;
 mod chats;
 mod events;
+mod pages;
 mod paths;
 mod plugins;
 mod processes;
@@ -15,6 +17,7 @@ mod tools;
 
 use utoipa_axum::router::OpenApiRouter;
 
+pub use calls::{ListedCall, ListedState};
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
 use toolhost_core::Host;
@@ -25,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(tools::routes())
         .merge(calls::routes())
         .merge(events::routes())
+        .merge(all_processes::routes())
         .merge(processes::routes())
         .merge(chats::routes())
         .merge(plugins::routes())

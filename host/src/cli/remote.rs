@@ -1,5 +1,6 @@
 //! `--server`: the client of a running server.
 
+mod calls;
 mod connection;
 mod trust;
 
@@ -10,6 +11,7 @@ use clap::Args;
 use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 
+pub(super) use calls::{Content, Filter, Page};
 use connection::{Answer, Endpoint};
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::tool::Format;

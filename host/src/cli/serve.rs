@@ -53,6 +53,10 @@ pub(super) struct Options {
         default_value = "host"
     )]
     durability: Durability,
+    /// Keep the arguments of calls (of at most 64 KiB) with their replies, so that they can be looked up. Arguments may contain
+    /// secrets
+    #[arg(long, env = "TOOLHOST_KEEP_ARGUMENTS", value_parser = FalseyValueParser::new())]
+    keep_arguments: bool,
     /// The longest that a call over MCP waits for its command before it replies that this is running; clients give up by
     /// themselves
     #[arg(
@@ -93,7 +97,9 @@ pub(super) async fn run(
         };
         let kept = Some(options.durability);
         let host = plan.start(plan.embedded(), &prepared, kept, |builder| {
-            builder.event_limits(events)
+            builder
+                .keep_arguments(options.keep_arguments)
+                .event_limits(events)
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;

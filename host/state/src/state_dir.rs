@@ -110,6 +110,25 @@ impl StateDir {
         Self::check(directory, path, made)
     }
 
+    /// Opens a directory that is there, and changes nothing of it, not even its mode; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it is a symbolic link or no directory, belongs to another user, or can be written by others.
+    pub fn existing(path: &Path) -> Result<Option<Self>, StateDirError> {
+        let path: PathBuf = path.components().collect();
+        let directory = match nix::fcntl::open(&path, DIRECTORY, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(errno) => {
+                let source = errno.into();
+                return Err(StateDirError::Io { path, source });
+            }
+        };
+        Self::check_owner(&directory, &path)?;
+        Ok(Some(Self { path, directory }))
+    }
+
     /// Opens a directory in this one, making it if it is not there.
     ///
     /// # Errors
@@ -173,11 +192,33 @@ impl StateDir {
     }
 
     fn check(directory: OwnedFd, path: PathBuf, ours: bool) -> Result<Self, StateDirError> {
-        let io = |errno: Errno, path: &Path| StateDirError::Io {
-            path: path.to_path_buf(),
-            source: errno.into(),
+        let mode = Self::check_owner(&directory, &path)?;
+        if mode & 0o077 != 0 {
+            let known = || {
+                let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
+                nix::sys::stat::fstatat(&directory, MARK, flags).is_ok()
+            };
+            if !ours && !known() {
+                return Err(StateDirError::Readable { path, mode });
+            }
+            fchmod(&directory, Mode::S_IRWXU).map_err(|errno| StateDirError::Io {
+                path: path.clone(),
+                source: errno.into(),
+            })?;
+        }
+        Ok(Self { path, directory })
+    }
+
+    /// Refuses a directory of another user, or one that others may write to. Returns its permission bits.
+    fn check_owner(directory: &OwnedFd, path: &Path) -> Result<u32, StateDirError> {
+        let path = path.to_path_buf();
+        let stat = match fstat(directory) {
+            Ok(stat) => stat,
+            Err(errno) => {
+                let source = errno.into();
+                return Err(StateDirError::Io { path, source });
+            }
         };
-        let stat = fstat(&directory).map_err(|errno| io(errno, &path))?;
         let user = geteuid().as_raw();
         if stat.st_uid != user {
             return Err(StateDirError::Foreign {
@@ -190,17 +231,7 @@ impl StateDir {
         if mode & 0o022 != 0 {
             return Err(StateDirError::Shared { path, mode });
         }
-        if mode & 0o077 != 0 {
-            let known = || {
-                let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
-                nix::sys::stat::fstatat(&directory, MARK, flags).is_ok()
-            };
-            if !ours && !known() {
-                return Err(StateDirError::Readable { path, mode });
-            }
-            fchmod(&directory, Mode::S_IRWXU).map_err(|errno| io(errno, &path))?;
-        }
-        Ok(Self { path, directory })
+        Ok(mode)
     }
 
     /// Returns the path by which the directory was opened. Use it in messages only: [`StateDir::read`] opens files.

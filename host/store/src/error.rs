@@ -46,6 +46,17 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
+    /// An earlier version of Toolhost wrote the store, and it is only read.
+    #[error(
+        "the store {path} has version {version}, which is too old to be read as it is: start `toolhost serve` once with its state \
+         directory, which brings it up to date", path = path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+    },
     /// The file is a database of another program.
     #[error("{path} is not a store of toolhost: move it away, or name another state directory with --state-dir", path = path.display())]
     Foreign {

@@ -13,10 +13,12 @@ mod values;
 pub use backlog::{Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
-pub use sqlite::{Durability, Recovered, Sqlite, UnknownDurability};
+pub use sqlite::{AtRest, Durability, Recovered, Sqlite, UnknownDurability};
 pub use store::{Answer, Store};
-pub use values::call::{Begun, Call, CallQuery, CallState, EndedCall, Fence, Fenced, NewCall};
-pub use values::chat::{Chat, ChatQuery, ChatsAfter};
+pub use values::call::{
+    Begun, Call, CallPage, CallQuery, CallState, CallSummary, EndedCall, Fence, Fenced, NewCall,
+};
+pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;

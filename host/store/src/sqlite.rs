@@ -1,12 +1,14 @@
 //! A store in a file of the state directory, kept by SQLite.
 
+mod at_rest;
 mod calls;
+mod chats;
 mod clock;
 mod core;
 mod fault;
 mod filter;
-mod lists;
 mod open;
+mod pages;
 mod process_row;
 mod readers;
 mod records;
@@ -34,13 +36,14 @@ use toolhost_state::state_dir::{Lock, StateDir};
 
 use self::core::{Core, Metrics, Running};
 use crate::{
-    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits,
-    NewCall, Process, ProcessQuery, Processes, Session, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
+    Fenced, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, StoreError, Swept,
 };
 use fault::Fault;
 use readers::Readers;
 use writer::Writer;
 
+pub use at_rest::AtRest;
 pub use recover::Recovered;
 
 /// The name of the file in the state directory.
@@ -330,16 +333,15 @@ impl Store for Sqlite {
         })
     }
 
-    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<Call>> {
+    fn calls(&self, query: CallQuery) -> Answer<'_, CallPage> {
         self.list("list calls", move |connection| {
-            lists::calls(connection, &query)
+            pages::calls(connection, &query)
         })
     }
 
-    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<Chat>> {
-        let running = Arc::clone(&self.shared.running);
+    fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage> {
         self.list("list chats", move |connection| {
-            lists::chats(connection, &running, &query)
+            chats::page(connection, &query)
         })
     }
 

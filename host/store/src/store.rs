@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use toolhost_state::id::{CallId, ChatId};
 
 use crate::{
-    Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits, NewCall,
-    Process, ProcessQuery, Processes, Session, StoreError, Swept,
+    Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence, Fenced,
+    Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
 };
 
 /// The answer of a store. A change that was handed over happens even if its future is dropped.
@@ -35,11 +35,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Returns a call with its outcome; `None` if the id was not seen.
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
 
-    /// Returns calls, newest first.
-    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<Call>>;
+    /// Returns a page of the calls that run or whose outcome is kept, newest first. It holds up no other operation, and looks at
+    /// a bounded number of calls.
+    fn calls(&self, query: CallQuery) -> Answer<'_, CallPage>;
 
-    /// Returns chats, those with running calls first.
-    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<Chat>>;
+    /// Returns a page of chats, those with running calls first.
+    fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage>;
 
     /// Stores that a chat was ended, until a call begins in it.
     fn end_chat(&self, chat: ChatId) -> Answer<'_, ()>;

@@ -11,7 +11,9 @@ use toolhost_state::id::ChatId;
 
 use super::{Owner, Workspace};
 use crate::files;
-use crate::process::{Chunk, Error, Info, Signal, Snapshot, State, WaitOptions, Waited};
+use crate::process::{
+    AllQuery, Chunk, Error, Info, Owned, Signal, Snapshot, State, WaitOptions, Waited,
+};
 
 /// Tells whether a caller sees the process of this owner that was started with this key.
 pub type Sees = Arc<dyn Fn(Owner<'_>, Option<&str>) -> bool + Send + Sync>;
@@ -157,9 +159,18 @@ impl Workspace for Bounded {
         })
     }
 
-    /// Returns an empty list: `sees` needs the owner of a process, which this list does not name.
-    fn list_all(&self, _: bool, _: usize) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
-        Box::pin(async { Ok((Vec::new(), 0)) })
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+        Box::pin(async move {
+            let all = AllQuery {
+                max: usize::MAX,
+                ..query
+            };
+            let (mut listed, _) = self.inner.list_all(all).await?;
+            listed.retain(|one| (self.sees)(one.owner.as_ref(), one.info.key.as_deref()));
+            let total = listed.len();
+            listed.truncate(query.max);
+            Ok((listed, total))
+        })
     }
 
     fn restricted<'a>(

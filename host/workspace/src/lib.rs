@@ -19,8 +19,8 @@ use toolhost_state::id::ChatId;
 
 use files::{CpuAccount, Entry, Metadata, Skipped, Write};
 use process::{
-    Chunk, Command, Containment, Error, Info, Signal, Snapshot, Started, State, Subscriber, Totals,
-    WaitOptions, Waited,
+    AllQuery, Chunk, Command, Containment, Error, Info, Owned, Signal, Snapshot, Started, State,
+    Subscriber, Totals, WaitOptions, Waited,
 };
 
 pub use bounded::{Bounded, Sees};
@@ -169,14 +169,10 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
             .map_or_else(no_processes, |inner| inner.list(owner, running_only, max))
     }
 
-    /// Returns at most `max` processes of all owners, in the order of [`Workspace::list`], and how many there are.
-    fn list_all(
-        &self,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'_, Result<(Vec<Info>, usize), Error>> {
+    /// Returns a page of the processes of all owners, in the order of [`Workspace::list`], and how many there are on all pages.
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
         self.inner()
-            .map_or_else(no_processes, |inner| inner.list_all(running_only, max))
+            .map_or_else(no_processes, |inner| inner.list_all(query))
     }
 
     /// Returns facts about the file or directory at a path. As for all operations on files, relative paths begin at

@@ -1,5 +1,6 @@
 //! Values of processes: commands to start, states, output, and errors of operations.
 
+mod all;
 mod command;
 mod containment;
 mod error;
@@ -10,6 +11,7 @@ mod status;
 mod totals;
 mod wait;
 
+pub use all::{AllQuery, InvalidPlace, ListPlace, Owned};
 pub use command::{Command, MAX_COMMAND, MAX_KEY};
 pub use containment::{Containment, Kind};
 pub use error::Error;

@@ -3,6 +3,7 @@
 mod answer;
 mod execution;
 mod keeper;
+mod lookup;
 mod past;
 mod recovery;
 mod running;
@@ -16,6 +17,7 @@ mod turn;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -29,7 +31,7 @@ use answer::{Begun, Completion, Key};
 use execution::Execution;
 use keeper::{Cancelling, Keeper, text};
 use past::{Past, lost};
-use running::Running;
+use running::{Calls, Running};
 use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
 use turn::Turn;
@@ -151,7 +153,7 @@ impl Ledger {
             .running
             .get_mut(&key)
             .map(|running| {
-                let may_use = actor.may_use(&running.tool);
+                let may_use = actor.may_use(&running.request.tool);
                 may_use.then(|| running.cancel())
             });
         let keeper = &self.shared.keeper;
@@ -276,10 +278,13 @@ impl Ledger {
         let cancelled = self.shared.stopping.child_token();
         let admitted = admit(cancelled.clone())?;
         let (teller, told) = watch::channel(None);
+        let began_ms = milliseconds_since_1970();
         let running = Running {
             digest,
-            tool: request.tool.clone(),
+            request: Arc::clone(request),
+            number: calls.take_number(),
             since: Instant::now(),
+            began_ms,
             cancelled,
             tombstone: false,
             is_stored: false,
@@ -288,7 +293,7 @@ impl Ledger {
         calls.running.insert(key, running);
         drop(calls);
         let shared = Arc::clone(&self.shared);
-        let execution = Execution::new(shared, Arc::clone(request), digest, teller);
+        let execution = Execution::new(shared, Arc::clone(request), (digest, began_ms), teller);
         self.shared.spawn(execution.run(turn, admitted));
         Ok(Begun::Running(told))
     }
@@ -311,6 +316,11 @@ impl Drop for Closing {
             }
         }
     }
+}
+
+fn milliseconds_since_1970() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Waits for the outcome of a call that runs.

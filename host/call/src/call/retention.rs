@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Arguments;
+
 /// How long outcomes are kept.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -18,6 +20,9 @@ pub struct Limits {
     /// 256 MiB by default. Ids whose outcome is gone may hold a quarter of it besides, beyond which the oldest are forgotten of the
     /// tokens and chats with the most.
     pub bytes: usize,
+    /// The most bytes of the arguments of a call that are kept with its outcome; 0 by default: none are kept. Larger arguments are
+    /// not kept. A list of calls can then be searched for a text in them.
+    pub arguments: usize,
 }
 
 impl Default for Limits {
@@ -29,6 +34,7 @@ impl Default for Limits {
             tombstone: 24 * hour,
             tombstones_per_chat: 4096,
             bytes: 256 << 20,
+            arguments: 0,
         }
     }
 }
@@ -37,6 +43,12 @@ impl Default for Limits {
 const ID: usize = 200;
 
 impl Limits {
+    /// Returns the arguments of a call as they are kept, if they are.
+    pub(in crate::call) fn kept(&self, arguments: &Arguments) -> Option<String> {
+        let text = arguments.as_str();
+        (text.len() <= self.arguments).then(|| text.to_owned())
+    }
+
     /// Returns the limits of a store.
     pub(in crate::call) fn of_store(&self) -> toolhost_store::Limits {
         toolhost_store::Limits {

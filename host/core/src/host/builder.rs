@@ -55,6 +55,9 @@ pub struct Builder {
     guest_memory: Option<u64>,
 }
 
+/// The most bytes of arguments that are kept, if the operator allows it.
+const KEPT_ARGUMENTS: usize = 64 << 10;
+
 /// A reason why a host does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -140,6 +143,13 @@ impl Builder {
     /// Lets the tools reach the files of further directories, by absolute paths.
     pub fn file_roots(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.file_roots = paths.into_iter().collect();
+        self
+    }
+
+    /// Keeps the arguments of calls of at most 64 KiB with their outcomes. Arguments may contain secrets. Call this after
+    /// [`Builder::ledger_limits`], which replaces it.
+    pub fn keep_arguments(mut self, keep: bool) -> Self {
+        self.ledger_limits.arguments = if keep { KEPT_ARGUMENTS } else { 0 };
         self
     }
 

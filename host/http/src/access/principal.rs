@@ -128,17 +128,52 @@ impl Principal {
         if self.may_name(chat) {
             return Ok(());
         }
-        let detail = "this token is for chats with another prefix";
-        Err(Problem::new(Kind::FOREIGN_CHAT, detail))
+        Err(foreign_chat())
     }
 
     /// Refuses the request if the principal lacks the scope, or is bounded to some chats or tools.
     pub fn require_everything(&self, scope: Scope) -> Result<(), Problem> {
         self.require(scope)?;
-        if self.inner.chats.is_none() && self.may_use_all() {
+        if self.is_unbounded() {
             return Ok(());
         }
         let detail = "this token is for some chats or tools only, and this is about all of them";
         Err(Problem::new(Kind::BOUNDED_TOKEN, detail))
     }
+
+    /// Returns whether the principal may name all chats and use all tools.
+    pub fn is_unbounded(&self) -> bool {
+        self.inner.chats.is_none() && self.may_use_all()
+    }
+
+    /// Refuses the request if the principal lacks the scope, or is bounded to some tools.
+    pub fn require_all_tools(&self, scope: Scope) -> Result<(), Problem> {
+        self.require(scope)?;
+        if self.may_use_all() {
+            return Ok(());
+        }
+        let detail = "this token is for some tools only, and this is about all of them";
+        Err(Problem::new(Kind::BOUNDED_TOKEN, detail))
+    }
+
+    /// Returns the prefix of the chats that a list is about: this one, or the principal's own if that is longer.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::FOREIGN_CHAT`] if the principal may name no chat that begins so.
+    pub fn chats_of(&self, prefix: &str) -> Result<String, Problem> {
+        let own = self.chat_prefix().unwrap_or_default();
+        if prefix.starts_with(own) {
+            return Ok(prefix.to_owned());
+        }
+        if own.starts_with(prefix) {
+            return Ok(own.to_owned());
+        }
+        Err(foreign_chat())
+    }
+}
+
+fn foreign_chat() -> Problem {
+    let detail = "this token is for chats with another prefix";
+    Problem::new(Kind::FOREIGN_CHAT, detail)
 }

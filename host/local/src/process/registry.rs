@@ -28,8 +28,8 @@ use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
-    Containment, Environment, Error, Info, Signal, Spawner, State, Subscriber, Totals, contain,
-    ending,
+    AllQuery, Containment, Environment, Error, Info, ListPlace, Owned, Signal, Spawner, State,
+    Subscriber, Totals, contain, ending,
 };
 use chats::Chats;
 pub use config::{Config, Limits, OpenError};
@@ -176,18 +176,39 @@ impl Registry {
         infos(&processes.unwrap_or_default(), running_only, max)
     }
 
-    /// Returns at most `max` processes of all chats and of none, in the order of [`Registry::list`], and how many there are.
-    /// It counts as a use of the processes of no chat only.
-    pub fn list_all(&self, running_only: bool, max: usize) -> (Vec<Info>, usize) {
-        let mut processes: Vec<_> = {
+    /// Returns a page of the processes of all chats and of none, in the order of [`Registry::list`], and how many there are on all
+    /// pages. It counts as a use of the processes of no chat only.
+    pub fn list_all(&self, query: &AllQuery) -> (Vec<Owned>, usize) {
+        let processes: Vec<_> = {
             let mut chats = self.chats();
             // A caller that names no chat sees all processes, and owns those of no chat.
             chats.used(&None);
-            let all = chats.by_owner.values();
-            all.flat_map(|chat| chat.processes.clone()).collect()
+            let begins = |chat: &ChatId| chat.as_str().starts_with(&query.prefix);
+            let all = chats.by_owner.iter().filter(|(owner, _)| match owner {
+                Some(chat) => begins(chat),
+                None => query.prefix.is_empty(),
+            });
+            all.flat_map(|(_, chat)| chat.processes.clone()).collect()
         };
-        processes.sort_by_key(|process| process.record.started);
-        infos(&processes, running_only, max)
+        let mut places: Vec<_> = processes
+            .iter()
+            .map(|process| (process.state(), process))
+            .filter(|(state, _)| !query.running_only || state.is_live())
+            .map(|(state, process)| {
+                let record = &process.record;
+                (ListPlace::new(&state, record.started, &record.id), process)
+            })
+            .collect();
+        let total = places.len();
+        places.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let rest = places
+            .iter()
+            .filter(|(place, _)| query.after.as_ref().is_none_or(|after| place > after));
+        let page = rest.take(query.max).map(|(_, process)| Owned {
+            owner: process.record.chat.clone(),
+            info: process.info(),
+        });
+        (page.collect(), total)
     }
 
     /// Returns how many processes run or linger, of all chats and of none. It counts as a use of no chat.

@@ -1,5 +1,7 @@
 //! `/v1/chats/{chat}/calls`: running tools, looking at calls, and cancelling them.
 
+mod list;
+mod listed;
 mod request;
 
 use axum::extract::{Path, Request as HttpRequest, State};
@@ -15,6 +17,7 @@ use utoipa_axum::routes;
 
 use super::paths::{CallPath, ChatPath};
 use crate::visibility::Visibility as _;
+pub use listed::{ListedCall, ListedState};
 use request::CallRequest;
 use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
 use toolhost_core::Host;
@@ -28,6 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .routes(routes!(put, get, delete))
         .routes(routes!(post))
+        .merge(list::routes())
 }
 
 /// A call that has not ended.

@@ -1,20 +1,85 @@
-//! `DELETE /v1/chats/{chat}`: ends everything of a chat.
+//! `/v1/chats`: which chats there are, and the end of everything of a chat.
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::pages;
 use super::paths::ChatPath;
+use toolhost_call::call::{Chat, ChatQuery, ChatsAfter};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_state::id::ChatId;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::default().routes(routes!(delete))
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(delete))
+}
+
+/// The query parameters that select chats.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParameters {
+    /// Only chats whose names begin like this. A token with a prefix of chats gets its own chats in any case.
+    #[param(
+        max_length = 128,
+        pattern = r"^[A-Za-z0-9._:@-]*$",
+        example = "support-"
+    )]
+    prefix: Option<String>,
+    /// The maximum number of returned chats; 50 if this is absent.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+    /// The `next` of the page before.
+    #[param(pattern = r"^[bi]-(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$")]
+    after: Option<String>,
+}
+
+/// A page of chats.
+#[derive(Serialize, ToSchema)]
+struct ChatPage {
+    /// Chats in which a call runs, then the others, each part by name.
+    chats: Vec<ListedChat>,
+    /// The `after` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A chat in a list.
+#[derive(Serialize, ToSchema)]
+struct ListedChat {
+    /// Its name.
+    #[schema(examples("support-42"))]
+    chat: String,
+    /// How many calls of it run.
+    running: u64,
+    /// The name of the token that used it first, for tokens without bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// When its last call began, in milliseconds since 1970; absent if no call of it is remembered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_call_at_unix_ms: Option<u64>,
+    /// When it was ended, if no call has begun since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at_unix_ms: Option<u64>,
+}
+
+impl ListedChat {
+    fn new(chat: Chat, principal: &Principal) -> Self {
+        Self {
+            chat: chat.chat.to_string(),
+            running: chat.running,
+            token: principal.is_unbounded().then_some(chat.principal),
+            last_call_at_unix_ms: chat.used_ms,
+            ended_at_unix_ms: chat.ended_ms,
+        }
+    }
 }
 
 /// The processes that were ended with a chat.
@@ -31,6 +96,58 @@ struct EndedProcess {
     id: String,
     /// Its command.
     command: String,
+}
+
+/// Lists the chats
+///
+/// In pages: the chats of which a call or a cancellation is remembered, and those in which a call runs.
+#[utoipa::path(
+    get, path = "/v1/chats", operation_id = "listChats", tag = "chats",
+    params(ListParameters),
+    responses((status = 200, description = "A page of chats.", body = ChatPage)),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "bounded_token", "internal"]))),
+)]
+async fn list(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<ChatPage>, Problem> {
+    // A chat is there because of its calls, of whatever tool.
+    principal.require_all_tools(Scope::Read)?;
+    let after = parameters.after.as_deref().map(place);
+    let query = ChatQuery {
+        prefix: principal.chats_of(pages::prefix(parameters.prefix.as_deref())?)?,
+        after: after.transpose()?,
+        limit: pages::limit(parameters.limit)?,
+        ..ChatQuery::default()
+    };
+    let page = host
+        .chats(query)
+        .await
+        .map_err(|error| pages::unreadable(&error))?;
+    let next = page.next.map(|next| {
+        let part = if next.busy { "b" } else { "i" };
+        format!("{part}-{}", next.chat)
+    });
+    let chats = page.chats.into_iter();
+    Ok(Json(ChatPage {
+        chats: chats
+            .map(|chat| ListedChat::new(chat, &principal))
+            .collect(),
+        next,
+    }))
+}
+
+/// Reads a place in the list of chats.
+fn place(text: &str) -> Result<ChatsAfter, Problem> {
+    let (part, chat) = text.split_once('-').ok_or_else(pages::wrong_place)?;
+    let busy = match part {
+        "b" => true,
+        "i" => false,
+        _ => return Err(pages::wrong_place()),
+    };
+    let chat = chat.parse().map_err(|_| pages::wrong_place())?;
+    Ok(ChatsAfter { busy, chat })
 }
 
 /// Ends every process of a chat

@@ -1,7 +1,5 @@
 //! `/v1/chats/{chat}/processes`: the processes of a chat, their output, and signals.
 
-use std::fmt;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,6 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::bytes::Bytes;
+use super::pages::within;
 use super::paths::{ChatPath, ProcessPath};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
@@ -156,20 +155,6 @@ struct Signalled {
     id: String,
     #[serde(flatten)]
     status: ProcessStatus,
-}
-
-/// Returns a number of a query, if it is within its bounds.
-fn within<T: PartialOrd + fmt::Display>(
-    name: &str,
-    value: T,
-    bounds: RangeInclusive<T>,
-) -> Result<T, Problem> {
-    if bounds.contains(&value) {
-        return Ok(value);
-    }
-    let (least, most) = (bounds.start(), bounds.end());
-    let detail = format!("{name} must be from {least} to {most}, and is {value}");
-    Err(Problem::broken_request(detail))
 }
 
 /// Lists the processes of a chat
@@ -316,7 +301,7 @@ async fn signal(
 }
 
 /// Describes a process with the call that started it.
-fn described(info: Info) -> Process {
+pub(super) fn described(info: Info) -> Process {
     let call = info.key.as_deref().and_then(CallId::of_start_key);
     Process::new(info, call)
 }
@@ -348,7 +333,7 @@ fn raw(chunk: Chunk) -> Response {
 }
 
 /// Returns the problem for a failed operation on a process.
-fn problem(error: process::Error) -> Problem {
+pub(super) fn problem(error: process::Error) -> Problem {
     let kind = match &error {
         // A process of another chat does not exist in this one.
         process::Error::NotFound(_) => Kind::UNKNOWN_PROCESS,

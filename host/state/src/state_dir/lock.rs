@@ -37,18 +37,36 @@ impl StateDir {
             path: self.path.clone(),
             source,
         };
-        let file = self.append_file(NAME).map_err(io)?;
+        let mut lock = self.lock_file(self.append_file(NAME).map_err(io)?)?;
+        // A full disk is no reason to refuse: the lock is held, and only a message will lack the pid.
+        _ = write_pid(&mut lock._file);
+        Ok(lock)
+    }
+
+    /// Takes the lock for a program that only reads, without a change of any file; `None` if there was never a host.
+    ///
+    /// # Errors
+    ///
+    /// As for [`StateDir::lock`].
+    pub fn lock_to_read(&self) -> Result<Option<Lock>, StateDirError> {
+        let file = self.open_file(NAME).map_err(|source| StateDirError::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        file.map(|file| self.lock_file(file)).transpose()
+    }
+
+    fn lock_file(&self, file: File) -> Result<Lock, StateDirError> {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(mut file) => {
-                // A full disk is no reason to refuse: the lock is held, and only a message will lack the pid.
-                _ = write_pid(&mut file);
-                Ok(Lock { _file: file })
-            }
+            Ok(file) => Ok(Lock { _file: file }),
             Err((file, Errno::EWOULDBLOCK)) => Err(StateDirError::Locked {
                 path: self.path.clone(),
                 pid: read_pid(file),
             }),
-            Err((_, errno)) => Err(io(errno.into())),
+            Err((_, errno)) => Err(StateDirError::Io {
+                path: self.path.clone(),
+                source: errno.into(),
+            }),
         }
     }
 }
@@ -116,6 +134,36 @@ mod tests {
         let lock = state.lock().unwrap();
         let flags = fcntl(&*lock._file, FcntlArg::F_GETFD).unwrap();
         assert!(FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC));
+    }
+
+    #[test]
+    fn a_reader_makes_no_file() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("state");
+        assert!(StateDir::existing(&path).unwrap().is_none());
+        assert!(!path.exists());
+        std::fs::create_dir(&path).unwrap();
+        let readable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&path, readable).unwrap();
+        let reader = StateDir::existing(&path).unwrap().unwrap();
+        assert!(reader.lock_to_read().unwrap().is_none());
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let host = StateDir::open(&path).unwrap();
+        let lock = host.lock().unwrap();
+        let pid = std::fs::read(path.join(NAME)).unwrap();
+        assert!(matches!(
+            reader.lock_to_read().unwrap_err(),
+            StateDirError::Locked { .. }
+        ));
+        drop(lock);
+        let lock = reader.lock_to_read().unwrap().unwrap();
+        host.lock().unwrap_err();
+        drop(lock);
+        host.lock().unwrap();
+        assert_eq!(std::fs::read(path.join(NAME)).unwrap(), pid);
     }
 
     #[test]

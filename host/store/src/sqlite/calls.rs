@@ -303,6 +303,7 @@ impl Core {
         row.tool.clone_from(&call.tool);
         row.arguments.clone_from(&call.arguments);
         row.digest = call.digest;
+        row.began = i64::try_from(call.began_ms).unwrap_or(i64::MAX);
         row.tick = self.clock.now();
         row
     }

@@ -17,6 +17,8 @@ pub(super) enum Fault {
     Torn(&'static str),
     /// A later version wrote the file.
     Newer { version: i64, known: i64 },
+    /// An earlier version wrote the file, which is only read.
+    Older { version: i64 },
     /// Another program wrote the file.
     Foreign,
 }
@@ -55,7 +57,11 @@ impl Fault {
             ) => true,
             // Statements that the program has always had do not compile against a damaged schema, the first time or again.
             Self::Sql(rusqlite::Error::SqlInputError { .. }) => true,
-            Self::Sql(_) | Self::Io(_) | Self::Newer { .. } | Self::Foreign => false,
+            Self::Sql(_)
+            | Self::Io(_)
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Foreign => false,
         }
     }
 
@@ -64,7 +70,7 @@ impl Fault {
         match self {
             Self::Torn(problem) => (*problem).to_owned(),
             Self::Sql(error) => error.to_string(),
-            Self::Io(_) | Self::Newer { .. } | Self::Foreign => String::new(),
+            Self::Io(_) | Self::Newer { .. } | Self::Older { .. } | Self::Foreign => String::new(),
         }
     }
 
@@ -81,6 +87,7 @@ impl Fault {
                 version,
                 known,
             },
+            Self::Older { version } => StoreError::Older { path, version },
             Self::Foreign => StoreError::Foreign { path },
             Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
             Self::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {

@@ -86,4 +86,15 @@ impl Filter {
         self.sql.push_str(rest);
         self.sql.push_str(&format!(" LIMIT {limit}"));
     }
+
+    /// Returns how SQLite would run the query: a line for each step.
+    #[cfg(test)]
+    pub(super) fn explained(
+        mut self,
+        connection: &Connection,
+        rest: &str,
+    ) -> Result<Vec<String>, Fault> {
+        self.sql.insert_str(0, "EXPLAIN QUERY PLAN ");
+        self.rows(connection, rest, 1, |row| row.get(3))
+    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls};
-use super::{lists, records};
+use super::{chats, records};
 use crate::{ChatQuery, Process, ProcessQuery, Session};
 
 /// The most problems that a check returns.
@@ -72,7 +72,7 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
         limit: u32::MAX,
         ..ChatQuery::default()
     };
-    for chat in lists::chats(connection, &Default::default(), &all)? {
+    for chat in chats::page(connection, &all)?.chats {
         line(Line::Chat(&chat))?;
     }
     let mut rows = connection.prepare(select_calls!("ORDER BY c.seq"))?;

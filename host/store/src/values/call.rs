@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use toolhost_state::id::{CallId, ChatId};
 
 /// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// The call runs.
     Running,
-    /// The tool replied, or refused its arguments.
+    /// The tool replied.
     Finished,
     /// The host ended the call.
     Failed,
@@ -21,16 +21,20 @@ pub enum CallState {
     Unknown,
     /// The call was cancelled before it arrived.
     Fenced,
+    /// The tool replied that it did not succeed, or refused its arguments.
+    Unsuccessful,
 }
 
 impl CallState {
-    pub(crate) const ALL: [Self; 6] = [
+    /// All of them.
+    pub const ALL: [Self; 7] = [
         Self::Running,
         Self::Finished,
         Self::Failed,
         Self::Cancelled,
         Self::Unknown,
         Self::Fenced,
+        Self::Unsuccessful,
     ];
 }
 
@@ -49,6 +53,8 @@ pub struct NewCall {
     pub digest: [u8; 32],
     /// The arguments as JSON, if the operator allows that they are kept.
     pub arguments: Option<String>,
+    /// When it began. A call that only reads is stored at its end.
+    pub began_ms: u64,
 }
 
 /// The end of a call.
@@ -73,7 +79,7 @@ pub struct Call {
     /// The caller's name of the call; `None` as for `chat`.
     #[serde(serialize_with = "super::optional_id")]
     pub call: Option<CallId>,
-    /// The place of the call in the order of all calls, by which pages go on.
+    /// The place of the call in the order of all calls.
     pub number: i64,
     /// The tool; empty for a fence.
     pub tool: String,
@@ -155,22 +161,63 @@ pub enum Fenced {
     TooMany,
 }
 
-/// Which calls of a chat to list.
-#[derive(Clone, Debug)]
+/// A call in a list, without its arguments and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSummary {
+    /// The chat.
+    pub chat: ChatId,
+    /// The caller's name of the call.
+    pub call: CallId,
+    /// The place of the call in the order of all calls.
+    pub number: i64,
+    /// The tool.
+    pub tool: String,
+    /// The name of the token that called.
+    pub principal: String,
+    /// Where it stands.
+    pub state: CallState,
+    /// When it began.
+    pub began_ms: u64,
+    /// When it ended.
+    pub ended_ms: Option<u64>,
+    /// The bytes of the arguments, if they are kept.
+    pub arguments_bytes: Option<u64>,
+    /// The bytes of the serialized outcome; `None` while it runs.
+    pub outcome_bytes: Option<u64>,
+}
+
+/// A page of a list of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallPage {
+    /// The calls, newest first. There may be fewer than the limit, even none, although more follow: a page looks at a bounded part
+    /// of all calls.
+    pub calls: Vec<CallSummary>,
+    /// The [`CallQuery::before`] of the next page; `None` if nothing is left.
+    pub next: Option<i64>,
+}
+
+/// Which calls to list, of those that run or whose outcome is kept.
+#[derive(Clone, Debug, Default)]
 pub struct CallQuery {
     /// The chat; `None`: all chats of this prefix.
     pub chat: Option<ChatId>,
     /// How the names of chats begin; empty: all.
     pub prefix: String,
-    /// Calls in one of these states; empty: all.
-    pub states: Vec<CallState>,
+    /// Calls with this id.
+    pub call: Option<CallId>,
+    /// Calls in one of these states; `None`: all.
+    pub states: Option<BTreeSet<CallState>>,
     /// Calls of this tool.
     pub tool: Option<String>,
+    /// Calls of the tools that the caller may use; `None`: all.
+    pub visible: Option<BTreeSet<String>>,
     /// Calls that began at or after this time.
     pub since_ms: Option<u64>,
-    /// Calls with this text in their arguments or outcome.
+    /// Calls that began before this time.
+    pub until_ms: Option<u64>,
+    /// Calls with this text in the JSON of their arguments or of their outcome.
     pub text: Option<String>,
-    /// Calls with a smaller [`Call::number`].
+    /// Calls with a smaller [`CallSummary::number`].
     pub before: Option<i64>,
     /// The most calls to return.
     pub limit: u32,
@@ -181,13 +228,8 @@ impl CallQuery {
     pub fn of_chat(chat: ChatId, limit: u32) -> Self {
         Self {
             chat: Some(chat),
-            prefix: String::new(),
-            states: Vec::new(),
-            tool: None,
-            since_ms: None,
-            text: None,
-            before: None,
             limit,
+            ..Self::default()
         }
     }
 }

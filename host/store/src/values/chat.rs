@@ -1,5 +1,7 @@
 //! Values of chats.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use toolhost_state::id::ChatId;
 
@@ -20,11 +22,22 @@ pub struct Chat {
     pub ended_ms: Option<u64>,
 }
 
+/// A page of a list of chats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChatPage {
+    /// The chats.
+    pub chats: Vec<Chat>,
+    /// The [`ChatQuery::after`] of the next page; `None` if nothing is left.
+    pub next: Option<ChatsAfter>,
+}
+
 /// Which chats to list: those with running calls first, each part by name.
 #[derive(Clone, Debug, Default)]
 pub struct ChatQuery {
     /// How their names begin; empty: all.
     pub prefix: String,
+    /// The chats with running calls, and how many run in each. One that is not stored yet is listed without a principal.
+    pub busy: BTreeMap<ChatId, u64>,
     /// Chats behind this place.
     pub after: Option<ChatsAfter>,
     /// The most chats to return.

@@ -21,7 +21,7 @@ impl Mounted {
         place
     }
 
-    fn mount(&self, arguments: &[&str]) {
+    pub(crate) fn mount(&self, arguments: &[&str]) {
         let done = Command::new("mount")
             .args(arguments)
             .arg(self.path())

@@ -10,11 +10,14 @@
     reason = "a test may fail"
 )]
 
+mod at_rest;
 mod crash;
 mod damage;
 mod disks;
 mod fences;
 mod host_state;
+mod lookup;
+mod many;
 mod sqlite;
 mod suite;
 mod values;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolhost_store::{
-    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Limits, NewCall, Process,
+    Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Process,
     ProcessQuery, ProcessState, Store,
 };
 
-use crate::fences;
 use crate::values::{call, ended, fence, limits, process, session};
+use crate::{fences, lookup};
 
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
@@ -35,8 +35,10 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     a_withdrawn_call_was_never_there(&*place().open()).await;
     old_outcomes_go_and_ids_stay(&*place().open()).await;
     each_chat_has_its_share(&*place().open()).await;
-    calls_are_listed(&*place().open()).await;
-    chats_are_listed(&*place().open()).await;
+    lookup::calls_are_listed(&*place().open()).await;
+    lookup::texts_are_found(&*place().open()).await;
+    lookup::calls_of_other_tools_are_not_listed(&*place().open()).await;
+    lookup::chats_are_listed(&*place().open()).await;
     processes_are_listed(&*place().open()).await;
     everything_is_exported(&*place().open()).await;
 }
@@ -45,7 +47,7 @@ pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
     store.begin(call(chat, id)).await.unwrap()
 }
 
-async fn run(store: &dyn Store, chat: &str, id: &str) {
+pub(crate) async fn run(store: &dyn Store, chat: &str, id: &str) {
     assert_eq!(begin(store, chat, id).await, Begun::New, "{chat} {id}");
     store.end(ended(chat, id)).await.unwrap();
 }
@@ -176,7 +178,7 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         })
         .await
         .unwrap();
-    assert!(chats[0].ended_ms.is_some());
+    assert!(chats.chats[0].ended_ms.is_some());
     assert!(matches!(begin(&*store, "c", "1").await, Begun::Ended(_)));
     assert_eq!(begin(&*store, "c", "2").await, Begun::Cancelled);
     assert_eq!(begin(&*store, "c", "3").await, Begun::New);
@@ -187,7 +189,7 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         })
         .await
         .unwrap();
-    assert_eq!(chats[0].ended_ms, None, "a call began in it");
+    assert_eq!(chats.chats[0].ended_ms, None, "a call began in it");
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
     assert_eq!(
         (processes.found, processes.damaged),
@@ -248,7 +250,8 @@ async fn each_chat_has_its_share(store: &dyn Store) {
             .calls(CallQuery::of_chat(chat.parse().unwrap(), 1000))
             .await
             .unwrap();
-        calls.iter().filter(|call| call.outcome.is_some()).count()
+        let kept = |call: &&CallSummary| call.outcome_bytes.is_some();
+        calls.calls.iter().filter(kept).count()
     };
     let tight = Limits {
         outcome_bytes: 100 * 600,
@@ -268,104 +271,6 @@ async fn each_chat_has_its_share(store: &dyn Store) {
         begin(store, "calm", "0").await,
         Begun::Mismatch | Begun::Ended(_)
     ));
-}
-
-async fn calls_are_listed(store: &dyn Store) {
-    for id in 0..10 {
-        run(store, "c", &id.to_string()).await;
-        run(store, "d-1", &id.to_string()).await;
-    }
-    let failed = EndedCall {
-        state: CallState::Failed,
-        cancelled: false,
-        ..ended("c", "failed")
-    };
-    store.end(failed).await.unwrap();
-    let of = |chat: &str| CallQuery::of_chat(chat.parse().unwrap(), 4);
-    let ids = async |query: CallQuery| -> Vec<String> {
-        let calls = store.calls(query).await.unwrap();
-        calls
-            .iter()
-            .map(|call| call.call.as_ref().unwrap().to_string())
-            .collect()
-    };
-    let page = store.calls(of("c")).await.unwrap();
-    assert_eq!(
-        page.iter()
-            .map(|call| call.call.as_ref().unwrap().as_str())
-            .collect::<Vec<_>>(),
-        ["failed", "9", "8", "7"]
-    );
-    let before = page.last().map(|call| call.number);
-    assert_eq!(
-        ids(CallQuery { before, ..of("c") }).await,
-        ["6", "5", "4", "3"]
-    );
-    let states = vec![CallState::Failed, CallState::Running];
-    assert_eq!(ids(CallQuery { states, ..of("c") }).await, ["failed"]);
-    let text = Some("echo 5".into());
-    assert_eq!(ids(CallQuery { text, ..of("c") }).await, ["5"]);
-    let text = Some("outcome of 6".into());
-    assert_eq!(ids(CallQuery { text, ..of("c") }).await, ["6"]);
-    assert!(
-        ids(CallQuery {
-            tool: Some("grep".into()),
-            ..of("c")
-        })
-        .await
-        .is_empty()
-    );
-    assert!(
-        ids(CallQuery {
-            since_ms: Some(u64::MAX),
-            ..of("c")
-        })
-        .await
-        .is_empty()
-    );
-    assert!(ids(of("nobody")).await.is_empty());
-    let all = CallQuery {
-        chat: None,
-        prefix: "d-".into(),
-        ..of("c")
-    };
-    assert_eq!(ids(all).await, ["9", "8", "7", "6"]);
-}
-
-async fn chats_are_listed(store: &dyn Store) {
-    for chat in ["a-1", "a-2", "a-3", "b-1", "b-2"] {
-        run(store, chat, "1").await;
-    }
-    for chat in ["a-3", "b-1"] {
-        assert_eq!(begin(store, chat, "2").await, Begun::New);
-    }
-    let list = async |prefix: &str, after: Option<(bool, &str)>, limit| -> Vec<String> {
-        let prefix = prefix.to_owned();
-        let after = after.map(|(busy, chat)| ChatsAfter {
-            busy,
-            chat: chat.parse().unwrap(),
-        });
-        let chats = store
-            .chats(ChatQuery {
-                prefix,
-                after,
-                limit,
-            })
-            .await
-            .unwrap();
-        chats
-            .iter()
-            .map(|chat| format!("{} {}", chat.chat, chat.running))
-            .collect()
-    };
-    assert_eq!(
-        list("", None, 9).await,
-        ["a-3 1", "b-1 1", "a-1 0", "a-2 0", "b-2 0"]
-    );
-    assert_eq!(list("a", None, 9).await, ["a-3 1", "a-1 0", "a-2 0"]);
-    assert_eq!(list("", None, 1).await, ["a-3 1"]);
-    assert_eq!(list("", Some((true, "a-3")), 2).await, ["b-1 1", "a-1 0"]);
-    assert_eq!(list("", Some((false, "a-1")), 2).await, ["a-2 0", "b-2 0"]);
 }
 
 async fn processes_are_listed(store: &dyn Store) {

@@ -12,6 +12,7 @@ pub(crate) fn call(chat: &str, id: &str) -> NewCall {
         principal: "token".into(),
         digest: [1; 32],
         arguments: Some(format!(r#"{{"command":"echo {id}"}}"#)),
+        began_ms: 1_700_000_000_000,
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct Execution {
     shared: Arc<Shared>,
     request: Arc<Request>,
     digest: [u8; 32],
+    began_ms: u64,
     teller: watch::Sender<Completion>,
     begun: bool,
     over: bool,
@@ -31,13 +32,14 @@ impl Execution {
     pub(super) fn new(
         shared: Arc<Shared>,
         request: Arc<Request>,
-        digest: [u8; 32],
+        (digest, began_ms): ([u8; 32], u64),
         teller: watch::Sender<Completion>,
     ) -> Self {
         Self {
             shared,
             request,
             digest,
+            began_ms,
             teller,
             begun: false,
             over: false,
@@ -68,7 +70,8 @@ impl Execution {
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
         let ended = self.ended(&outcome);
         let is_tombstone = ended.cancelled;
-        shared.sweeper.add_outcome(ended.outcome.len());
+        let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
+        shared.sweeper.add_outcome(arguments + ended.outcome.len());
         shared.keeper.end(ended).await;
         self.over = true;
         let running = shared.calls.lock().running.remove(&self.key());
@@ -119,7 +122,8 @@ impl Execution {
             tool: request.tool.clone(),
             principal: request.actor.name().to_owned(),
             digest: self.digest,
-            arguments: None,
+            arguments: self.shared.limits.kept(&request.arguments),
+            began_ms: self.began_ms,
         }
     }
 

@@ -49,9 +49,11 @@ impl toolhost_store::Change for Change {
     }
 
     fn bytes(&self) -> usize {
+        let arguments = |call: &NewCall| call.arguments.as_ref().map_or(0, String::len);
         match self {
-            Self::Ended(ended) => ended.outcome.len(),
-            Self::Begun(_) | Self::Fenced(_) => 0,
+            Self::Begun(call) => arguments(call),
+            Self::Ended(ended) => arguments(&ended.call) + ended.outcome.len(),
+            Self::Fenced(_) => 0,
         }
     }
 }

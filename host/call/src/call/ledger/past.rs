@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use toolhost_store::{Call, CallState};
 
 use super::answer::{Answer, Begun};
 use crate::call::{CallStatus, Outcome, Refused, State, ToolSet, includes};
-use crate::tool::{ErrorKind, ToolError};
+use crate::tool::{ErrorKind, Reply, ToolError};
 use toolhost_state::id::CallId;
 
 /// A call that does not run.
@@ -36,15 +37,26 @@ fn unknown(id: &CallId, tool: &str, text: &str) -> Outcome {
     Outcome::new(id.clone(), tool, Err(error))
 }
 
-/// Returns the state of an outcome as a store knows it.
+/// Returns the state of an outcome as a store knows it. A reply with `"success": false` is not successful.
 pub(super) fn state(outcome: &Outcome) -> CallState {
     match outcome.state() {
         State::Queued | State::Running => CallState::Running,
-        State::Finished => CallState::Finished,
+        State::Finished if is_success(outcome) => CallState::Finished,
+        State::Finished => CallState::Unsuccessful,
         State::Failed => CallState::Failed,
         State::Cancelled => CallState::Cancelled,
         State::Unknown => CallState::Unknown,
     }
+}
+
+fn is_success(outcome: &Outcome) -> bool {
+    #[derive(Deserialize)]
+    struct Said {
+        success: Option<bool>,
+    }
+    let said = outcome.result.as_ref().ok().and_then(Reply::structured);
+    let said = said.and_then(|json| serde_json::from_str::<Said>(json.get()).ok());
+    !outcome.is_error() && said.and_then(|said| said.success) != Some(false)
 }
 
 impl Past {
@@ -57,7 +69,11 @@ impl Past {
             // The ledger runs it no more, and never learnt how it ended.
             CallState::Running => Self::Lost,
             CallState::Unknown if call.tool.is_empty() => Self::Lost,
-            CallState::Finished | CallState::Failed | CallState::Cancelled | CallState::Unknown => {
+            CallState::Finished
+            | CallState::Unsuccessful
+            | CallState::Failed
+            | CallState::Cancelled
+            | CallState::Unknown => {
                 Self::Ended {
                     digest: *call.digest(),
                     tombstone: call.cancelled,

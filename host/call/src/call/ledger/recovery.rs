@@ -21,6 +21,7 @@ pub struct Interrupted {
     pub tool: String,
     /// When it began.
     pub started: SystemTime,
+    began_ms: u64,
     digest: [u8; 32],
     principal: String,
     cancelled: bool,
@@ -35,6 +36,7 @@ impl Interrupted {
             call: call.call?,
             tool: call.tool,
             started: SystemTime::UNIX_EPOCH + Duration::from_millis(call.began_ms),
+            began_ms: call.began_ms,
             digest,
             principal: call.principal,
             cancelled: call.cancelled,
@@ -76,6 +78,7 @@ impl Ledger {
                 principal: interrupted.principal,
                 digest: interrupted.digest,
                 arguments: None,
+                began_ms: interrupted.began_ms,
             },
             state: past::state(&outcome),
             cancelled: interrupted.cancelled,

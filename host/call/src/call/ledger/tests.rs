@@ -3,6 +3,7 @@
 mod cancelling;
 mod failing;
 mod lives;
+mod lookup;
 mod restart;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

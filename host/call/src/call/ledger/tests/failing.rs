@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
-    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, NewCall,
-    Process, ProcessQuery, Processes, Session, Sqlite, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
+    Fenced, NewCall, Process, ProcessQuery, Processes, Session, Sqlite, Store, StoreError, Swept,
 };
 
 use super::*;
@@ -76,8 +76,8 @@ handed! {
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
-    calls(query: CallQuery) -> Vec<Call>;
-    chats(query: ChatQuery) -> Vec<Chat>;
+    calls(query: CallQuery) -> CallPage;
+    chats(query: ChatQuery) -> ChatPage;
     processes(query: ProcessQuery) -> Processes;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;

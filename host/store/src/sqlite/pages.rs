@@ -1,0 +1,204 @@
+//! Pages of calls. A page looks at a bounded number of calls, so that a filter that matches nothing ends soon.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+
+use super::fault::Fault;
+use super::filter::Filter;
+use super::row::{CallRow, state_number};
+use crate::{CallPage, CallQuery, CallSummary};
+
+/// How many calls a page looks at, unless it is one of all calls of a chat.
+const CALLS: i64 = 16_384;
+
+/// After how many bytes of arguments and outcomes a page ends the search for a text.
+const BYTES: i64 = 16 << 20;
+
+/// The columns of a call for [`CallRow::read`], without arguments and outcome, and then the bytes of both.
+const COLUMNS: &str = "SELECT c.seq, c.chat, c.call, c.key, c.principal, c.tool, c.tools, c.state, c.cancelled, c.digest, c.began, \
+     c.ended, c.tick, c.held, c.gone, c.sum, NULL, NULL, h.name, octet_length(c.arguments), octet_length(c.outcome) - 8";
+
+/// Returns a page of the calls that run or whose outcome is kept, newest first. Calls that are damaged are left out.
+pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<CallPage, Fault> {
+    let mut chat = None;
+    if let Some(name) = &query.chat {
+        let mut number = connection.prepare_cached("SELECT no FROM chats WHERE name = ?1")?;
+        let number = number.query_row([name.as_str()], |row| row.get::<_, i64>(0));
+        chat = number.optional()?;
+        if chat.is_none() {
+            return Ok(CallPage::default());
+        }
+    }
+    let before = query.before.unwrap_or(i64::MAX);
+    let floor = match chat {
+        // An index finds the call.
+        Some(_) if query.call.is_some() => None,
+        Some(chat) => floor_of_chat(connection, chat, query, before)?,
+        None => floor_of_all(connection, query, before)?,
+    };
+    let filter = filter(chat, query, floor);
+    // One more than asked for tells whether something is left.
+    let wanted = query.limit.saturating_add(1);
+    let mut found = filter.rows(connection, " ORDER BY c.seq DESC", wanted, |row| {
+        // A row that cannot be read is damaged.
+        Ok((row.get::<_, i64>(0)?, summary(row).ok().flatten()))
+    })?;
+    let is_full = found.len() > query.limit as usize;
+    found.truncate(query.limit as usize);
+    let next = match found.last() {
+        Some((number, _)) if is_full => Some(*number),
+        _ => floor.map(|floor| floor.saturating_add(1)),
+    };
+    let calls = found.into_iter().filter_map(|(_, call)| call).collect();
+    Ok(CallPage { calls, next })
+}
+
+/// Returns the number of the newest call that the page does not look at any more; `None` if it looks at all.
+fn floor_of_chat(
+    connection: &Connection,
+    chat: i64,
+    query: &CallQuery,
+    before: i64,
+) -> Result<Option<i64>, Fault> {
+    const NEXT: &str = "SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND seq < ?2 \
+         ORDER BY seq DESC LIMIT 1 OFFSET ?3";
+    const SIZES: &str = "SELECT seq, held FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND seq < ?2 \
+         ORDER BY seq DESC LIMIT ?3";
+    if query.text.is_some() {
+        let mut sizes = connection.prepare_cached(SIZES)?;
+        return within_bytes(sizes.query(params![chat, before, CALLS + 1])?);
+    }
+    let is_filtered = query.states.is_some()
+        || query.tool.is_some()
+        || query.visible.is_some()
+        || query.since_ms.is_some()
+        || query.until_ms.is_some();
+    if !is_filtered {
+        return Ok(None);
+    }
+    let mut next = connection.prepare_cached(NEXT)?;
+    let next = next.query_row(params![chat, before, CALLS], |row| row.get(0));
+    Ok(next.optional()?)
+}
+
+/// Returns the number of the newest call that the page does not look at any more; `None` if it looks at all. Most calls that are
+/// remembered may not be kept any more, so that a page without a filter looks at a bounded number as well.
+fn floor_of_all(
+    connection: &Connection,
+    query: &CallQuery,
+    before: i64,
+) -> Result<Option<i64>, Fault> {
+    const NEWEST: &str = "SELECT max(seq) FROM calls WHERE seq < ?1";
+    const SIZES: &str =
+        "SELECT seq, held FROM calls NOT INDEXED WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2";
+    if query.text.is_some() {
+        let mut sizes = connection.prepare_cached(SIZES)?;
+        return within_bytes(sizes.query(params![before, CALLS + 1])?);
+    }
+    let mut newest = connection.prepare_cached(NEWEST)?;
+    let mut newest = |before: i64| newest.query_row([before], |row| row.get::<_, Option<i64>>(0));
+    let Some(first) = newest(before)? else {
+        return Ok(None);
+    };
+    // Numbers are given one by one, so that this many numbers are no more calls.
+    Ok(newest(first.saturating_sub(CALLS - 1))?)
+}
+
+/// Returns the first of these calls that is beyond the bounds of a search.
+fn within_bytes(mut sizes: Rows<'_>) -> Result<Option<i64>, Fault> {
+    let (mut calls, mut bytes) = (0, 0_i64);
+    while let Some(row) = sizes.next()? {
+        if calls == CALLS || bytes > BYTES {
+            return Ok(Some(row.get(0)?));
+        }
+        calls += 1;
+        bytes = bytes.saturating_add(row.get(1)?);
+    }
+    Ok(None)
+}
+
+/// Returns the query for the calls above the floor. `CROSS JOIN` has SQLite walk down the calls, and look up the chat of each.
+fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
+    let source = match (chat, &query.call) {
+        (Some(_), Some(_)) => "INDEXED BY calls_name",
+        (Some(_), None) => "INDEXED BY calls_kept",
+        (None, _) => "NOT INDEXED",
+    };
+    let mut filter = Filter::new(&format!(
+        "{COLUMNS} FROM calls c {source} CROSS JOIN chats h ON h.no = c.chat WHERE c.gone IS NULL"
+    ));
+    if let Some(chat) = chat {
+        filter.and("c.chat = ?", chat);
+    }
+    filter.begins_with("h.name", &query.prefix);
+    if let Some(call) = &query.call {
+        filter.and("c.call = ?", call.to_string());
+    }
+    if let Some(states) = &query.states {
+        let states: Vec<_> = states.iter().map(|state| state_number(*state)).collect();
+        filter.and("c.state IN (SELECT value FROM json_each(?))", json(&states));
+    }
+    if let Some(tool) = &query.tool {
+        filter.and("c.tool = ?", tool.clone());
+    }
+    if let Some(tools) = &query.visible {
+        filter.and("c.tool IN (SELECT value FROM json_each(?))", json(tools));
+    }
+    let time = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
+    if let Some(since) = query.since_ms {
+        filter.and("c.began >= ?", time(since));
+    }
+    if let Some(until) = query.until_ms {
+        filter.and("c.began < ?", time(until));
+    }
+    if let Some(text) = &query.text {
+        const CONTAINS: &str = "EXISTS (SELECT 1 FROM json_each(?) t WHERE instr(c.arguments, t.value) \
+             OR instr(CAST(substr(c.outcome, 9) AS TEXT), t.value))";
+        filter.and(CONTAINS, json(&[text.as_str(), &escaped(text)]));
+    }
+    if let Some(before) = query.before {
+        filter.and("c.seq < ?", before);
+    }
+    if let Some(floor) = floor {
+        filter.and("c.seq > ?", floor);
+    }
+    filter
+}
+
+/// Returns a text as a text of JSON contains it.
+fn escaped(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'));
+    inner.unwrap_or_default().to_owned()
+}
+
+fn json(value: &impl serde::Serialize) -> Value {
+    Value::Text(serde_json::to_string(value).unwrap_or_default())
+}
+
+/// Reads a row; `None` if it is not the one that was written.
+fn summary(row: &Row<'_>) -> rusqlite::Result<Option<CallSummary>> {
+    let read = CallRow::read(row)?;
+    let time = |at: i64| u64::try_from(at).unwrap_or_default();
+    let chat = read.name.as_ref().and_then(|name| name.parse().ok());
+    let (Some(chat), Ok(call), true) = (chat, read.call.parse(), read.is_sound()) else {
+        return Ok(None);
+    };
+    Ok(Some(CallSummary {
+        chat,
+        call,
+        number: read.seq,
+        tool: read.tool,
+        principal: read.principal,
+        state: read.state,
+        began_ms: time(read.began),
+        ended_ms: read.ended.map(time),
+        arguments_bytes: row.get(19)?,
+        outcome_bytes: row.get(20)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests;
