@@ -23,7 +23,6 @@ use criterion::Criterion;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost_call::call::Durability;
 use toolhost_core::{Arguments, CallId, Host, Request};
 use toolhost_local::process::{Config, Spawner};
 use toolhost_plugin::Limits;
@@ -151,51 +150,6 @@ fn in_turns(runtime: &Runtime, workspace: &Path) {
     }
 }
 
-/// What it costs that calls and processes are known to a later host.
-fn kept(runtime: &Runtime, workspace: &Path) {
-    let command = json!({ "command": "true" });
-    let states =
-        [tempfile::tempdir(), tempfile::tempdir()].map(|state| state.expect("there is a place"));
-    let directory = |at: usize| {
-        let path = states.get(at).expect("there are two").path().join("state");
-        Some(path)
-    };
-    let kinds = [
-        ("nothing is written down", None, Durability::Host),
-        ("it survives the host", directory(0), Durability::Host),
-        ("it survives the machine", directory(1), Durability::Power),
-    ];
-    let mut hosts = kinds.map(|(name, kept, durability)| {
-        let host = runtime.block_on(async {
-            let mut config = Config::new(workspace);
-            config.spawner = Some(spawner());
-            let builder = Host::builder(workspace).processes(config);
-            let builder = match kept {
-                Some(path) => builder.keep(path).expect("it is ours"),
-                None => builder,
-            };
-            let started = builder.durability(durability).start().await;
-            started.expect("the host starts")
-        });
-        (name, host, Times(Vec::new()))
-    });
-    for _ in 0..ROUNDS {
-        for (_, host, times) in &mut hosts {
-            let begun = Instant::now();
-            runtime.block_on(call(host, "execute", &command));
-            times.0.push(begun.elapsed());
-        }
-    }
-    println!("\nexecute true, {ROUNDS} rounds in turns, where of calls and processes:");
-    let base = hosts.first().map(|(.., times)| times.percentile(50));
-    for (name, host, times) in hosts {
-        row(name, &times);
-        let ratio = times.percentile(50).as_secs_f64() / base.unwrap_or_default().as_secs_f64();
-        println!("    ratio of the medians: {ratio:.3}");
-        runtime.block_on(host.shutdown());
-    }
-}
-
 /// Ten calls at a time, with this many guests that loop for ever beside them.
 fn beside_loops(runtime: &Runtime, loops: usize) {
     let workspace = tempfile::tempdir().expect("there is a place for a workspace");
@@ -245,7 +199,6 @@ fn main() {
         && !std::env::args().any(|argument| argument == "--test")
     {
         in_turns(&runtime, workspace.path());
-        kept(&runtime, workspace.path());
         for loops in [0, 1, 3] {
             beside_loops(&runtime, loops);
         }

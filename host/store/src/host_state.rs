@@ -66,12 +66,17 @@ impl HostState {
     ///
     /// If there is no memory for the store.
     pub fn temporary(outputs: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Ok(Self {
-            store: Arc::new(Sqlite::in_memory()?),
+        Ok(Self::with_store(Arc::new(Sqlite::in_memory()?), outputs))
+    }
+
+    /// Makes a state that ends with the host, on this store. Outputs are saved in a directory of their own below this one.
+    pub fn with_store(store: Arc<dyn Store>, outputs: impl Into<PathBuf>) -> Self {
+        Self {
+            store,
             durability: Durability::Host,
             directory: None,
             outputs: Outputs::Temporary(outputs.into()),
-        })
+        }
     }
 
     /// Returns the store.

@@ -1,0 +1,55 @@
+//! A store that forgets everything at once.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_store::{
+    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits,
+    NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+};
+
+#[derive(Debug)]
+pub(crate) struct Forgetful;
+
+/// Defines methods that answer with this value whatever they are asked.
+macro_rules! answers {
+    ($($method:ident($($kind:ty),*) -> $answer:ty = $value:expr;)*) => {$(
+        fn $method(&self $(, _: $kind)*) -> Answer<'_, $answer> {
+            Box::pin(std::future::ready(Ok($value)))
+        }
+    )*};
+}
+
+impl Store for Forgetful {
+    answers! {
+        begin(NewCall) -> Begun = Begun::New;
+        end(EndedCall) -> () = ();
+        withdraw(ChatId, CallId) -> () = ();
+        cancel(Fence) -> Fenced = Fenced::Fenced(None);
+        interrupt() -> Vec<Call> = Vec::new();
+        call(ChatId, CallId) -> Option<Call> = None;
+        calls(CallQuery) -> Vec<Call> = Vec::new();
+        chats(ChatQuery) -> Vec<Chat> = Vec::new();
+        end_chat(ChatId) -> () = ();
+        sweep(Limits) -> Swept = Swept::default();
+        add_process(Process) -> () = ();
+        update_processes(Vec<Process>) -> () = ();
+        forget_processes(Vec<String>) -> () = ();
+        processes(ProcessQuery) -> Processes = Processes::default();
+        add_temporary(PathBuf, Vec<PathBuf>) -> () = ();
+        forget_temporaries(Vec<PathBuf>) -> () = ();
+        temporaries() -> Vec<PathBuf> = Vec::new();
+        put_session(Session) -> () = ();
+        remove_session(String) -> () = ();
+        sessions() -> Vec<Session> = Vec::new();
+        check() -> Vec<String> = Vec::new();
+        export(Box<dyn Write + Send>) -> () = ();
+        compact() -> () = ();
+        backup(PathBuf) -> () = ();
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}
