@@ -9,7 +9,7 @@ use super::row::{CallRow, state_number};
 use crate::{CallPage, CallQuery, CallSummary};
 
 /// How many calls a page looks at, unless it is one of all calls of a chat.
-const CALLS: i64 = 16_384;
+const CALLS: i64 = 4_096;
 
 /// After how many bytes of arguments and outcomes a page ends the search for a text.
 const BYTES: i64 = 16 << 20;
