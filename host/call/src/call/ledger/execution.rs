@@ -128,12 +128,15 @@ impl Execution {
     }
 
     fn ended(&self, outcome: &Outcome) -> EndedCall {
-        let calls = self.shared.calls.lock();
-        let running = calls.running.get(&self.key());
+        let is_tombstone = |running: &Running| running.tombstone;
+        let cancelled = {
+            let calls = self.shared.calls.lock();
+            calls.running.get(&self.key()).is_some_and(is_tombstone)
+        };
         EndedCall {
             call: self.call(),
             state: state(outcome),
-            cancelled: running.is_some_and(|running| running.tombstone),
+            cancelled,
             outcome: serialized(outcome),
         }
     }
