@@ -35,7 +35,8 @@ pub fn token_changes(before: &Known, after: &Known) -> Option<Value> {
     (!same).then(|| json!({ "added": added, "removed": removed, "changed": changed }))
 }
 
-fn described(principal: &Principal) -> Value {
+/// Describes the name and the rights of a principal.
+pub(super) fn described(principal: &Principal) -> Value {
     let scopes = Scope::ALL
         .into_iter()
         .filter(|scope| principal.is_given(*scope));
