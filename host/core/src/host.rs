@@ -6,6 +6,7 @@ mod health;
 mod interrupted;
 mod observe;
 mod plugins;
+mod sessions;
 mod visibility;
 
 use std::collections::HashSet;

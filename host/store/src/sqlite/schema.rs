@@ -31,8 +31,8 @@ CREATE INDEX processes_chat ON processes (chat);
 CREATE INDEX processes_key ON processes (key) WHERE key IS NOT NULL;
 CREATE TABLE temporaries (path BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sessions (
-    id TEXT PRIMARY KEY, chat TEXT NOT NULL, named INTEGER NOT NULL, principal TEXT NOT NULL, revision TEXT NOT NULL,
-    created INTEGER NOT NULL, used INTEGER NOT NULL
+    id TEXT PRIMARY KEY, chat TEXT NOT NULL, named INTEGER NOT NULL, principal TEXT NOT NULL, token BLOB NOT NULL,
+    revision TEXT NOT NULL, client TEXT NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE clock (
     one INTEGER PRIMARY KEY, boot TEXT NOT NULL, uptime INTEGER NOT NULL, wall INTEGER NOT NULL, clock INTEGER NOT NULL,
