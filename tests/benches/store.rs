@@ -47,7 +47,14 @@ fn ended(call: NewCall) -> EndedCall {
     }
 }
 
+/// Asks for a call and runs it, as the ledger does.
 async fn run(store: &Sqlite, chat: u64, number: u64) {
+    let NewCall {
+        chat: name,
+        call: id,
+        ..
+    } = call(chat, number);
+    assert_eq!(store.call(name, id).await.unwrap(), None);
     assert_eq!(store.begin(call(chat, number)).await.unwrap(), Begun::New);
     store.end(ended(call(chat, number))).await.unwrap();
 }
@@ -98,7 +105,7 @@ async fn costs(name: &str, store: &Sqlite, from: u64) {
     }
     let mean = started.elapsed() / u32::try_from(RUNS * CALLS).unwrap();
     println!(
-        "{name}: begin and end {:?}, end alone {:?}, mean of all three {mean:?}",
+        "{name}: look up, begin and end {:?}, end alone {:?}, mean of all three {mean:?}",
         median(both),
         median(ends)
     );

@@ -249,6 +249,9 @@ impl Sqlite {
 impl Shared {
     fn empty_log_when_asked(&self, asked: &Receiver<()>) {
         while asked.recv().is_ok() {
+            // Most of the log is on the disk before calls have to wait.
+            let log = std::fs::File::open(beside(&self.path, "-wal"));
+            _ = log.and_then(|log| log.sync_data());
             if let Err(fault) = self.writer.alone(Core::empty_log) {
                 let error = fault.told(&self.path, "empty its log");
                 tracing::warn!(%error, "the log of the store goes on growing");
@@ -291,12 +294,13 @@ impl Store for Sqlite {
     }
 
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
-        // Few pages are read, so a hand-over would cost more.
+        // Few pages are read, so a hand-over would cost more. The connection that writes has most of them in its cache.
         Box::pin(async move {
             let shared = &self.shared;
-            let found = shared
-                .readers
-                .read(|connection| calls::look_up(connection, &chat, &call));
+            let look_up =
+                |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
+            let found = shared.writer.at_once(|core| look_up(&core.connection));
+            let found = found.unwrap_or_else(|| shared.readers.read(look_up));
             found.map_err(|fault| fault.told(&shared.path, "look a call up"))
         })
     }

@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use toolhost_state::id::{CallId, ChatId};
 
-use super::core::{Core, Effect};
+use super::core::{Core, Effect, Metrics};
 use super::fault::Fault;
-use super::row::{CallRow, select_calls};
+use super::row::{CallRow, select_calls, state_number};
 use super::witness::key;
 use crate::{Begun, Call, CallState, EndedCall, Fence, Fenced, NewCall};
 
@@ -22,24 +22,19 @@ pub(super) fn find(
     chat: &str,
     call: &str,
 ) -> Result<Option<CallRow>, Fault> {
-    const BY_KEY: &str = "SELECT seq FROM calls INDEXED BY calls_key WHERE key = ?1";
-    const BY_NAME: &str = "SELECT seq FROM calls INDEXED BY calls_name WHERE chat = (SELECT no FROM chats WHERE name = ?1) AND call = ?2";
+    const NUMBERS: &str = "SELECT (SELECT seq FROM calls INDEXED BY calls_key WHERE key = ?1), \
+         (SELECT seq FROM calls INDEXED BY calls_name WHERE chat = (SELECT no FROM chats WHERE name = ?2) AND call = ?3)";
     let key = key(chat, call);
-    let number = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
-    let by_key = connection
-        .prepare_cached(BY_KEY)?
-        .query_row([key], number)
-        .optional()?;
-    let by_name = connection
-        .prepare_cached(BY_NAME)?
-        .query_row([chat, call], number)
-        .optional()?;
-    let seq = match (by_key, by_name) {
+    let mut numbers = connection.prepare_cached(NUMBERS)?;
+    let numbers = numbers.query_row(params![key, chat, call], |row| {
+        Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+    });
+    let number = match numbers? {
         (None, None) => return Ok(None),
         (Some(one), Some(other)) if one == other => one,
         _ => return Err(Fault::Torn("the indexes of calls contradict each other")),
     };
-    match CallRow::find(connection, seq)? {
+    match CallRow::find(connection, number)? {
         Some(row) if row.is_sound() && row.key == key => Ok(Some(row)),
         _ => Err(Fault::Torn("a call is not the one that was written")),
     }
@@ -48,12 +43,14 @@ pub(super) fn find(
 /// Returns a call; one of which nothing can be said is unknown.
 pub(super) fn look_up(
     connection: &Connection,
+    metrics: &Metrics,
     chat: &ChatId,
     call: &CallId,
 ) -> Result<Option<Call>, Fault> {
     match find(connection, chat.as_str(), call.as_str()) {
         Ok(row) => Ok(row.map(CallRow::into_call).transpose()?),
         Err(fault) if fault.is_damage() => {
+            metrics.damage(&fault);
             let mut row = CallRow::new(0, 0, call.as_str(), [0; 16]);
             row.name = Some(chat.to_string());
             Ok(Some(row.into_call()?))
@@ -65,33 +62,65 @@ pub(super) fn look_up(
 impl Core {
     /// Stores the beginning of a call unless its id was seen.
     pub(super) fn begin(&mut self, call: &NewCall) -> Result<Begun, Fault> {
-        let known = match find(&self.connection, call.chat.as_str(), call.call.as_str()) {
-            Ok(known) => known,
-            Err(fault) if fault.is_damage() => {
-                self.metrics.damage(&fault);
-                return Ok(Begun::Unknown);
-            }
-            Err(fault) => return Err(fault),
-        };
-        if let Some(row) = known {
-            if row.state != CallState::Fenced {
-                return answer(row, &call.digest);
-            }
-            if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) {
-                return Ok(Begun::Cancelled);
-            }
-            // The fence is for other tools.
-            self.remove(&row)?;
-        }
-        let mut row = self.row(call)?;
+        let (chat, has_ended) = self.chat(&call.chat, &call.principal)?;
+        let mut row = self.row(chat, call);
         row.state = CallState::Running;
-        row.held = Some(0);
-        row.write(&self.connection, true)?;
+        // Most calls are new. Both indexes are unique, so that a name which either of them knows is not stored again.
+        if !row.write(&self.connection)? {
+            let known = match find(&self.connection, call.chat.as_str(), call.call.as_str()) {
+                Ok(known) => known,
+                Err(fault) if fault.is_damage() => {
+                    self.metrics.damage(&fault);
+                    return Ok(Begun::Unknown);
+                }
+                Err(fault) => return Err(fault),
+            };
+            match known {
+                Some(row) if row.state != CallState::Fenced => return answer(row, &call.digest),
+                Some(row) if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) => {
+                    return Ok(Begun::Cancelled);
+                }
+                // The fence is for other tools.
+                Some(row) => self.remove(&row)?,
+                None => {}
+            }
+            self.store(&row)?;
+        }
+        if has_ended {
+            const OPEN: &str = "UPDATE chats SET ended = NULL WHERE no = ?1";
+            self.connection.prepare_cached(OPEN)?.execute([chat])?;
+        }
         self.note(Effect::Began {
             chat: call.chat.to_string(),
             key: row.key,
+            number: row.seq,
         });
         Ok(Begun::New)
+    }
+
+    /// Stores the row of a call that was found, or that is not known.
+    fn store(&self, row: &CallRow) -> Result<(), Fault> {
+        match row.write(&self.connection)? {
+            true => Ok(()),
+            false => Err(Fault::Torn("a call is known and not found")),
+        }
+    }
+
+    /// Stores a row of another store.
+    pub(super) fn copy(&self, row: CallRow) -> Result<(), Fault> {
+        self.store(&row.anew(self.clock.now()))
+    }
+
+    /// Returns the row of a call. The row of one that began in this host is found by its number.
+    fn known(&self, chat: &ChatId, call: &CallId) -> Result<Option<CallRow>, Fault> {
+        let key = key(chat.as_str(), call.as_str());
+        let Some(number) = self.open.get(&key) else {
+            return find(&self.connection, chat.as_str(), call.as_str());
+        };
+        match CallRow::find(&self.connection, *number)? {
+            Some(row) if row.is_sound() && row.key == key => Ok(Some(row)),
+            _ => Err(Fault::Torn("a call is not the one that was written")),
+        }
     }
 
     /// Stores the end of a call.
@@ -102,26 +131,27 @@ impl Core {
             cancelled,
             outcome,
         } = ended;
-        let mut known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
+        let mut known = self.known(&call.chat, &call.call)?;
         if let Some(fence) = known.take_if(|row| row.state == CallState::Fenced) {
             // The call ran, because the fence is for other tools or came after its beginning.
             self.remove(&fence)?;
         }
-        let is_new = known.is_none();
         let mut row = match known {
             Some(row) => row,
-            None => self.row(call)?,
+            None => {
+                let (chat, _) = self.chat(&call.chat, &call.principal)?;
+                self.row(chat, call)
+            }
         };
         if row.state == CallState::Running {
-            let chat = call.chat.to_string();
-            self.note(Effect::Ended { chat });
+            self.note_end(call.chat.to_string(), row.key);
         }
         row.state = *state;
         row.cancelled |= *cancelled;
         row.ended = Some(super::clock::wall());
         row.tick = self.clock.now();
         row.hold(outcome);
-        row.write(&self.connection, is_new)?;
+        self.store(&row)?;
         let (chat, tick) = (row.chat, row.tick);
         self.note(Effect::Touched { chat, tick });
         Ok(())
@@ -129,7 +159,7 @@ impl Core {
 
     /// Forgets a call that began.
     pub(super) fn withdraw(&mut self, chat: &ChatId, call: &CallId) -> Result<(), Fault> {
-        let known = find(&self.connection, chat.as_str(), call.as_str())?;
+        let known = self.known(chat, call)?;
         let Some(row) = known.filter(|row| row.state == CallState::Running) else {
             return Ok(());
         };
@@ -138,8 +168,7 @@ impl Core {
             return self.fence_instead(row);
         }
         self.remove(&row)?;
-        let chat = chat.to_string();
-        self.note(Effect::Ended { chat });
+        self.note_end(chat.to_string(), row.key);
         self.note(Effect::Withdrawn { key: row.key });
         Ok(())
     }
@@ -148,10 +177,9 @@ impl Core {
         row.tools = serde_json::to_string(&[&row.tool]).ok();
         row.state = CallState::Fenced;
         row.let_go(self.clock.now());
-        row.write(&self.connection, false)?;
+        row.write(&self.connection)?;
         self.count_fences(row.chat, 1)?;
-        let chat = row.name.unwrap_or_default();
-        self.note(Effect::Ended { chat });
+        self.note_end(row.name.unwrap_or_default(), row.key);
         Ok(())
     }
 
@@ -163,7 +191,7 @@ impl Core {
                 .as_ref()
                 .is_none_or(|tools| tools.contains(tool))
         };
-        let known = find(&self.connection, fence.chat.as_str(), fence.call.as_str())?;
+        let known = self.known(&fence.chat, &fence.call)?;
         let tools = |tools: &Option<_>| {
             tools
                 .as_ref()
@@ -171,7 +199,7 @@ impl Core {
         };
         match known {
             None => {
-                let chat = self.chat(&fence.chat, &fence.principal)?;
+                let (chat, _) = self.chat(&fence.chat, &fence.principal)?;
                 const FENCES: &str = "SELECT fences FROM chats WHERE no = ?1";
                 let count: i64 = {
                     let mut count = self.connection.prepare_cached(FENCES)?;
@@ -186,7 +214,7 @@ impl Core {
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
                 row.let_go(self.clock.now());
-                row.write(&self.connection, true)?;
+                self.store(&row)?;
                 self.count_fences(chat, 1)?;
                 self.note(Effect::Fenced { key: row.key });
                 Ok(Fenced::Fenced(fence.tools.clone()))
@@ -203,14 +231,14 @@ impl Core {
                 if json != row.tools {
                     row.tools = json;
                     row.let_go(self.clock.now());
-                    row.write(&self.connection, false)?;
+                    row.write(&self.connection)?;
                 }
                 Ok(Fenced::Fenced(all))
             }
             Some(row) if !may_use(&row.tool) => Ok(Fenced::Foreign),
             Some(mut row) => {
                 if !std::mem::replace(&mut row.cancelled, true) {
-                    row.write(&self.connection, false)?;
+                    row.write(&self.connection)?;
                 }
                 Ok(Fenced::Known(Box::new(row.into_call()?)))
             }
@@ -219,27 +247,43 @@ impl Core {
 
     /// Makes every call that runs unknown.
     pub(super) fn interrupt(&mut self) -> Result<Vec<Call>, Fault> {
-        // Its index holds no more calls than have outcomes.
-        const RUNNING: &str = select_calls!(
-            "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_held WHERE held = 0)"
-        );
-        let rows: Vec<_> = {
-            let mut rows = self.connection.prepare(RUNNING)?;
-            let rows = rows.query_map([], CallRow::read)?;
-            rows.collect::<Result<_, _>>()?
-        };
         let mut calls = Vec::new();
-        for mut row in rows {
+        for mut row in self.interrupted()? {
             row.state = CallState::Unknown;
             row.ended = Some(super::clock::wall());
             row.let_go(self.clock.now());
             // A row that is damaged stays so: its call is unknown already.
             if row.is_sound() {
-                row.write(&self.connection, false)?;
+                row.write(&self.connection)?;
             }
             calls.push(row.into_call()?);
         }
         Ok(calls)
+    }
+
+    /// Returns the rows of the calls that ran when the last host ended. The witness names them, unless it is not whole.
+    fn interrupted(&mut self) -> Result<Vec<CallRow>, Fault> {
+        const RUNNING: &str = select_calls!("WHERE c.gone IS NULL AND c.state = ?1");
+        const NAMED: &str = select_calls!("WHERE c.key = ?1 AND c.state = ?2");
+        let running = state_number(CallState::Running);
+        let mut rows = Vec::new();
+        match self.begun.take() {
+            Some(keys) => {
+                let mut named = self.connection.prepare(NAMED)?;
+                for key in keys.iter().filter(|key| !self.open.contains_key(*key)) {
+                    let row = named.query_row(params![key, running], CallRow::read);
+                    rows.extend(row.optional()?);
+                }
+            }
+            None => {
+                let mut all = self.connection.prepare(RUNNING)?;
+                for row in all.query_map([running], CallRow::read)? {
+                    rows.push(row?);
+                }
+                rows.retain(|row| !self.open.contains_key(&row.key));
+            }
+        }
+        Ok(rows)
     }
 
     /// Stores that a call was seen of which nothing else is known.
@@ -247,12 +291,11 @@ impl Core {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut row = CallRow::new(self.take_number(), 0, &name, key);
         row.let_go(self.clock.now());
-        Ok(row.write(&self.connection, true)?)
+        self.store(&row)
     }
 
     /// Makes the row of a call whose id was not seen.
-    fn row(&mut self, call: &NewCall) -> Result<CallRow, Fault> {
-        let chat = self.chat(&call.chat, &call.principal)?;
+    fn row(&mut self, chat: i64, call: &NewCall) -> CallRow {
         let key = key(call.chat.as_str(), call.call.as_str());
         let mut row = CallRow::new(self.take_number(), chat, call.call.as_str(), key);
         row.principal.clone_from(&call.principal);
@@ -260,27 +303,22 @@ impl Core {
         row.arguments.clone_from(&call.arguments);
         row.digest = call.digest;
         row.tick = self.clock.now();
-        Ok(row)
+        row
     }
 
-    /// Returns the number of a chat, which is open from now on.
-    pub(super) fn chat(&self, chat: &ChatId, owner: &str) -> Result<i64, Fault> {
+    /// Returns the number of a chat, and whether the chat was ended. A chat that is not known is stored.
+    pub(super) fn chat(&self, chat: &ChatId, owner: &str) -> Result<(i64, bool), Fault> {
         const FIND: &str = "SELECT no, ended IS NOT NULL FROM chats WHERE name = ?1";
         const INSERT: &str = "INSERT INTO chats (name, owner, fences) VALUES (?1, ?2, 0)";
-        const OPEN: &str = "UPDATE chats SET ended = NULL WHERE no = ?1";
         let mut find = self.connection.prepare_cached(FIND)?;
         let found = find.query_row([chat.as_str()], |row| Ok((row.get(0)?, row.get(1)?)));
         match found.optional()? {
-            Some((number, false)) => Ok(number),
-            Some((number, true)) => {
-                self.connection.prepare_cached(OPEN)?.execute([number])?;
-                Ok(number)
-            }
+            Some(found) => Ok(found),
             None => {
                 self.connection
                     .prepare_cached(INSERT)?
                     .execute([chat.as_str(), owner])?;
-                Ok(self.connection.last_insert_rowid())
+                Ok((self.connection.last_insert_rowid(), false))
             }
         }
     }

@@ -49,9 +49,9 @@ impl Metrics {
 #[derive(Debug)]
 pub(super) enum Effect {
     /// A call began.
-    Began { chat: String, key: Key },
+    Began { chat: String, key: Key, number: i64 },
     /// A call that ran does not run any more.
-    Ended { chat: String },
+    Ended { chat: String, key: Key },
     /// A call was cancelled before it arrived.
     Fenced { key: Key },
     /// A call that began is forgotten, because it did not run.
@@ -68,6 +68,10 @@ pub(super) struct Core {
     pub(super) clock: Clock,
     pub(super) path: PathBuf,
     pub(super) running: Running,
+    /// The numbers of the calls that began in this host and run.
+    pub(super) open: HashMap<Key, i64>,
+    /// The calls that the witness named at the start; `None` if it was not whole.
+    pub(super) begun: Option<Vec<Key>>,
     pub(super) metrics: Arc<Metrics>,
     /// The number of the next call.
     pub(super) next: i64,
@@ -95,6 +99,8 @@ impl Core {
             clock,
             path,
             running: Running::default(),
+            open: HashMap::new(),
+            begun: None,
             metrics: Arc::default(),
             next,
             touched: HashMap::new(),
@@ -115,6 +121,11 @@ impl Core {
     /// Notes an effect of the transaction.
     pub(super) fn note(&mut self, effect: Effect) {
         self.effects.push(effect);
+    }
+
+    /// Notes that a call that ran does not run any more.
+    pub(super) fn note_end(&mut self, chat: String, key: Key) {
+        self.note(Effect::Ended { chat, key });
     }
 
     /// Does these jobs in one transaction, or each in one of its own if one of them fails.
@@ -185,11 +196,13 @@ impl Core {
             let mut running = self.running.lock();
             for effect in effects {
                 match effect {
-                    Effect::Began { chat, key } => {
+                    Effect::Began { chat, key, number } => {
                         *running.entry(chat).or_default() += 1;
+                        self.open.insert(key, number);
                         keys.push(key);
                     }
-                    Effect::Ended { chat } => {
+                    Effect::Ended { chat, key } => {
+                        self.open.remove(&key);
                         if let Some(count) = running.get_mut(&chat) {
                             *count -= 1;
                             if *count == 0 {
@@ -238,7 +251,8 @@ impl Core {
         self.connection.busy_timeout(super::PATIENCE)?;
         let is_busy: bool = emptied?;
         if !is_busy {
-            self.witness.clear();
+            let running = self.open.keys().chain(self.begun.iter().flatten());
+            self.witness.clear(running.copied());
         }
         Ok(())
     }

@@ -38,12 +38,14 @@ impl Fault {
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Torn(_) => true,
-            Self::Sql(rusqlite::Error::SqliteFailure(error, _)) => matches!(
-                error.code,
-                ErrorCode::DatabaseCorrupt
-                    | ErrorCode::NotADatabase
-                    | ErrorCode::ConstraintViolation
-            ),
+            Self::Sql(rusqlite::Error::SqliteFailure(error, _)) => {
+                matches!(
+                    error.code,
+                    ErrorCode::DatabaseCorrupt
+                        | ErrorCode::NotADatabase
+                        | ErrorCode::ConstraintViolation
+                ) || error.extended_code == rusqlite::ffi::SQLITE_ERROR
+            }
             // A column has another type than every row that was written.
             Self::Sql(
                 rusqlite::Error::InvalidColumnType(..)
@@ -51,7 +53,7 @@ impl Fault {
                 | rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..),
             ) => true,
-            // Statements that the program has always had do not compile against a damaged schema.
+            // Statements that the program has always had do not compile against a damaged schema, the first time or again.
             Self::Sql(rusqlite::Error::SqlInputError { .. }) => true,
             Self::Sql(_) | Self::Io(_) | Self::Newer { .. } | Self::Foreign => false,
         }

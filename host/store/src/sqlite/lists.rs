@@ -10,9 +10,9 @@ use super::filter::Filter;
 use super::row::{CallRow, select_calls};
 use crate::{Call, CallQuery, Chat, ChatQuery};
 
-/// Returns calls, newest first. Calls that are damaged are left out.
+/// Returns calls that run or whose outcome is kept, newest first. Calls that are damaged are left out.
 pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<Vec<Call>, Fault> {
-    let mut filter = Filter::new(select_calls!("WHERE +c.chat > 0"));
+    let mut filter = Filter::new(select_calls!("WHERE c.gone IS NULL"));
     if let Some(chat) = &query.chat {
         let mut number = connection.prepare_cached("SELECT no FROM chats WHERE name = ?1")?;
         let number = number
@@ -21,7 +21,6 @@ pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<Vec<Ca
         let Some(number) = number else {
             return Ok(Vec::new());
         };
-        filter = Filter::new(select_calls!("WHERE 1"));
         filter.and("c.chat = ?", number);
     }
     filter.begins_with("h.name", &query.prefix);
@@ -123,7 +122,8 @@ pub(super) fn chats(
 
 /// Reads a chat; `None` if its name is damaged.
 fn chat(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Chat>> {
-    const USED: &str = "SELECT began FROM calls WHERE chat = ?1 ORDER BY seq DESC LIMIT 1";
+    const USED: &str =
+        "SELECT began FROM calls WHERE chat = ?1 AND gone IS NULL ORDER BY seq DESC LIMIT 1";
     let time = |at: i64| u64::try_from(at).unwrap_or_default();
     let (number, name): (i64, String) = (row.get(0)?, row.get(1)?);
     let mut used = connection.prepare_cached(USED)?;

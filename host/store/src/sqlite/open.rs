@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use toolhost_state::state_dir::StateDir;
 
@@ -41,6 +42,7 @@ pub(super) fn open(
     let next = next.unwrap_or_default().saturating_add(1);
     let mut core = Core::new(connection, (witness, clock), path, next, full);
     add_lost(&mut core, &said)?;
+    core.begun = said.is_whole.then_some(said.keys);
     core.empty_log()?;
     Ok(core)
 }
@@ -53,6 +55,7 @@ pub(super) fn open_in_memory(
     let connection = Connection::open_in_memory()?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    keep_plans(&connection)?;
     schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
     let mut said = Testimony::default();
     if let Some(directory) = directory {
@@ -149,6 +152,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     connection.pragma_update(None, "page_size", PAGE)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    keep_plans(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -8192)?;
     schema::migrate(&connection, schema::STEPS, |version| {
@@ -167,6 +171,13 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     Ok(connection)
+}
+
+/// Keeps the plan of a statement whatever its values are. Otherwise SQLite compiles every statement on a table with a partial index
+/// again each time that it is run with other values.
+pub(super) fn keep_plans(connection: &Connection) -> Result<(), Fault> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 fn quick_check(connection: &Connection) -> Result<(), Fault> {

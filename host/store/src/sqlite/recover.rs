@@ -108,7 +108,7 @@ fn read_old(
 fn newest(old: &Connection) -> Result<i64, Fault> {
     let ways = [
         "calls NOT INDEXED",
-        "calls INDEXED BY calls_chat",
+        "calls INDEXED BY calls_name",
         "calls INDEXED BY calls_key",
     ];
     let said = ways.map(|way| {
@@ -169,11 +169,10 @@ fn copy_calls(
             continue;
         }
         if let Ok(chat) = name.parse() {
-            row.chat = core.chat(&chat, &row.principal)?;
+            (row.chat, _) = core.chat(&chat, &row.principal)?;
             core.count_fences(row.chat, i64::from(row.state == CallState::Fenced))?;
         }
-        row.tick = core.clock.now();
-        row.write(&core.connection, true)?;
+        core.copy(row)?;
         made.calls += 1;
     }
     Ok(is_lost)

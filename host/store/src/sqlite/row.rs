@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::witness::Key;
 use crate::{Call, CallState};
@@ -13,7 +13,7 @@ macro_rules! select_calls {
     ($rest:literal) => {
         concat!(
             "SELECT c.seq, c.chat, c.call, c.key, c.principal, c.tool, c.tools, c.state, c.cancelled, c.digest, c.began, c.ended, ",
-            "c.tick, c.held, c.sum, c.arguments, c.outcome, h.name FROM calls c LEFT JOIN chats h ON h.no = c.chat ",
+            "c.tick, c.held, c.gone, c.sum, c.arguments, c.outcome, h.name FROM calls c LEFT JOIN chats h ON h.no = c.chat ",
             $rest
         )
     };
@@ -41,14 +41,18 @@ pub(super) struct CallRow {
     pub(super) ended: Option<i64>,
     /// The time of its last change on the clock of retention.
     pub(super) tick: i64,
-    /// The bytes that its outcome counts; 0 while it runs, `None` once only its id is remembered.
-    pub(super) held: Option<i64>,
+    /// The bytes that its outcome counts; 0 while there is none.
+    pub(super) held: i64,
+    /// When its outcome was dropped, on the clock of retention; `None` while it runs or its outcome is kept.
+    pub(super) gone: Option<i64>,
     pub(super) arguments: Option<String>,
     /// The outcome behind a checksum of its own, so that a list does not have to read it.
     pub(super) outcome: Option<Vec<u8>>,
     /// The name of its chat.
     pub(super) name: Option<String>,
     is_sound: bool,
+    /// The stored value of `gone`; `None` for a row that is not stored.
+    stored: Option<Option<i64>>,
 }
 
 /// Returns the checksum of some parts.
@@ -98,11 +102,13 @@ impl CallRow {
             began: super::clock::wall(),
             ended: None,
             tick: 0,
-            held: None,
+            held: 0,
+            gone: None,
             arguments: None,
             outcome: None,
             name: None,
             is_sound: true,
+            stored: None,
         }
     }
 
@@ -123,12 +129,14 @@ impl CallRow {
             ended: row.get(11)?,
             tick: row.get(12)?,
             held: row.get(13)?,
-            arguments: row.get(15)?,
-            outcome: row.get(16)?,
-            name: row.get(17)?,
+            gone: row.get(14)?,
+            arguments: row.get(16)?,
+            outcome: row.get(17)?,
+            name: row.get(18)?,
             is_sound: false,
+            stored: Some(row.get(14)?),
         };
-        read.is_sound = row.get::<_, i64>(14)? == read.sum();
+        read.is_sound = row.get::<_, i64>(15)? == read.sum();
         Ok(read)
     }
 
@@ -148,12 +156,20 @@ impl CallRow {
         let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
         self.outcome = Some([&sum, outcome.as_bytes()].concat());
         let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();
-        self.held = Some(OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX)));
+        self.held = OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX));
+        self.gone = None;
+    }
+
+    /// Makes the row one of another store, in which its call was last changed now.
+    pub(super) fn anew(mut self, now: i64) -> Self {
+        (self.tick, self.gone, self.stored) = (now, self.gone.map(|_| now), None);
+        self
     }
 
     /// Leaves only the id.
     pub(super) fn let_go(&mut self, tick: i64) {
-        (self.held, self.outcome, self.arguments, self.tick) = (None, None, None, tick);
+        (self.held, self.outcome, self.arguments) = (0, None, None);
+        (self.tick, self.gone) = (tick, Some(tick));
     }
 
     /// Returns the outcome, if it is kept and is the one that was written.
@@ -195,51 +211,53 @@ impl CallRow {
         })
     }
 
-    /// Writes the row, in the place of an older one of its number.
-    pub(super) fn write(&self, connection: &Connection, is_new: bool) -> rusqlite::Result<()> {
-        const INSERT: &str = "INSERT INTO calls VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+    /// Stores the row, in the place of the one that it was read from. Returns whether it is stored: a new row is not if its number or
+    /// its name is taken.
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        const INSERT: &str = "INSERT INTO calls VALUES \
+             (?1, ?15, ?16, ?17, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?18, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
+        // A column of an index is not among these: SQLite would write its page again even for the same value.
         const UPDATE: &str = "UPDATE calls SET principal = ?2, tool = ?3, tools = ?4, state = ?5, cancelled = ?6, digest = ?7, \
              began = ?8, ended = ?9, tick = ?10, held = ?11, sum = ?12, arguments = ?13, outcome = ?14 WHERE seq = ?1";
-        let state = state_number(self.state);
-        if is_new {
-            connection.prepare_cached(INSERT)?.execute(params![
-                self.seq,
-                self.chat,
-                self.call,
-                self.key,
-                self.principal,
-                self.tool,
-                self.tools,
-                state,
-                self.cancelled,
-                self.digest,
-                self.began,
-                self.ended,
-                self.tick,
-                self.held,
-                self.sum(),
-                self.arguments,
-                self.outcome
-            ])?;
-        } else {
-            connection.prepare_cached(UPDATE)?.execute(params![
-                self.seq,
-                self.principal,
-                self.tool,
-                self.tools,
-                state,
-                self.cancelled,
-                self.digest,
-                self.began,
-                self.ended,
-                self.tick,
-                self.held,
-                self.sum(),
-                self.arguments,
-                self.outcome
-            ])?;
+        const MOVE: &str = "UPDATE calls SET gone = ?2 WHERE seq = ?1";
+        let sql = match self.stored {
+            None => INSERT,
+            Some(_) => UPDATE,
+        };
+        let mut statement = connection.prepare_cached(sql)?;
+        let (state, sum) = (state_number(self.state), self.sum());
+        let values: [&dyn ToSql; 14] = [
+            &self.seq,
+            &self.principal,
+            &self.tool,
+            &self.tools,
+            &state,
+            &self.cancelled,
+            &self.digest,
+            &self.began,
+            &self.ended,
+            &self.tick,
+            &self.held,
+            &sum,
+            &self.arguments,
+            &self.outcome,
+        ];
+        for (at, value) in values.into_iter().enumerate() {
+            statement.raw_bind_parameter(at + 1, value)?;
         }
-        Ok(())
+        if self.stored.is_none() {
+            let values: [&dyn ToSql; 4] = [&self.chat, &self.call, &self.key, &self.gone];
+            for (at, value) in values.into_iter().enumerate() {
+                statement.raw_bind_parameter(at + 15, value)?;
+            }
+        }
+        let changed = statement.raw_execute()?;
+        if self.stored.is_some_and(|stored| stored != self.gone) {
+            connection
+                .prepare_cached(MOVE)?
+                .execute(params![self.seq, self.gone])?;
+        }
+        Ok(changed > 0)
     }
 
     /// Returns the checksum of everything that decides about the call.
@@ -250,7 +268,8 @@ impl CallRow {
             state_number(self.state),
             i64::from(self.cancelled),
             self.tick,
-            self.held.unwrap_or(-1),
+            self.held,
+            self.gone.unwrap_or(-1),
             i64::from(self.tools.is_some()),
         ];
         checksum(&[

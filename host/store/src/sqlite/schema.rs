@@ -9,7 +9,8 @@ pub(super) const APPLICATION: i32 = 0x746f_6f6c;
 
 /// The steps of the schema, oldest first. The version of a file is the number of steps that it has taken.
 ///
-/// A call is in two indexes that find it: by its name and by a digest of its name. Only if both deny it, it is new.
+/// A call is in two indexes that find it: by its name and by a digest of its name. Only if both deny it, it is new. It is in one of two
+/// others: while it runs or its outcome is kept, and once only its id is remembered. Its end changes no index.
 pub(super) const STEPS: &[&str] = &["
 CREATE TABLE chats (
     no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, fences INTEGER NOT NULL, ended INTEGER
@@ -17,13 +18,12 @@ CREATE TABLE chats (
 CREATE TABLE calls (
     seq INTEGER PRIMARY KEY, chat INTEGER NOT NULL, call TEXT NOT NULL, key BLOB NOT NULL, principal TEXT NOT NULL,
     tool TEXT NOT NULL, tools TEXT, state INTEGER NOT NULL, cancelled INTEGER NOT NULL, digest BLOB NOT NULL,
-    began INTEGER NOT NULL, ended INTEGER, tick INTEGER NOT NULL, held INTEGER, sum INTEGER NOT NULL, arguments TEXT, outcome BLOB
+    began INTEGER NOT NULL, ended INTEGER, tick INTEGER NOT NULL, held INTEGER NOT NULL, gone INTEGER, sum INTEGER NOT NULL, arguments TEXT, outcome BLOB
 );
 CREATE UNIQUE INDEX calls_key ON calls (key);
 CREATE UNIQUE INDEX calls_name ON calls (chat, call);
-CREATE INDEX calls_chat ON calls (chat);
-CREATE INDEX calls_held ON calls (chat, seq, held) WHERE held IS NOT NULL;
-CREATE INDEX calls_gone ON calls (tick, chat) WHERE held IS NULL;
+CREATE INDEX calls_kept ON calls (chat) WHERE gone IS NULL;
+CREATE INDEX calls_gone ON calls (gone, chat) WHERE gone IS NOT NULL;
 CREATE TABLE processes (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, running INTEGER NOT NULL, body TEXT NOT NULL
 );

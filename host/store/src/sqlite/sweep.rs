@@ -51,50 +51,64 @@ pub(super) fn sweep(
             });
         }
     }
-    while let rows @ 1.. = writer.alone(|core| core.drop_ids(tombstone))? {
-        swept.ids += rows;
-    }
-    let held = readers.read(|connection| usage(connection, HELD))?;
-    for (chat, excess) in excess(&held, limits.outcome_bytes) {
-        swept.outcomes += writer.alone(|core| core.drop_bytes(chat, excess))?;
-    }
-    let gone: u64 =
-        readers.read(|connection| Ok(connection.query_row(GONE_COUNT, [], |row| row.get(0))?))?;
-    if gone > limits.ids {
-        let gone = readers.read(|connection| usage(connection, GONE))?;
-        for (chat, mut excess) in excess(&gone, limits.ids) {
-            while let rows @ 1.. = writer.alone(|core| core.drop_ids_of(chat, excess))? {
-                swept.ids += rows;
-                excess = excess.saturating_sub(rows);
-            }
+    swept.ids += drop_ids(writer, now.saturating_sub(tombstone), &mut |_| true)?;
+    let mut left = readers.read(kept)?;
+    if left.bytes > limits.outcome_bytes {
+        for (chat, excess) in excess(&readers.read(bytes_of_chats)?, limits.outcome_bytes) {
+            swept.outcomes += writer.alone(|core| core.drop_bytes(chat, excess))?;
         }
+        left = readers.read(kept)?;
     }
+    if left.ids > limits.ids {
+        let mut excess: HashMap<_, _> = excess(&readers.read(ids_of_chats)?, limits.ids)
+            .into_iter()
+            .collect();
+        swept.ids += drop_ids(
+            writer,
+            i64::MAX,
+            &mut |row| match excess.get_mut(&row.chat) {
+                Some(count @ 1..) => {
+                    *count -= 1;
+                    true
+                }
+                Some(0) | None => false,
+            },
+        )?;
+        left = readers.read(kept)?;
+    }
+    swept.kept = left;
     match swept.ids {
         0 => writer.alone(|core| core.transact(|core| Ok(core.clock.save(&core.connection)?)))?,
         // The witness must not name calls that were forgotten on purpose.
         1.. => writer.alone(Core::empty_log)?,
     }
-    swept.kept = readers.read(kept)?;
     Ok(swept)
 }
 
 fn kept(connection: &Connection) -> Result<Kept, Fault> {
-    const OUTCOMES: &str = "SELECT count(*), coalesce(sum(held), 0) FROM calls INDEXED BY calls_held WHERE held IS NOT NULL";
-    let ids = connection.query_row(GONE_COUNT, [], |row| row.get(0))?;
-    Ok(connection.query_row(OUTCOMES, [], |row| {
-        Ok(Kept {
-            outcomes: row.get(0)?,
-            bytes: row.get(1)?,
-            ids,
-        })
-    })?)
+    const ALL: &str = "SELECT count(*) FROM calls";
+    const OUTCOMES: &str = "SELECT count(*), coalesce(sum(held), 0) FROM calls INDEXED BY calls_kept WHERE gone IS NULL";
+    let all: u64 = connection.query_row(ALL, [], |row| row.get(0))?;
+    let outcomes = connection.query_row(OUTCOMES, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (outcomes, bytes) = outcomes?;
+    Ok(Kept {
+        outcomes,
+        bytes,
+        ids: all.saturating_sub(outcomes),
+    })
 }
 
-const HELD: &str = "SELECT h.owner, c.chat, c.size FROM (SELECT chat, sum(held) AS size FROM calls INDEXED BY calls_held \
-     WHERE held IS NOT NULL GROUP BY chat) c JOIN chats h ON h.no = c.chat";
-const GONE: &str = "SELECT h.owner, c.chat, c.size FROM (SELECT chat, count(*) AS size FROM calls INDEXED BY calls_gone \
-     WHERE held IS NULL GROUP BY chat) c JOIN chats h ON h.no = c.chat";
-const GONE_COUNT: &str = "SELECT (SELECT count(*) FROM calls) - (SELECT count(*) FROM calls INDEXED BY calls_held WHERE held IS NOT NULL)";
+fn bytes_of_chats(connection: &Connection) -> Result<Usage, Fault> {
+    const HELD: &str = "SELECT h.owner, c.chat, c.size FROM (SELECT chat, sum(held) AS size FROM calls INDEXED BY calls_kept \
+         WHERE gone IS NULL GROUP BY chat) c JOIN chats h ON h.no = c.chat";
+    usage(connection, HELD)
+}
+
+fn ids_of_chats(connection: &Connection) -> Result<Usage, Fault> {
+    const GONE: &str = "SELECT h.owner, c.chat, c.size FROM (SELECT chat, count(*) AS size FROM calls INDEXED BY calls_gone \
+         WHERE gone IS NOT NULL GROUP BY chat) c JOIN chats h ON h.no = c.chat";
+    usage(connection, GONE)
+}
 
 fn usage(connection: &Connection, sql: &str) -> Result<Usage, Fault> {
     let mut usage = Usage::new();
@@ -108,6 +122,27 @@ fn usage(connection: &Connection, sql: &str) -> Result<Usage, Fault> {
     }
     Ok(usage)
 }
+
+/// Forgets the unwanted ones of the ids whose outcome went before this time, the oldest first. Returns how many.
+fn drop_ids(
+    writer: &Arc<Writer>,
+    before: i64,
+    is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
+) -> Result<u64, Fault> {
+    let (mut dropped, mut place) = (0, Some(FIRST));
+    while let Some(after) = place {
+        let rows;
+        (rows, place) = writer.alone(|core| core.drop_ids(after, before, is_unwanted))?;
+        dropped += rows;
+    }
+    Ok(dropped)
+}
+
+/// A place in the index of ids whose outcome is gone: when that was, the chat, and the number.
+type Place = (i64, i64, i64);
+
+/// The place before all others.
+const FIRST: Place = (i64::MIN, 0, 0);
 
 /// Returns by how much each chat is over its share of this room.
 fn excess(usage: &Usage, room: u64) -> Vec<(i64, u64)> {
@@ -133,7 +168,7 @@ impl Core {
     /// Returns the chats to look at, with when a call of them last ended, and the time. After a start these are all.
     fn touched(&mut self) -> Result<(HashMap<i64, i64>, i64), Fault> {
         const ALL: &str =
-            "SELECT DISTINCT chat FROM calls INDEXED BY calls_held WHERE held IS NOT NULL";
+            "SELECT DISTINCT chat FROM calls INDEXED BY calls_kept WHERE gone IS NULL";
         let now = self.clock.now();
         if !std::mem::replace(&mut self.has_swept, true) {
             let mut all = self.connection.prepare(ALL)?;
@@ -147,7 +182,7 @@ impl Core {
     /// Drops outcomes of a chat that are too old, and not among its last. Returns how many, and whether there may be more.
     fn drop_outcomes(&mut self, chat: i64, last: u64, keep: i64) -> Result<(u64, bool), Fault> {
         const OLD: &str = select_calls!(
-            "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_held WHERE chat = ?1 AND held IS NOT NULL AND held > 0 \
+            "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0 \
              ORDER BY seq DESC LIMIT -1 OFFSET ?2) AND c.tick < ?3 ORDER BY c.seq LIMIT ?4"
         );
         let before = self.clock.now().saturating_sub(keep);
@@ -160,7 +195,7 @@ impl Core {
     fn drop_bytes(&mut self, chat: i64, bytes: u64) -> Result<u64, Fault> {
         const OLDEST: &str = select_calls!(
             "WHERE c.seq IN (SELECT seq FROM (SELECT seq, sum(held) OVER (ORDER BY seq) - held AS before \
-             FROM calls INDEXED BY calls_held WHERE chat = ?1 AND held IS NOT NULL AND held > 0) WHERE before < ?2)"
+             FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0) WHERE before < ?2)"
         );
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.let_go(OLDEST, params![chat, bytes])
@@ -172,41 +207,42 @@ impl Core {
             let now = core.clock.now();
             for row in &mut rows {
                 row.let_go(now);
-                row.write(&core.connection, false)?;
+                row.write(&core.connection)?;
             }
             Ok(rows.len() as u64)
         })
     }
 
-    /// Forgets ids whose time is over.
-    fn drop_ids(&mut self, tombstone: i64) -> Result<u64, Fault> {
-        const OLD: &str =
-            select_calls!("WHERE c.held IS NULL AND c.tick < ?1 ORDER BY c.tick LIMIT ?2");
-        let before = self.clock.now().saturating_sub(tombstone);
-        self.forget(OLD, params![before, ROWS])
-    }
-
-    /// Forgets the oldest ids of a chat, at most so many.
-    fn drop_ids_of(&mut self, chat: i64, most: u64) -> Result<u64, Fault> {
-        const OLDEST: &str =
-            select_calls!("WHERE c.chat = ?1 AND c.held IS NULL ORDER BY c.seq LIMIT ?2");
-        let most = ROWS.min(i64::try_from(most).unwrap_or(ROWS));
-        self.forget(OLDEST, params![chat, most])
-    }
-
-    /// Forgets these calls, and chats of which nothing else is remembered.
-    fn forget(&mut self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<u64, Fault> {
+    /// Forgets the unwanted ones of the next ids whose outcome went before this time, and chats of which nothing else is remembered.
+    /// Returns how many, and the place behind the ids; `None` at the end.
+    fn drop_ids(
+        &mut self,
+        after: Place,
+        before: i64,
+        is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
+    ) -> Result<(u64, Option<Place>), Fault> {
+        const NEXT: &str = select_calls!(
+            "WHERE c.gone IS NOT NULL AND c.gone < ?4 AND (c.gone, c.chat, c.seq) > (?1, ?2, ?3) \
+             ORDER BY c.gone, c.chat, c.seq LIMIT ?5"
+        );
+        const EMPTY: &str =
+            "DELETE FROM chats WHERE no = ?1 AND NOT EXISTS (SELECT 1 FROM calls WHERE chat = ?1)";
         self.transact(|core| {
-            let rows = core.rows(sql, values)?;
-            const EMPTY: &str = "DELETE FROM chats WHERE no = ?1 AND NOT EXISTS (SELECT 1 FROM calls WHERE chat = ?1)";
-            let mut empty = core.connection.prepare_cached(EMPTY)?;
-            for row in &rows {
+            let values = params![after.0, after.1, after.2, before, ROWS];
+            let rows = core.rows(NEXT, values)?;
+            let last = rows.last();
+            let last = last.map(|row| (row.gone.unwrap_or_default(), row.chat, row.seq));
+            let (mut chats, mut dropped) = (BTreeSet::new(), 0);
+            for row in rows.iter().filter(|row| is_unwanted(row)) {
                 core.remove(row)?;
+                chats.insert(row.chat);
+                dropped += 1;
             }
-            for chat in rows.iter().map(|row| row.chat).collect::<BTreeSet<_>>() {
+            let mut empty = core.connection.prepare_cached(EMPTY)?;
+            for chat in chats {
                 empty.execute([chat])?;
             }
-            Ok(rows.len() as u64)
+            Ok((dropped, last))
         })
     }
 

@@ -17,7 +17,7 @@ pub(super) type Key = [u8; 16];
 /// The bytes of a record: a key, and a checksum of it.
 const RECORD: usize = 24;
 
-/// The key of the record that begins every witness.
+/// The key of a record that every witness has, behind the calls that ran when it was emptied.
 const FIRST: Key = *b"toolhost witness";
 
 /// The key of the record that says that the log is being emptied.
@@ -39,6 +39,8 @@ pub(super) struct Testimony {
     pub(super) keys: Vec<Key>,
     /// Whether the log was being emptied.
     pub(super) emptying: bool,
+    /// Whether no record is damaged, so that every call that ran is among `keys`.
+    pub(super) is_whole: bool,
 }
 
 /// Returns the digest of chat and call.
@@ -68,18 +70,20 @@ impl Witness {
     pub(super) fn read(directory: &StateDir) -> io::Result<(Vec<u8>, Testimony)> {
         let old = directory.read(FILE, u64::MAX)?.unwrap_or_default();
         let mut said = Testimony::default();
+        let (mut begins, mut damaged) = (false, old.len() % RECORD);
         for record in old.chunks_exact(RECORD) {
             let Some((key, sum)) = record.split_first_chunk::<16>() else {
                 continue;
             };
             match *key {
                 _ if sum == checksum(key).map(|byte| !byte) => said.keys.retain(|one| one != key),
-                _ if sum != checksum(key) => {}
-                FIRST => {}
+                _ if sum != checksum(key) => damaged += 1,
+                FIRST => begins = true,
                 EMPTYING => said.emptying = true,
                 key => said.keys.push(key),
             }
         }
+        said.is_whole = begins && damaged == 0;
         Ok((old, said))
     }
 
@@ -138,8 +142,8 @@ impl Witness {
         self.add(&[EMPTYING]);
     }
 
-    /// Forgets all calls, because the log is empty.
-    pub(super) fn clear(&mut self) {
+    /// Forgets all calls but those that run, because the log is empty.
+    pub(super) fn clear(&mut self, running: impl Iterator<Item = Key>) {
         self.is_told = false;
         let Some(file) = &self.file else {
             return;
@@ -148,7 +152,7 @@ impl Witness {
             Ok(()) => self.length = 0,
             Err(error) => tracing::warn!(%error, "the witness of the store cannot be emptied"),
         }
-        self.add(&[FIRST]);
+        self.add(&running.chain([FIRST]).collect::<Vec<_>>());
     }
 }
 

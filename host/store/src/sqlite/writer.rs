@@ -99,6 +99,15 @@ impl Writer {
         done
     }
 
+    /// Does something with the connection if it is free.
+    pub(super) fn at_once<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> Option<T> {
+        let mut core = self.core.try_lock()?;
+        let done = work(&mut core);
+        drop(core);
+        self.lead();
+        Some(done)
+    }
+
     /// Commits what waits, unless another thread does: that one looks at the queue again when it has let go of the connection.
     fn lead(self: &Arc<Self>) {
         for _ in 0..ROUNDS {

@@ -220,13 +220,13 @@ async fn a_recovery_keeps_every_id() {
     let mut said = kill_after(start(&state, 1), 3000);
     drop(open(&state, Durability::Host).unwrap());
     let file = state.join("store.db");
-    let mut bytes = std::fs::read(&file).unwrap();
-    // A leaf of the table begins with 13, and the last one is not the only one. The size of a page is in the header.
-    let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
-    let leaf = (1..bytes.len() / 4096)
-        .rfind(|page| bytes[page * 4096] == 13)
+    let leaf = "SELECT pgoffset, pgsize FROM dbstat WHERE name = 'calls' AND pagetype = 'leaf' ORDER BY pageno DESC LIMIT 1";
+    let (at, size): (usize, usize) = rusqlite::Connection::open(&file)
+        .unwrap()
+        .query_row(leaf, [], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap();
-    bytes[leaf * page..(leaf + 1) * page].fill(0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[at..at + size].fill(0);
     std::fs::write(&file, bytes).unwrap();
     let directory = StateDir::open(&state).unwrap();
     let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
