@@ -203,6 +203,10 @@ impl Http {
 
     async fn of(setup: Setup) -> Self {
         let server = Server::start(setup.host.clone()).await;
+        Self::with(setup, server)
+    }
+
+    fn with(setup: Setup, server: Server) -> Self {
         let wire = Wire::to(&server.url);
         Self {
             setup,

@@ -9,7 +9,7 @@ mod store;
 mod values;
 
 pub use error::StoreError;
-pub use sqlite::{Durability, Recovered, Sqlite, UnknownDurability};
+pub use sqlite::{Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, Store};
 pub use values::call::{Begun, Call, CallQuery, CallState, EndedCall, Fence, Fenced, NewCall};
 pub use values::chat::{Chat, ChatQuery, ChatsAfter};

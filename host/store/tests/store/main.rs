@@ -14,6 +14,7 @@ mod crash;
 mod damage;
 mod disks;
 mod fences;
+mod file;
 mod sqlite;
 mod suite;
 mod values;

@@ -1,12 +1,12 @@
-//! SQLite: the suite, versions of the file, backups, and the clock.
+//! SQLite: the suite, versions of the file, and the clock.
 
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError};
+use toolhost_store::{Durability, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
-use crate::values::{call, ended, limits};
+use crate::values::{ended, limits};
 
 struct Directory(tempfile::TempDir, Durability);
 
@@ -74,28 +74,6 @@ async fn a_changed_schema_is_refused() {
         .unwrap();
     let error = open(&state, Durability::Host).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
-}
-
-#[tokio::test]
-async fn a_backup_is_a_store() {
-    use std::os::unix::fs::PermissionsExt;
-    let base = tempfile::tempdir().unwrap();
-    let store = open(&base.path().join("state"), Durability::Host).unwrap();
-    store.end(ended("c", "1")).await.unwrap();
-    let other = base.path().join("other");
-    StateDir::open(&other).unwrap();
-    let file = other.join("store.db");
-    store.backup(file.clone()).await.unwrap();
-    assert_eq!(
-        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    store.backup(file).await.unwrap_err();
-    let copy = open(&other, Durability::Host).unwrap();
-    assert!(matches!(
-        copy.begin(call("c", "1")).await.unwrap(),
-        Begun::Ended(_)
-    ));
 }
 
 #[tokio::test]
