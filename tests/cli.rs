@@ -12,6 +12,7 @@ mod readme;
 mod reload;
 mod retention;
 mod serve;
+mod state;
 mod state_dir;
 mod usage;
 

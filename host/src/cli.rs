@@ -11,6 +11,7 @@ mod plugin;
 mod plugins;
 mod remote;
 mod serve;
+mod state;
 mod token;
 mod tools;
 
@@ -103,6 +104,8 @@ enum Command {
     Plugin(plugin::Options),
     /// Check a configuration before a host uses it
     Config(config::Options),
+    /// Check, copy and repair the store of calls in a state directory
+    State(state::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
@@ -155,7 +158,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let prepared = match &arguments.command {
         Command::Call(options) if options.is_remote() => Prepared::default(),
         Command::Call(options) => options.host.prepare(),
-        Command::Tools(_) | Command::Token(_) | Command::Config(_) => Prepared::default(),
+        Command::Tools(_) | Command::Token(_) | Command::Config(_) | Command::State(_) => {
+            Prepared::default()
+        }
         Command::Serve(options) => options.host.prepare(),
         Command::Mcp(options) => options.host.prepare(),
         Command::Agent(options) => options.agent.prepare(),
@@ -176,6 +181,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Doctor(options) => doctor::run(common, options, prepared).await,
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
+            Command::State(options) => state::run(common, options).await,
             Command::Token(options) => token::run(&options),
         }
     })

@@ -13,7 +13,10 @@ use toolhost_service::{files, processes};
 
 /// Global flags, each with the subcommands whose help leaves it out.
 const UNLISTED: [(&str, &[&str]); 6] = [
-    ("workspace", &["tools", "token", "plugin", "config"]),
+    (
+        "workspace",
+        &["tools", "token", "plugin", "config", "state"],
+    ),
     ("state_dir", &["token"]),
     ("config", &["token"]),
     ("log", &["token", "config"]),
