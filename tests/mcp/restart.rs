@@ -42,11 +42,15 @@ async fn a_session_goes_on_after_its_server_was_killed() {
         let wire;
         (serving, wire) = start(workspace.path(), &[]);
         // Of many requests at once, one gives the session its worker.
-        let calls = (0..8).map(|_| call(&wire, &session, json!({ "command": "echo hi" })));
-        for after in futures_util::future::join_all(calls).await {
-            assert_eq!(after["structuredContent"]["output"], "hi\n", "{after}");
-            assert_eq!(chat(&after), chat(&before));
+        let pings = (0..8).map(async |id| {
+            let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            wire.within(&session, &ping).await.reply(id).await
+        });
+        for pong in futures_util::future::join_all(pings).await {
+            assert_eq!(pong["result"], json!({}), "{pong}");
         }
+        let after = call(&wire, &session, json!({ "command": "true" })).await;
+        assert_eq!(chat(&after), chat(&before));
     }
     let wire = Wire::to(&serving.url);
     // The chat is the session's own: it ends with it.
@@ -66,7 +70,7 @@ async fn a_session_goes_on_after_its_server_was_killed() {
 }
 
 #[tokio::test]
-async fn a_session_that_ended_with_its_server_at_work_is_in_the_same_named_chat() {
+async fn a_session_of_a_named_chat_stays_in_it() {
     let workspace = tempfile::tempdir().unwrap();
     let (mut serving, mut wire) = start(workspace.path(), &[]);
     wire.url.push_str("/support-42");
