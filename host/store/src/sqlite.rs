@@ -11,6 +11,7 @@ mod open;
 mod readers;
 mod records;
 mod recover;
+mod reserve;
 mod row;
 mod schema;
 mod shares;
@@ -118,7 +119,15 @@ impl Sqlite {
         let path = directory.path().join(FILE);
         let told = |fault: Fault| fault.told(&path, "open its file");
         let (full, asked) = sync_channel(1);
-        let core = open::open(directory, durability, full).map_err(told)?;
+        let core = match open::open(directory, durability, full.clone()) {
+            // The error may be one of many for a full disk.
+            Err(Fault::Sql(_) | Fault::Io(_)) if reserve::free(directory).unwrap_or(false) => {
+                open::open(directory, durability, full)
+            }
+            opened => opened,
+        };
+        let core = core.map_err(told)?;
+        reserve::keep(directory);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),

@@ -27,8 +27,8 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Cancels a call, or keeps it from running when it arrives.
     fn cancel(&self, fence: Fence) -> Answer<'_, Fenced>;
 
-    /// Makes every call that runs unknown and returns these calls. A host does this once, before its first call; it may give them
-    /// outcomes with [`Store::end`].
+    /// Takes the calls over that ran when the last host ended, and returns them. A host does this once, before its first call, and ends
+    /// each of them with [`Store::end`]: until then they run.
     fn interrupt(&self) -> Answer<'_, Vec<Call>>;
 
     /// Returns a call with its outcome; `None` if the id was not seen.

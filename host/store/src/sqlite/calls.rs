@@ -245,29 +245,28 @@ impl Core {
         }
     }
 
-    /// Makes every call that runs unknown.
+    /// Takes the calls over that ran when the last host ended. They run in this host until they get an end.
     pub(super) fn interrupt(&mut self) -> Result<Vec<Call>, Fault> {
         let mut calls = Vec::new();
-        for mut row in self.interrupted()? {
-            row.state = CallState::Unknown;
-            row.ended = Some(super::clock::wall());
-            row.let_go(self.clock.now());
-            // A row that is damaged stays so: its call is unknown already.
-            if row.is_sound() {
-                row.write(&self.connection)?;
-            }
+        for row in self.interrupted()? {
+            self.note(Effect::TakenOver {
+                chat: row.name.clone().unwrap_or_default(),
+                key: row.key,
+                number: row.seq,
+            });
             calls.push(row.into_call()?);
         }
+        self.note(Effect::AllTakenOver);
         Ok(calls)
     }
 
     /// Returns the rows of the calls that ran when the last host ended. The witness names them, unless it is not whole.
-    fn interrupted(&mut self) -> Result<Vec<CallRow>, Fault> {
+    fn interrupted(&self) -> Result<Vec<CallRow>, Fault> {
         const RUNNING: &str = select_calls!("WHERE c.gone IS NULL AND c.state = ?1");
         const NAMED: &str = select_calls!("WHERE c.key = ?1 AND c.state = ?2");
         let running = state_number(CallState::Running);
         let mut rows = Vec::new();
-        match self.begun.take() {
+        match &self.begun {
             Some(keys) => {
                 let mut named = self.connection.prepare(NAMED)?;
                 for key in keys.iter().filter(|key| !self.open.contains_key(*key)) {
@@ -283,6 +282,8 @@ impl Core {
                 rows.retain(|row| !self.open.contains_key(&row.key));
             }
         }
+        // A row that is damaged is unknown without an end, and would take none.
+        rows.retain(CallRow::is_sound);
         Ok(rows)
     }
 

@@ -50,6 +50,10 @@ impl Metrics {
 pub(super) enum Effect {
     /// A call began.
     Began { chat: String, key: Key, number: i64 },
+    /// A call that ran in an earlier host is one of this host.
+    TakenOver { chat: String, key: Key, number: i64 },
+    /// No call of an earlier host is left.
+    AllTakenOver,
     /// A call that ran does not run any more.
     Ended { chat: String, key: Key },
     /// A call was cancelled before it arrived.
@@ -70,7 +74,7 @@ pub(super) struct Core {
     pub(super) running: Running,
     /// The numbers of the calls that began in this host and run.
     pub(super) open: HashMap<Key, i64>,
-    /// The calls that the witness named at the start; `None` if it was not whole.
+    /// The calls that the witness named at the start, until those that ran are taken over; `None` if it was not whole.
     pub(super) begun: Option<Vec<Key>>,
     pub(super) metrics: Arc<Metrics>,
     /// The number of the next call.
@@ -201,6 +205,11 @@ impl Core {
                         self.open.insert(key, number);
                         keys.push(key);
                     }
+                    Effect::TakenOver { chat, key, number } => {
+                        *running.entry(chat).or_default() += 1;
+                        self.open.insert(key, number);
+                    }
+                    Effect::AllTakenOver => self.begun = Some(Vec::new()),
                     Effect::Ended { chat, key } => {
                         self.open.remove(&key);
                         if let Some(count) = running.get_mut(&chat) {

@@ -123,7 +123,7 @@ fn usage(connection: &Connection, sql: &str) -> Result<Usage, Fault> {
     Ok(usage)
 }
 
-/// Forgets the unwanted ones of the ids whose outcome went before this time, the oldest first. Returns how many.
+/// Forgets the unwanted ones of the ids whose outcome went at or before this time, the oldest first. Returns how many.
 fn drop_ids(
     writer: &Arc<Writer>,
     before: i64,
@@ -183,7 +183,7 @@ impl Core {
     fn drop_outcomes(&mut self, chat: i64, last: u64, keep: i64) -> Result<(u64, bool), Fault> {
         const OLD: &str = select_calls!(
             "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0 \
-             ORDER BY seq DESC LIMIT -1 OFFSET ?2) AND c.tick < ?3 ORDER BY c.seq LIMIT ?4"
+             ORDER BY seq DESC LIMIT -1 OFFSET ?2) AND c.tick <= ?3 ORDER BY c.seq LIMIT ?4"
         );
         let before = self.clock.now().saturating_sub(keep);
         let last = i64::try_from(last).unwrap_or(i64::MAX);
@@ -213,7 +213,7 @@ impl Core {
         })
     }
 
-    /// Forgets the unwanted ones of the next ids whose outcome went before this time, and chats of which nothing else is remembered.
+    /// Forgets the unwanted ones of the next ids whose outcome went at or before this time, and chats of which nothing else is remembered.
     /// Returns how many, and the place behind the ids; `None` at the end.
     fn drop_ids(
         &mut self,
@@ -222,7 +222,7 @@ impl Core {
         is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
     ) -> Result<(u64, Option<Place>), Fault> {
         const NEXT: &str = select_calls!(
-            "WHERE c.gone IS NOT NULL AND c.gone < ?4 AND (c.gone, c.chat, c.seq) > (?1, ?2, ?3) \
+            "WHERE c.gone IS NOT NULL AND c.gone <= ?4 AND (c.gone, c.chat, c.seq) > (?1, ?2, ?3) \
              ORDER BY c.gone, c.chat, c.seq LIMIT ?5"
         );
         const EMPTY: &str =

@@ -119,6 +119,38 @@ async fn a_disk_that_turns_read_only_is_told() {
 
 #[needs(mount)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_starts_on_a_full_disk_writes_once_there_is_room() {
+    let disk = Mounted::new();
+    let state = disk.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    store.end(ended("c", "1")).await.unwrap();
+    drop(store);
+    let filler = disk.path().join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+    let store = open(&state, Durability::Host).unwrap();
+    assert!(matches!(
+        store.begin(call("c", "1")).await.unwrap(),
+        Begun::Ended(_)
+    ));
+    while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+    let mut number = 2;
+    while store.begin(call("c", &number.to_string())).await.is_ok() {
+        number += 1;
+    }
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    store.end(ended("c", "late")).await.unwrap();
+    drop(store);
+    let store = open(&state, Durability::Host).unwrap();
+    assert!(matches!(
+        store.begin(call("c", "late")).await.unwrap(),
+        Begun::Ended(_)
+    ));
+}
+
+#[needs(mount)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
     let disk = Mounted::new();
     let state = disk.path().join("state");

@@ -6,7 +6,7 @@ use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Durability, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
-use crate::values::{ended, limits};
+use crate::values::{call, ended, limits};
 
 struct Directory(tempfile::TempDir, Durability);
 
@@ -74,6 +74,26 @@ async fn a_changed_schema_is_refused() {
         .unwrap();
     let error = open(&state, Durability::Host).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn calls_that_ran_are_found_without_their_log() {
+    let base = tempfile::tempdir().unwrap();
+    let (state, copy) = (base.path().join("state"), base.path().join("copy"));
+    let store = open(&state, Durability::Host).unwrap();
+    store.begin(call("c", "1")).await.unwrap();
+    StateDir::open(&copy).unwrap();
+    let file = crate::file::file(&state, false).unwrap();
+    file.backup(&copy.join("store.db")).unwrap();
+    drop(file);
+    // The log is emptied, and the witness with it.
+    drop(store);
+    Sqlite::compact(&StateDir::open(&state).unwrap()).unwrap();
+    for directory in [&state, &copy] {
+        let store = open(directory, Durability::Host).unwrap();
+        let interrupted = store.interrupt().await.unwrap();
+        assert_eq!(interrupted.len(), 1, "{directory:?}");
+    }
 }
 
 #[tokio::test]

@@ -120,12 +120,18 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
     let store = place.open();
     assert_eq!(begin(&*store, "c", "1").await, Begun::New);
     run(&*store, "c", "2").await;
-    drop(store);
-    let store = place.open();
-    let interrupted = store.interrupt().await.unwrap();
-    assert_eq!(interrupted.len(), 1);
-    assert_eq!(interrupted[0].call, Some("1".parse().unwrap()));
-    assert_eq!(begin(&*store, "c", "1").await, Begun::Unknown);
+    // The host that takes the call over may end before it gives the call an end.
+    let mut last = store;
+    for _ in 0..2 {
+        drop(last);
+        last = place.open();
+        let interrupted = last.interrupt().await.unwrap();
+        assert_eq!(interrupted.len(), 1);
+        assert_eq!(interrupted[0].call, Some("1".parse().unwrap()));
+        assert_eq!(begin(&*last, "c", "1").await, Begun::Running);
+        assert_eq!(last.counts().running, 1);
+    }
+    let store = last;
     let unknown = EndedCall {
         state: CallState::Unknown,
         cancelled: false,
@@ -136,6 +142,7 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
         matches!(begin(&*store, "c", "1").await, Begun::Ended(call) if call.state == CallState::Unknown)
     );
     assert!(store.interrupt().await.unwrap().is_empty());
+    assert_eq!(store.counts().running, 0);
 }
 
 async fn everything_is_there_after_a_restart(place: &dyn Place) {
@@ -189,7 +196,6 @@ async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
     }
     assert_eq!(begin(store, "c", "running").await, Begun::New);
     assert_eq!(store.sweep(limits()).await.unwrap().outcomes, 0);
-    tokio::time::sleep(Duration::from_millis(5)).await;
     let short = Limits {
         keep: Duration::ZERO,
         keep_per_chat: 3,
@@ -198,7 +204,6 @@ async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
     assert_eq!(store.sweep(short).await.unwrap().outcomes, 7);
     assert_eq!(begin(store, "c", "0").await, Begun::Gone);
     assert!(matches!(begin(store, "c", "9").await, Begun::Ended(_)));
-    tokio::time::sleep(Duration::from_millis(5)).await;
     let short = Limits {
         tombstone: Duration::ZERO,
         ..limits()

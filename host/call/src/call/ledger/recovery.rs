@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
-use toolhost_store::{
-    Call, CallQuery, CallState, Durability, EndedCall, NewCall, Sqlite, Store, StoreError,
-};
+use toolhost_store::{Call, Durability, EndedCall, NewCall, Sqlite, Store, StoreError};
 
-use super::keeper::text;
 use super::{Ledger, Listener, past};
 use crate::call::{Limits, Outcome};
 use toolhost_state::id::{CallId, ChatId};
@@ -70,20 +67,9 @@ impl Ledger {
         listener: Option<Box<dyn Listener>>,
         stopping: CancellationToken,
     ) -> Result<(Self, Vec<Interrupted>), StoreError> {
-        let interrupted = match store.interrupt().await {
-            Err(error)
-                if durability == Durability::Host
-                    && !matches!(error, StoreError::Damaged { .. }) =>
-            {
-                tracing::warn!(error = text(&error), "the store cannot be written");
-                store.calls(running()).await?
-            }
-            interrupted => interrupted?,
-        };
-        let interrupted = interrupted
-            .into_iter()
-            .filter_map(Interrupted::of)
-            .collect();
+        let interrupted = store.interrupt().await?;
+        let interrupted = interrupted.into_iter().filter_map(Interrupted::of);
+        let interrupted = interrupted.collect();
         let ledger = Self::with(limits, store, durability, listener, stopping);
         ledger.shared.bound().await;
         Ok((ledger, interrupted))
@@ -116,18 +102,4 @@ pub(super) fn serialized(outcome: &Outcome) -> String {
         tracing::warn!(%error, "an outcome cannot be written down");
         String::new()
     })
-}
-
-/// Returns the query for all calls that run.
-fn running() -> CallQuery {
-    CallQuery {
-        chat: None,
-        prefix: String::new(),
-        states: vec![CallState::Running],
-        tool: None,
-        since_ms: None,
-        text: None,
-        before: None,
-        limit: u32::MAX,
-    }
 }

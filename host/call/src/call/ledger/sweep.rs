@@ -10,6 +10,10 @@ use super::shared::Shared;
 /// The time between two sweeps.
 const EVERY: Duration = Duration::from_secs(60);
 
+fn is_recent(at: Option<Instant>) -> bool {
+    at.is_some_and(|at| at.elapsed() < EVERY)
+}
+
 impl Shared {
     /// Sweeps if there are too many bytes or ids. Begins a sweep that goes on by itself if the last one was long ago.
     pub(super) async fn bound(self: &Arc<Self>) {
@@ -20,8 +24,7 @@ impl Shared {
             }
             return;
         }
-        let is_recent = |at: &mut Option<Instant>| at.is_some_and(|at| at.elapsed() < EVERY);
-        if is_recent(&mut self.sweeper.swept.lock()) {
+        if is_recent(*self.sweeper.swept.lock()) {
             return;
         }
         let shared = Arc::clone(self);
@@ -33,7 +36,11 @@ impl Shared {
         });
     }
 
+    /// Returns whether a sweep is needed now, and may help: one that failed, as on a full disk, is not tried again by every call.
     fn is_crowded(&self) -> bool {
+        if is_recent(*self.sweeper.failed.lock()) {
+            return false;
+        }
         let (kept, limits) = (self.sweeper.kept(), self.limits.of_store());
         kept.bytes > limits.outcome_bytes || kept.ids > limits.ids
     }
@@ -45,6 +52,7 @@ impl Shared {
             Err(error) => {
                 let error = super::keeper::text(&error);
                 tracing::warn!(error, "the store cannot forget old calls");
+                *self.sweeper.failed.lock() = Some(Instant::now());
             }
         }
     }

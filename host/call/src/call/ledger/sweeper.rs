@@ -13,6 +13,8 @@ pub(super) struct Sweeper {
     /// The amounts that the store keeps: those of the last sweep, and the changes since.
     pub(super) kept: Mutex<Kept>,
     pub(super) swept: Mutex<Option<Instant>>,
+    /// When a sweep failed last.
+    pub(super) failed: Mutex<Option<Instant>>,
     /// Held by the one that sweeps.
     pub(super) sweeping: tokio::sync::Mutex<()>,
 }

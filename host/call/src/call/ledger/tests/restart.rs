@@ -149,7 +149,6 @@ async fn the_next_host_keeps_what_is_kept_and_remembers_the_rest() {
     }
     drop(ledger);
     let (ledger, _) = open(&state, limits.clone(), Durability::Host).await;
-    tokio::time::sleep(Duration::from_millis(2)).await;
     ledger.shared.sweep_now().await;
     let kept = ledger.shared.sweeper.kept();
     assert_eq!((kept.outcomes, kept.ids), (2, 2));
