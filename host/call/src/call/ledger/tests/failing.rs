@@ -71,7 +71,6 @@ handed! {
     remove_temporary(path: PathBuf) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
-    compact() -> ();
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
@@ -80,8 +79,5 @@ handed! {
     processes(query: ProcessQuery) -> Vec<Process>;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
-    check() -> Vec<String>;
-    export(sink: Box<dyn std::io::Write + Send>) -> ();
-    backup(file: PathBuf) -> ();
     }
 }
