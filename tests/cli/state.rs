@@ -131,10 +131,17 @@ async fn a_server_at_work_is_checked_exported_and_copied() {
     // The backup is restored after a crash. The witness of what it replaces knows the call that began later.
     put(&serving, "2").await;
     serving.signal(Signal::SIGKILL);
+    std::fs::copy(&copy, workspace.join(".state/store.db")).unwrap();
+    for command in ["check", "recover"] {
+        let (code, _, said) = state(workspace, &[command]);
+        assert!(
+            code == 2 && said.contains("is the log of another store: remove "),
+            "{said}"
+        );
+    }
     for log in ["store.db-wal", "store.db-shm"] {
         std::fs::remove_file(workspace.join(".state").join(log)).unwrap();
     }
-    std::fs::copy(&copy, workspace.join(".state/store.db")).unwrap();
     let serving = serve(workspace);
     assert_eq!(put(&serving, "1").await, "finished");
     assert_eq!(put(&serving, "2").await, "unknown");

@@ -114,7 +114,8 @@ pub(super) async fn backup(place: Place, file: PathBuf) -> anyhow::Result<ExitCo
         if file.symlink_metadata().is_ok() {
             anyhow::bail!("{} exists: name another file", file.display());
         }
-        store.backup(&file)?;
+        let copied = store.backup(&file);
+        copied.with_context(|| format!("cannot write the backup {}", file.display()))?;
         Ok(std::fs::metadata(&file)?.len())
     });
     let bytes = copied.await??;

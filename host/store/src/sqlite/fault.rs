@@ -19,6 +19,8 @@ pub(super) enum Fault {
     Newer { version: i64, known: i64 },
     /// Another program wrote the file.
     Foreign,
+    /// The log belongs to another file.
+    ForeignLog,
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -55,7 +57,9 @@ impl Fault {
             ) => true,
             // Statements that the program has always had do not compile against a damaged schema, the first time or again.
             Self::Sql(rusqlite::Error::SqlInputError { .. }) => true,
-            Self::Sql(_) | Self::Io(_) | Self::Newer { .. } | Self::Foreign => false,
+            Self::Sql(_) | Self::Io(_) | Self::Newer { .. } | Self::Foreign | Self::ForeignLog => {
+                false
+            }
         }
     }
 
@@ -66,7 +70,9 @@ impl Fault {
             let problem = match self {
                 Self::Torn(problem) => problem.to_owned(),
                 Self::Sql(error) => error.to_string(),
-                Self::Io(_) | Self::Newer { .. } | Self::Foreign => String::new(),
+                Self::Io(_) | Self::Newer { .. } | Self::Foreign | Self::ForeignLog => {
+                    String::new()
+                }
             };
             return StoreError::Damaged { path, problem };
         }
@@ -77,6 +83,7 @@ impl Fault {
                 known,
             },
             Self::Foreign => StoreError::Foreign { path },
+            Self::ForeignLog => StoreError::ForeignLog { path },
             Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
             Self::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
                 StoreError::ReadOnly

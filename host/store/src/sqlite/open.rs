@@ -145,9 +145,7 @@ pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault>
         });
     }
     if sound(1) && log > 0 {
-        return Err(Fault::Torn(
-            "the file is a backup, and store.db-wal beside it is the log of another file: remove store.db-wal and store.db-shm",
-        ));
+        return Err(Fault::ForeignLog);
     }
     if log == 0 && length % u64::from(PAGE) != 0 {
         return Err(Fault::Torn("the file ends within a page"));
