@@ -31,6 +31,7 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Signal;
 
 use crate::harness::Server;
+use crate::harness::processes::temporary;
 
 const A: &str = "11111111-2222-4333-8444-555555555555";
 const B: &str = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee";
@@ -64,7 +65,8 @@ impl Agent {
     async fn with(change: impl FnOnce(Config) -> Config) -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let root = workspace.path().canonicalize().unwrap();
-        let local = Local::open(change(Config::new(root)), Roots::new(workspace.path()));
+        let (config, roots) = (change(Config::new(root)), Roots::new(workspace.path()));
+        let local = Local::open(config, roots, &temporary()).await;
         let local = Arc::new(local.unwrap());
         Self {
             server: Server::agent(offer(&local)).await,

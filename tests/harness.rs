@@ -170,6 +170,15 @@ pub(crate) async fn file(path: &Path) -> String {
     .await
 }
 
+/// Waits for a future on a thread of its own, where the caller cannot wait.
+pub(crate) fn wait<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| runtime.block_on(future));
+        waiting.join().unwrap()
+    })
+}
+
 /// Waits for something that has no event to wait for, such as the end of somebody else's process.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = std::time::Instant::now();

@@ -18,7 +18,9 @@ use std::path::Path;
 use proptest::test_runner::Config as Cases;
 use toolhost_local::process::Process;
 
-use crate::harness::processes::{TestRegistry, chat, config, finished, gone, kept, long, sh};
+use crate::harness::processes::{
+    TestRegistry, chat, config, finished, gone, kept, long, open_kept, sh, temporary,
+};
 
 /// Reads everything that can be read from the start on, as far as there is no gap.
 async fn read_all(process: &Process) -> Vec<u8> {

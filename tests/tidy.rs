@@ -87,7 +87,7 @@ fn dependencies_point_one_way() {
         ("state", &[][..]),
         ("store", &["state"]),
         ("workspace", &["state"]),
-        ("local", &["state", "workspace"]),
+        ("local", &["state", "store", "workspace"]),
         ("call", &["state", "store", "workspace"]),
         ("plugin", &["state", "workspace", "call", "view"]),
         (
@@ -113,7 +113,15 @@ fn dependencies_point_one_way() {
         ),
         (
             "service",
-            &["state", "workspace", "local", "call", "http", "agent"],
+            &[
+                "state",
+                "store",
+                "workspace",
+                "local",
+                "call",
+                "http",
+                "agent",
+            ],
         ),
     ] {
         let manifest = manifest(&format!("host/{krate}"));

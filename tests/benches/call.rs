@@ -25,9 +25,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost_call::call::Durability;
 use toolhost_core::{Arguments, CallId, Host, Request};
-use toolhost_local::process::{Config, Records, Spawner};
+use toolhost_local::process::{Config, Spawner};
 use toolhost_plugin::Limits;
-use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::Kind;
 
 use guest::{guest, limited};
@@ -153,29 +152,28 @@ fn in_turns(runtime: &Runtime, workspace: &Path) {
 }
 
 /// What it costs that calls and processes are known to a later host.
-fn journalled(runtime: &Runtime, workspace: &Path) {
+fn kept(runtime: &Runtime, workspace: &Path) {
     let command = json!({ "command": "true" });
     let states =
         [tempfile::tempdir(), tempfile::tempdir()].map(|state| state.expect("there is a place"));
-    let kept = |at: usize| {
+    let directory = |at: usize| {
         let path = states.get(at).expect("there are two").path().join("state");
-        Records::Kept(StateDir::open(&path).expect("it is ours"))
+        Some(path)
     };
     let kinds = [
-        (
-            "nothing is written down",
-            Records::Temporary(std::env::temp_dir()),
-            Durability::Host,
-        ),
-        ("it survives the host", kept(0), Durability::Host),
-        ("it survives the machine", kept(1), Durability::Power),
+        ("nothing is written down", None, Durability::Host),
+        ("it survives the host", directory(0), Durability::Host),
+        ("it survives the machine", directory(1), Durability::Power),
     ];
-    let mut hosts = kinds.map(|(name, records, durability)| {
+    let mut hosts = kinds.map(|(name, kept, durability)| {
         let host = runtime.block_on(async {
             let mut config = Config::new(workspace);
             config.spawner = Some(spawner());
-            config.records = records;
             let builder = Host::builder(workspace).processes(config);
+            let builder = match kept {
+                Some(path) => builder.keep(path).expect("it is ours"),
+                None => builder,
+            };
             let started = builder.durability(durability).start().await;
             started.expect("the host starts")
         });
@@ -247,7 +245,7 @@ fn main() {
         && !std::env::args().any(|argument| argument == "--test")
     {
         in_turns(&runtime, workspace.path());
-        journalled(&runtime, workspace.path());
+        kept(&runtime, workspace.path());
         for loops in [0, 1, 3] {
             beside_loops(&runtime, loops);
         }

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::process::Command as Direct;
 use toolhost_local::process::{Config, Limits, Process, Registry, SaveLimits, Spawner};
+use toolhost_store::HostState;
 use toolhost_workspace::process::{Command, Kind, State, WaitOptions, Wake};
 
 use measure::{children, descriptors, forget_peak, kib, peak, percentile, resident};
@@ -57,8 +58,8 @@ impl Scale {
     }
 }
 
-/// Opens a registry, which must be opened within the runtime that it uses.
-fn registry(workspace: &Path, spawner: Option<Spawner>, cap: Option<u64>) -> Arc<Registry> {
+/// Opens a registry.
+async fn registry(workspace: &Path, spawner: Option<Spawner>, cap: Option<u64>) -> Arc<Registry> {
     let limits = Limits {
         live_per_chat: 10_000,
         ..Limits::default()
@@ -74,7 +75,9 @@ fn registry(workspace: &Path, spawner: Option<Spawner>, cap: Option<u64>) -> Arc
         spawner,
         ..Config::new(workspace)
     };
-    Registry::open(config).expect("a registry opens")
+    let state = HostState::temporary(std::env::temp_dir()).expect("there is memory");
+    let opened = Registry::open(config, &state).await;
+    opened.expect("a registry opens")
 }
 
 async fn start(registry: &Arc<Registry>, command: &str) -> Arc<Process> {
@@ -107,14 +110,14 @@ async fn run_directly(command: &str) {
 /// From the start of `true` to the snapshot of its end, through each containment and without any.
 async fn latency(workspace: &Path, spawner: &Spawner, cgroup: Option<&Spawner>, pairs: usize) {
     let mut kinds = vec![
-        ("process group", registry(workspace, None, None)),
+        ("process group", registry(workspace, None, None).await),
         (
             "supervisor",
-            registry(workspace, Some(spawner.clone()), None),
+            registry(workspace, Some(spawner.clone()), None).await,
         ),
     ];
     if let Some(spawner) = cgroup {
-        let registry = registry(workspace, Some(spawner.clone()), None);
+        let registry = registry(workspace, Some(spawner.clone()), None).await;
         kinds.push(("supervisor and cgroup", registry));
     }
     let mut direct = Vec::new();
@@ -160,11 +163,11 @@ async fn flood(workspace: &Path, spawner: &Spawner, size: u64) {
     let registries = [
         (
             "saved to 64 MiB",
-            registry(workspace, Some(spawner.clone()), None),
+            registry(workspace, Some(spawner.clone()), None).await,
         ),
         (
             "not saved",
-            registry(workspace, Some(spawner.clone()), Some(0)),
+            registry(workspace, Some(spawner.clone()), Some(0)).await,
         ),
     ];
     let mut direct = Vec::new();
@@ -208,7 +211,7 @@ async fn flood(workspace: &Path, spawner: &Spawner, size: u64) {
 
 /// Many processes that live at once: what each takes, and how long starting, listing and ending all of them takes.
 async fn crowd(workspace: &Path, spawner: &Spawner, live: usize) {
-    let registry = registry(workspace, Some(spawner.clone()), None);
+    let registry = registry(workspace, Some(spawner.clone()), None).await;
     run(&registry, "true").await;
     let (fds, memory) = (descriptors(), resident());
     let begun = Instant::now();

@@ -36,10 +36,14 @@ fn a_default_state_directory_is_not_needed() {
     assert_eq!(call("TOOLHOST_STATE_DIR", &file).status.code(), Some(2));
 }
 
-/// Mounts a file system in which so many files can be made beside a lock.
-fn crowded(place: &Path, room: u32) -> Mounted {
-    let mounted = Mounted::in_memory(place, &format!("nr_inodes={}", room + 2));
+/// Mounts a file system that has a lock, and maybe a directory for outputs, and in which nothing can be made.
+fn crowded(place: &Path, has_outputs: bool) -> Mounted {
+    let files = 2 + u8::from(has_outputs);
+    let mounted = Mounted::in_memory(place, &format!("nr_inodes={files}"));
     std::fs::write(mounted.path().join("lock"), "").unwrap();
+    if has_outputs {
+        std::fs::create_dir(mounted.path().join("output")).unwrap();
+    }
     mounted
 }
 
@@ -50,9 +54,16 @@ async fn a_default_state_directory_without_space_is_done_without() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join("toolhost");
     std::fs::create_dir(&state).unwrap();
-    // For nothing, or for the journal and no directory of outputs.
-    for room in [0, 1] {
-        let _crowded = crowded(&state, room);
+    let without_outputs = [
+        "the next start will know neither the processes nor the calls",
+        "No space left",
+    ];
+    let without_store = [
+        "calls and processes are forgotten with this host",
+        "the disk of the store is full",
+    ];
+    for (has_outputs, told) in [(false, without_outputs), (true, without_store)] {
+        let _crowded = crowded(&state, has_outputs);
         let program = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
             command
@@ -64,16 +75,13 @@ async fn a_default_state_directory_without_space_is_done_without() {
             command
         };
         let mut serving = Serving::of(program(&["agent"]));
-        assert!(
-            serving.stderr.contains("no space for records")
-                && serving.stderr.contains("No space left"),
-            "{}",
-            serving.stderr
-        );
+        for told in told {
+            assert!(serving.stderr.contains(told), "{}", serving.stderr);
+        }
         serving.signal(nix::sys::signal::Signal::SIGTERM);
         let named = state.to_str().unwrap();
-        let named = program(&["agent", "--listen", "127.0.0.1:0", "--state-dir", named]);
-        let refused = { named }.output().unwrap();
+        let mut named = program(&["agent", "--listen", "127.0.0.1:0", "--state-dir", named]);
+        let refused = named.output().unwrap();
         assert!(text(&refused.stderr).contains("No space left"));
         assert_eq!(refused.status.code(), Some(2));
     }

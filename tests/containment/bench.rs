@@ -9,7 +9,8 @@ use toolhost_local::process::{Config, Limits, Process, Registry, Spawner};
 use toolhost_workspace::process::{Command, Kind, Signal, State, WaitOptions, Wake};
 
 use super::survivors::Found;
-use crate::harness::{PATIENCE, program};
+use crate::harness::processes::temporary;
+use crate::harness::{PATIENCE, program, wait};
 
 /// What holds commands together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Bench {
             ..Config::new(workspace.path().canonicalize().unwrap())
         };
         Self {
-            registry: Registry::open(config).unwrap(),
+            registry: wait(Registry::open(config, &temporary())).unwrap(),
             spawner,
             workspace,
         }

@@ -74,8 +74,6 @@ async fn a_killed_host_leaves_no_half_file_and_no_temporary_one() {
     }
     let host = Measured::start_in(workspace, &state);
     assert_eq!(names(&root), ["a", "b", "c", "d"]);
-    let journals = names(&state.join("files"));
-    assert_eq!(journals.len(), 1, "{journals:?}");
     println!("{kills} kills in {begun} writes, which left {left} temporary files");
     drop(host);
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use toolhost_core::ChatId;
-use toolhost_local::process::{Config, Limits, Process, Records, Registry};
+use toolhost_local::process::{Config, Limits, Process, Registry};
 use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Durability, HostState, HostStateError};
 use toolhost_workspace::process::{
     Command, ProcessEvent, Signal, State, Subject, Subscriber, WaitOptions, Wake,
 };
 
-use super::{PATIENCE, file, spawner, until};
+use super::{PATIENCE, file, spawner, until, wait};
 
 /// A registry in a workspace of its own, with the means to open it again.
 pub(crate) struct TestRegistry {
@@ -43,17 +44,24 @@ impl TestRegistry {
     /// A registry whose records end with it, changed before it is opened.
     pub(crate) fn with(change: impl FnOnce(Config) -> Config) -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let registry = Registry::open(change(config(workspace.path()))).unwrap();
-        Self {
-            registry,
-            workspace,
-        }
+        Self::open(workspace, change, &temporary())
     }
 
     /// A registry whose records are kept.
     pub(crate) fn kept(change: impl FnOnce(Config) -> Config) -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let registry = Registry::open(change(kept(workspace.path()))).unwrap();
+        let state = kept(workspace.path()).unwrap();
+        Self::open(workspace, change, &state)
+    }
+
+    /// A registry in this workspace, with its records in this state.
+    pub(crate) fn open(
+        workspace: tempfile::TempDir,
+        change: impl FnOnce(Config) -> Config,
+        state: &HostState,
+    ) -> Self {
+        let config = change(config(workspace.path()));
+        let registry = wait(Registry::open(config, state)).unwrap();
         Self {
             registry,
             workspace,
@@ -68,11 +76,8 @@ impl TestRegistry {
         } = self;
         registry.shutdown().await;
         drop(registry);
-        let registry = Registry::open(change(kept(workspace.path()))).unwrap();
-        Self {
-            registry,
-            workspace,
-        }
+        let state = kept(workspace.path()).unwrap();
+        Self::open(workspace, change, &state)
     }
 
     /// Starts a command in the chat `a`.
@@ -139,7 +144,7 @@ impl TestRegistry {
     }
 }
 
-/// The configuration of a registry in this workspace whose records end with it.
+/// The configuration of a registry in this workspace.
 pub(crate) fn config(workspace: &Path) -> Config {
     Config {
         spawner: Some(spawner()),
@@ -147,13 +152,21 @@ pub(crate) fn config(workspace: &Path) -> Config {
     }
 }
 
-/// The configuration of a registry in this workspace whose records are kept in `state`.
-pub(crate) fn kept(workspace: &Path) -> Config {
+/// A state that ends with its registry.
+pub(crate) fn temporary() -> HostState {
+    HostState::temporary(std::env::temp_dir()).unwrap()
+}
+
+/// Opens the state that is kept in `state` in this workspace.
+pub(crate) fn kept(workspace: &Path) -> Result<HostState, HostStateError> {
     let state = StateDir::open(&workspace.join("state")).unwrap();
-    Config {
-        records: Records::Kept(state),
-        ..config(workspace)
-    }
+    HostState::open(&state, Durability::Host)
+}
+
+/// Opens a registry in this workspace, whose records are kept.
+pub(crate) async fn open_kept(workspace: &Path) -> Result<Arc<Registry>, HostStateError> {
+    let state = kept(workspace)?;
+    Ok(Registry::open(config(workspace), &state).await.unwrap())
 }
 
 pub(crate) fn chat(name: &str) -> ChatId {

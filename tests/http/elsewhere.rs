@@ -13,7 +13,8 @@ use toolhost_workspace::process::{Command, Error, Info, Started, State};
 use toolhost_workspace::{Owner, Workspace};
 
 use super::*;
-use crate::harness::{spawner, until};
+use crate::harness::processes::temporary;
+use crate::harness::{spawner, until, wait};
 
 /// A workspace that stands for one on another machine.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Elsewhere {
         };
         let files = toolhost_local::files::Config::new(directory.to_owned());
         Arc::new(Self {
-            inner: Local::open(config, files).unwrap(),
+            inner: wait(Local::open(config, files, &temporary())).unwrap(),
             starts: Semaphore::new(starts),
             asked: Notify::new(),
             listed: Notify::new(),

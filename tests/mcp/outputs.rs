@@ -6,6 +6,7 @@ use toolhost_local::Local;
 use toolhost_local::{files, process};
 
 use super::*;
+use crate::harness::processes::temporary;
 use crate::harness::spawner;
 
 #[tokio::test]
@@ -96,7 +97,9 @@ async fn outputs_in_another_workspace_are_resources_as_well() {
         spawner: Some(spawner()),
         ..process::Config::new(other.path())
     };
-    let other_workspace = Local::open(config, files::Config::new(other.path())).unwrap();
+    let (files, state) = (files::Config::new(other.path()), temporary());
+    let other_workspace = Local::open(config, files, &state);
+    let other_workspace = other_workspace.await.unwrap();
     let setup = Setup::with(|builder| builder.workspace(Arc::new(other_workspace))).await;
     let http = Http::of(setup).await;
     let go = other.path().join("go");

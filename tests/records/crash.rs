@@ -6,11 +6,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use toolhost_local::process::{OpenError, Registry};
 use toolhost_state::state_dir::StateDirError;
+use toolhost_store::HostStateError;
 use toolhost_workspace::process::{Saved, State};
 
-use super::{chat, finished, kept, pattern, read_all, saved_in, sh};
+use super::{chat, finished, kept, open_kept, pattern, read_all, saved_in, sh};
 use crate::harness::{file, until, until_dead};
 
 const WORKSPACE: &str = "TOOLHOST_TEST_WORKSPACE";
@@ -76,7 +76,7 @@ impl Drop for Killable {
 async fn host_to_be_killed() {
     let workspace = std::env::var_os(WORKSPACE).unwrap();
     let workspace = Path::new(&workspace);
-    let registry = Registry::open(kept(workspace)).unwrap();
+    let registry = open_kept(workspace).await.unwrap();
     let plan = std::env::var(PLAN).unwrap();
     let mut ids = String::new();
     for round in 0.. {
@@ -121,8 +121,8 @@ async fn what_ended_is_known_and_what_ran_is_lost() {
     .await;
     let text = file(&host.path("ids")).await;
     let ids: Vec<_> = text.lines().collect();
-    let second = Registry::open(kept(host.workspace.path())).unwrap_err();
-    let OpenError::StateDir(StateDirError::Locked { pid, .. }) = second else {
+    let second = kept(host.workspace.path()).unwrap_err();
+    let HostStateError::Directory(StateDirError::Locked { pid, .. }) = second else {
         panic!("{second}")
     };
     assert_eq!(pid, Some(host.child.id()));
@@ -131,7 +131,7 @@ async fn what_ended_is_known_and_what_ran_is_lost() {
         until_dead(pid.trim().parse().unwrap()).await;
     }
     for _ in 0..2 {
-        let registry = Registry::open(kept(host.workspace.path())).unwrap();
+        let registry = open_kept(host.workspace.path()).await.unwrap();
         let get = |index: usize| registry.get(&chat("a"), ids[index]).unwrap();
         let code = |index: usize| {
             get(index)
@@ -193,7 +193,7 @@ async fn a_host_that_is_killed_at_any_moment_leaves_nothing_unknown() {
         .await;
         host.kill();
         let ids = std::fs::read_to_string(host.path("ids")).unwrap();
-        let registry = Registry::open(kept(host.workspace.path())).unwrap();
+        let registry = open_kept(host.workspace.path()).await.unwrap();
         for id in ids.lines() {
             let process = registry
                 .get(&chat("a"), id)

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use toolhost_local::process::{Config, Limits, Process, Records, SaveLimits};
+use toolhost_local::process::{Config, Limits, Process, SaveLimits};
+use toolhost_store::HostState;
 use toolhost_workspace::process::{Chunk, Saved, WINDOW};
 
-use super::{TestRegistry, cases, finished, long, pattern};
+use super::{TestRegistry, cases, finished, long, pattern, temporary};
 
 /// How an output is saved.
 #[derive(Clone, Copy, Debug)]
@@ -45,16 +46,21 @@ impl Saving {
             per_process,
             ..SaveLimits::default()
         };
-        let records = match self {
-            Self::Failed => Records::Temporary(config.workspace.join("no/such/place")),
-            _ => config.records,
-        };
         Config {
             limits,
             save_limits,
-            records,
             ..config
         }
+    }
+
+    /// A registry that saves so.
+    fn registry(self) -> TestRegistry {
+        let workspace = tempfile::tempdir().unwrap();
+        let state = match self {
+            Self::Failed => HostState::temporary(workspace.path().join("no/such/place")).unwrap(),
+            _ => temporary(),
+        };
+        TestRegistry::open(workspace, |config| self.config(config), &state)
     }
 
     /// How many bytes from the start must stay readable of a total.
@@ -151,7 +157,7 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let setup = TestRegistry::with(|config| saving.config(config));
+            let setup = saving.registry();
             setup.write("file", &pattern(0..size));
             let process = setup.start(&format!("dd if=file bs={block} status=none")).await;
             let readers = plans.into_iter().map(|plan| follow(Arc::clone(&process), saving, plan));
@@ -188,7 +194,7 @@ proptest! {
 /// A reader that is behind while the disk is asked for what is on its way to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_a_cursor_returned_it_returns_again() {
-    let setup = TestRegistry::with(|config| Saving::Complete.config(config));
+    let setup = Saving::Complete.registry();
     setup.write("file", &pattern(0..8 << 20));
     let process = setup.start("cat file").await;
     let mut served = Vec::new();

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::json;
-use toolhost_local::process::{Process, Registry};
+use toolhost_local::process::Process;
 use toolhost_needs::needs;
 use toolhost_workspace::process::{Saved, WINDOW};
 
-use super::{TestRegistry, chat, kept, pattern, read_all, sh};
+use super::{TestRegistry, chat, config, gone, kept, open_kept, pattern, read_all, sh};
 use crate::harness::{self, Mounted, PATIENCE, until};
 
 /// Mounts a file system of one MiB at the place of the state directory in a workspace.
@@ -20,12 +20,8 @@ fn small_disk(workspace: &Path) -> Mounted {
 fn setup() -> (Mounted, TestRegistry) {
     let workspace = tempfile::tempdir().unwrap();
     let disk = small_disk(workspace.path());
-    let registry = Registry::open(kept(workspace.path())).unwrap();
-    let setup = TestRegistry {
-        registry,
-        workspace,
-    };
-    (disk, setup)
+    let state = kept(workspace.path()).unwrap();
+    (disk, TestRegistry::open(workspace, |config| config, &state))
 }
 
 async fn exited(process: &Process) {
@@ -92,8 +88,8 @@ async fn commands_run_on_and_say_that_saving_failed() {
 async fn the_reply_of_a_tool_says_so() {
     let workspace = tempfile::tempdir().unwrap();
     let disk = small_disk(workspace.path());
-    let config = kept(workspace.path());
-    let setup = harness::Setup::with(|builder| builder.processes(config)).await;
+    let (config, state) = (config(workspace.path()), kept(workspace.path()).unwrap());
+    let setup = harness::Setup::with(|builder| builder.processes(config).state(state)).await;
     let reply = setup.execute("yes | head -c 3000000").await;
     assert_eq!(
         (&reply["success"], &reply["truncated"]["saved"]),
@@ -114,7 +110,33 @@ async fn the_reply_of_a_tool_says_so() {
     setup.host.shutdown().await;
 }
 
-/// A host that is started again while its disk is full knows what its journal says, and runs commands.
+/// A record that found no room is stored once there is room: the next host knows how each process ended.
+#[needs(mount)]
+#[tokio::test]
+async fn records_are_stored_once_there_is_room_again() {
+    let (disk, setup) = setup();
+    let running = setup.start("exec sleep 1000").await;
+    disk.fill();
+    let mut known = Vec::new();
+    for code in 0..20 {
+        known.push(setup.run(&format!("exit {code}")).await);
+    }
+    disk.empty();
+    known.push(setup.run("exit 21").await);
+    for process in &known {
+        gone(process).await;
+    }
+    let setup = setup.reopened(|config| config).await;
+    for before in &known {
+        let process = setup.registry.get(&chat("a"), before.id()).unwrap();
+        assert_eq!(process.state(), before.state());
+    }
+    let ended = setup.registry.get(&chat("a"), running.id()).unwrap();
+    assert!(!ended.state().is_live());
+    setup.registry.shutdown().await;
+}
+
+/// A host that is started again while its disk is full knows what its store says, and runs commands.
 #[needs(mount)]
 #[tokio::test]
 async fn a_full_disk_does_not_stop_the_start() {
@@ -135,7 +157,9 @@ async fn a_full_disk_does_not_stop_the_start() {
         workspace,
     } = setup;
     drop(registry);
-    let registry = Registry::open(kept(workspace.path())).expect("it opens on a full disk");
+    let registry = open_kept(workspace.path())
+        .await
+        .expect("it opens on a full disk");
     for (index, before) in known.iter().enumerate() {
         let process = registry.get(&chat("a"), before.id()).unwrap();
         assert_eq!(process.state(), before.state());

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_local::process::{Config, Process, SaveLimits};
+use toolhost_store::ProcessQuery;
 use toolhost_workspace::process::{Cause, Command, Saved, Signal, State};
 
-use super::{TestRegistry, chat, finished, gone, pattern, read_all, sh};
+use super::{TestRegistry, chat, finished, gone, kept, pattern, read_all, sh};
 use crate::harness::{file, is_alive, until};
 
 #[tokio::test]
@@ -100,7 +101,7 @@ async fn what_ended_answers_with_status_and_output() {
         .signal(&a, before[0].id(), Signal::Kill, None)
         .unwrap();
     assert_eq!(state, before[0].state());
-    // And once more, from the journal that the second host wrote anew.
+    // And once more, from what the second host stored.
     let setup = setup.reopened(|config| config).await;
     for (process, (snapshot, _)) in before.iter().zip(&seen) {
         let again = setup.registry.find(process.id()).unwrap();
@@ -230,6 +231,13 @@ async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
         (1, 2, 0)
     );
     assert_eq!(infos(Some(&a))[0].id, anew.id());
-    let journal = std::fs::read_to_string(setup.workspace.path().join("state/processes.jsonl"));
-    assert_eq!(journal.unwrap().matches(r#""started":{"id""#).count(), 3);
+    let TestRegistry {
+        registry,
+        workspace,
+    } = setup;
+    registry.shutdown().await;
+    drop(registry);
+    let state = kept(workspace.path()).unwrap();
+    let stored = state.store().processes(ProcessQuery::all()).await.unwrap();
+    assert_eq!(stored.found.len(), 3);
 }

@@ -7,6 +7,7 @@ use toolhost_local::process::{Config, Registry};
 use toolhost_needs::needs;
 use toolhost_workspace::process::{Command, WaitOptions, Wake};
 
+use crate::harness::processes::temporary;
 use crate::harness::{PATIENCE, spawner};
 
 /// Output and exit code of a plain shell in the environment of this test.
@@ -29,7 +30,7 @@ async fn in_a_command(command: &str, workdir: &Path) -> (String, Option<i32>) {
         spawner: Some(spawner()),
         ..Config::new(workdir)
     };
-    let registry = Registry::open(config).unwrap();
+    let registry = Registry::open(config, &temporary()).await.unwrap();
     let command = Command {
         command: command.into(),
         ..Command::default()

@@ -15,6 +15,7 @@ use toolhost_workspace::Workspace;
 
 use super::contained::End;
 use crate::guest::{guest, limited};
+use crate::harness::processes::temporary;
 use crate::harness::{PATIENCE, Setup, request, spawner, until};
 
 /// A light guest, one that computes, three that wait in different ways, and one that writes.
@@ -63,7 +64,9 @@ impl Bench {
             spawner: Some(spawner()),
             ..process::Config::new(directory.path())
         };
-        let workspace = Local::open(processes, files::Config::new(directory.path())).unwrap();
+        let (files, state) = (files::Config::new(directory.path()), temporary());
+        let workspace = Local::open(processes, files, &state);
+        let workspace = workspace.await.unwrap();
         let engine = Engine::new(None).unwrap();
         let limits = Limits {
             cancel_grace: Duration::from_millis(5),

@@ -29,7 +29,6 @@ use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Definition;
 use toolhost_local::Local;
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_state::state_dir::Lock;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Totals};
@@ -50,13 +49,10 @@ pub struct Host {
 
 #[derive(Debug)]
 struct Inner {
-    /// Its store is closed before the lock of the state directory is given back.
     ledger: Ledger,
     workspace: Arc<dyn Workspace>,
     /// The same workspace, if it is on this machine and the host opened it for itself.
     local: Option<Arc<Local>>,
-    /// The lock of the state directory, if the workspace does not hold it.
-    _lock: Option<Lock>,
     /// The totals of the workspace as of the last [`Host::observe`].
     counted: Mutex<Totals>,
     files_grant: FilesGrant,

@@ -8,7 +8,6 @@
 mod config;
 mod directory;
 mod hidden;
-mod journal;
 mod metadata;
 mod open;
 mod open_error;
@@ -16,6 +15,7 @@ mod pool;
 mod read;
 mod resolved_path;
 mod roots;
+mod temporaries;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -32,44 +32,41 @@ use toolhost_workspace::files::{
     Precondition, Skipped, Write,
 };
 
-pub use config::{Config, Temporaries};
+pub use config::Config;
 pub use open_error::OpenError;
 pub(crate) use pool::Pool;
+pub(crate) use temporaries::Temporaries;
 pub(crate) use work::Work;
 
-use journal::Journal;
 use roots::Roots;
 
 /// The files of a workspace.
 #[derive(Debug)]
 pub(crate) struct Files {
     roots: Roots,
-    journal: Option<Arc<Journal>>,
+    temporaries: Option<Arc<Temporaries>>,
     /// Held while preconditions are checked and files replaced, so that two writers take turns.
     replacing: Arc<Mutex<()>>,
 }
 
 impl Files {
-    /// Opens the roots, and removes the temporary files that hosts before this one left.
+    /// Opens the roots. A host that is killed may leave a temporary file, unless their names are stored.
     ///
     /// # Errors
     ///
-    /// If a root cannot be opened, or the journal cannot be used.
+    /// If a root cannot be opened.
     pub(crate) fn open(config: &Config) -> Result<Self, OpenError> {
-        let journal = match &config.temporaries {
-            Temporaries::Forgotten => None,
-            Temporaries::Kept(state) => Some(Journal::open(state).map_err(OpenError::Journal)?),
-            Temporaries::KeptIfPossible(state) => Journal::open(state)
-                .inspect_err(|error| {
-                    tracing::warn!(%error, "no journal: a temporary file may stay if this program is killed");
-                })
-                .ok(),
-        };
         Ok(Self {
             roots: Roots::open(config)?,
-            journal: journal.map(Arc::new),
+            temporaries: None,
             replacing: Arc::default(),
         })
+    }
+
+    /// Stores the names of temporary files from now on.
+    pub(crate) fn storing(mut self, temporaries: Temporaries) -> Self {
+        self.temporaries = Some(Arc::new(temporaries));
+        self
     }
 
     /// Returns access to the files of these directories alone, given relative to the workspace or absolute. Relative paths still
@@ -81,7 +78,7 @@ impl Files {
     pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             roots: self.roots.restricted(roots)?,
-            journal: self.journal.clone(),
+            temporaries: self.temporaries.clone(),
             replacing: Arc::clone(&self.replacing),
         })
     }

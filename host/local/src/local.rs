@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use toolhost_state::id::ChatId;
+use toolhost_store::HostState;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
 use toolhost_workspace::files::{Metadata, Skipped, Write};
 use toolhost_workspace::process::{
@@ -15,7 +16,7 @@ use toolhost_workspace::process::{
 use toolhost_workspace::{Owner, Status, Workspace};
 
 use crate::OpenError;
-use crate::files::{self, Files, Pool, Work};
+use crate::files::{self, Files, Pool, Temporaries, Work};
 use crate::process::{Config, Registry};
 
 /// A directory of this machine.
@@ -26,16 +27,21 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens a directory as a workspace: that of the configuration of processes, as an absolute path.
+    /// Opens a directory as a workspace: that of the configuration of processes, as an absolute path. Records of processes are
+    /// kept in this state; if that outlives the host, the names of temporary files are as well.
     ///
     /// # Errors
     ///
-    /// If it cannot be resolved to a directory, or the records of processes or the journal of files cannot be used.
+    /// If it cannot be resolved to a directory, or the state cannot be used.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime: the one that it is called in runs the tasks of all processes.
-    pub fn open(config: Config, files: files::Config) -> Result<Self, OpenError> {
+    pub async fn open(
+        config: Config,
+        files: files::Config,
+        state: &HostState,
+    ) -> Result<Self, OpenError> {
         let path = config.workspace.clone();
         let workspace = path.canonicalize().map_err(|source| OpenError::Unusable {
             path: path.clone(),
@@ -53,9 +59,13 @@ impl Local {
             workspace: path,
             ..files
         };
+        let mut files = Files::open(&files)?;
+        if state.directory().is_some() {
+            files = files.storing(Temporaries::open(Arc::clone(state.store())).await?);
+        }
         Ok(Self {
-            files: Pool::new(Files::open(&files)?),
-            processes: Registry::open(config)?,
+            files: Pool::new(files),
+            processes: Registry::open(config, state).await?,
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use toolhost_store::StoreError;
+
 use crate::{files, process};
 
 /// A directory that cannot be a workspace.
@@ -18,9 +20,12 @@ pub enum OpenError {
     /// It is no directory.
     #[error("the workspace {path} is not a directory", path = .0.display())]
     NotADirectory(PathBuf),
-    /// The records of its processes cannot be used.
+    /// The store of the host cannot be read.
     #[error(transparent)]
-    Records(#[from] process::OpenError),
+    Store(#[from] StoreError),
+    /// Its processes cannot be recorded.
+    #[error(transparent)]
+    Processes(#[from] process::OpenError),
     /// Its files cannot be offered.
     #[error(transparent)]
     Files(#[from] files::OpenError),

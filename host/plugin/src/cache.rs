@@ -10,8 +10,7 @@ use std::path::PathBuf;
 
 use wasmtime::component::Component;
 
-use toolhost_state::state_dir::journal::is_full;
-use toolhost_state::state_dir::{StateDir, StateDirError};
+use toolhost_state::state_dir::{StateDir, StateDirError, is_full};
 
 /// The name of the key in the state directory.
 const KEY: &str = toolhost_state::state_dir::MARK;

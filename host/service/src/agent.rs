@@ -12,6 +12,7 @@ use toolhost_agent::Offer;
 use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
+use toolhost_store::Durability;
 
 /// The options of a program that serves a workspace.
 #[derive(Debug, Args)]
@@ -56,14 +57,14 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let oversight = options.oversight.open(common)?;
     let start = async || {
-        let processes = options.processes.kept(common, prepared)?;
+        let processes = options.processes.config(&common.workspace()?, prepared)?;
         let files = files::Config {
             roots: options.files.roots(),
             hidden: common.state_dir().into_iter().collect(),
-            temporaries: common.temporaries()?,
             ..files::Config::new(&processes.workspace)
         };
-        let workspace = Arc::new(Local::open(processes, files)?);
+        let state = common.open_state(Durability::Host)?;
+        let workspace = Arc::new(Local::open(processes, files, &state).await?);
         Ok(Offer {
             workspace,
             files: options.files.grant(),

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use toolhost_local::files::Temporaries;
-use toolhost_local::process::Records;
 use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Durability, HostState, HostStateError};
 
 use crate::{errors, logging};
 
@@ -59,46 +58,28 @@ impl Common {
         }
     }
 
-    /// Returns where records are kept: in the state directory if possible, so that a later start finds them.
+    /// Opens the state in which calls and processes are kept: that of the state directory if possible, so that a later start finds
+    /// them.
     ///
-    /// A directory that the operator named must work. If the default one cannot be used, is locked by another host, or has no
-    /// space, records are temporary and end with this program.
-    pub(crate) fn records(&self) -> anyhow::Result<Records> {
+    /// A directory that the operator named must work. If the default one cannot be used or is locked by another host, the state is
+    /// temporary and ends with this program.
+    pub fn open_state(&self, durability: Durability) -> anyhow::Result<HostState> {
         let temporary = |error: String| {
             tracing::warn!(
                 error,
                 "the next start will know neither the processes nor the calls of this one: a call that is repeated then runs again"
             );
-            Records::Temporary(std::env::temp_dir())
+            Ok(HostState::temporary(std::env::temp_dir())?)
         };
         let Some(path) = self.state_dir() else {
-            return Ok(temporary("neither XDG_STATE_HOME nor HOME is set".into()));
+            return temporary("neither XDG_STATE_HOME nor HOME is set".into());
         };
-        // The lock is released at once: the registry takes it again when it opens the records.
-        let opened = StateDir::open(&path).and_then(|state| state.lock().map(|_| state));
-        match opened {
-            Ok(state) if self.state_dir.is_none() => {
-                Ok(Records::KeptIfSpace(state, std::env::temp_dir()))
+        let directory = StateDir::open(&path).map_err(HostStateError::Directory);
+        match directory.and_then(|directory| HostState::open(&directory, durability)) {
+            Err(error @ HostStateError::Directory(_)) if self.state_dir.is_none() => {
+                temporary(errors::full_text(&error.into()))
             }
-            Ok(state) => Ok(Records::Kept(state)),
-            Err(error) if self.state_dir.is_none() => {
-                Ok(temporary(errors::full_text(&error.into())))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Returns where the names of temporary files are kept. A directory that the operator named must work.
-    pub(crate) fn temporaries(&self) -> anyhow::Result<Temporaries> {
-        let Some(path) = self.state_dir() else {
-            return Ok(Temporaries::Forgotten);
-        };
-        match StateDir::open(&path) {
-            Ok(state) if self.state_dir.is_some() => Ok(Temporaries::Kept(state)),
-            Ok(state) => Ok(Temporaries::KeptIfPossible(state)),
-            Err(error) if self.state_dir.is_some() => Err(error.into()),
-            // `records` has already logged this error.
-            Err(_) => Ok(Temporaries::Forgotten),
+            opened => Ok(opened?),
         }
     }
 }

@@ -215,12 +215,13 @@ pub async fn run<S: Served>(
         };
         logging::notice(hint, &[]);
     }
-    notify::ready();
+    // The service manager may send SIGHUP as soon as the server is ready.
     signals::on_reload(|| {
         notify::reloading();
         tracing::info!("SIGHUP: the files of the configuration are read again");
         notify::ready();
     });
+    notify::ready();
     let hurried = served.clone();
     let stop = async move {
         stop.await;

@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::{Common, THIS_PROGRAM, retention};
-use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Records, Spawner};
+use super::{THIS_PROGRAM, retention};
+use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Spawner};
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
@@ -106,23 +106,8 @@ impl Options {
         Prepared::with_cgroup(!self.no_cgroup)
     }
 
-    /// Returns the configuration of processes that end with this program, as do all their records.
-    pub fn temporary(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
-        let records = Records::Temporary(std::env::temp_dir());
-        self.config(&common.workspace()?, records, prepared)
-    }
-
-    /// Returns the configuration of processes whose records outlive this program, if there is a place for them.
-    pub fn kept(&self, common: &Common, prepared: Prepared) -> anyhow::Result<Config> {
-        self.config(&common.workspace()?, common.records()?, prepared)
-    }
-
-    fn config(
-        &self,
-        workspace: &Path,
-        records: Records,
-        prepared: Prepared,
-    ) -> anyhow::Result<Config> {
+    /// Returns the configuration of processes.
+    pub fn config(&self, workspace: &Path, prepared: Prepared) -> anyhow::Result<Config> {
         let extras = Extras::new(elements(&self.env))?;
         let mut limits = Limits {
             live_per_chat: self.max_live.into(),
@@ -135,7 +120,6 @@ impl Options {
             environment: Environment::from_host(std::env::vars_os(), &extras),
             limits,
             save_limits: self.retention.saved(),
-            records,
             spawner: prepared.spawner,
             ..Config::new(workspace)
         })
@@ -158,9 +142,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_library() {
         let program = Program::try_parse_from(["toolhost"]).unwrap();
-        let records = Records::Temporary(std::env::temp_dir());
-        let prepared = Prepared::default();
-        let config = program.options.config(Path::new("/"), records, prepared);
+        let config = program.options.config(Path::new("/"), Prepared::default());
         let config = config.unwrap();
         assert_eq!(
             format!("{:?}", config.limits),

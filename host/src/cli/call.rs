@@ -87,7 +87,7 @@ pub(super) async fn run(
         None => {
             let plan = options.host.plan(common)?;
             let plugins = plan.plugins.clone();
-            let host = plan.start(plugins, &prepared, false, |builder| builder);
+            let host = plan.start(plugins, &prepared, None, |builder| builder);
             let host = host.await?;
             if let Err(error) = options.host.plugins.require(&host) {
                 host.shutdown().await;

@@ -14,6 +14,7 @@ use super::{Common, config, print};
 use toolhost_service::SETUP_FAILED;
 use toolhost_service::errors;
 use toolhost_service::processes::{self, Prepared};
+use toolhost_store::HostState;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -93,11 +94,11 @@ pub(super) async fn run(
     let workspace = machine::workspace(common.workspace());
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);
-    let config = options.processes.temporary(common, prepared)?;
+    let config = options.processes.config(&common.workspace()?, prepared)?;
     checks.push(machine::environment(&config.environment));
     // Without a workspace, no command runs.
     if usable {
-        checks.extend(probe::checks(config).await);
+        checks.extend(probe::checks(config, HostState::temporary(std::env::temp_dir())?).await);
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
     if options.json {

@@ -1,12 +1,14 @@
 //! The options of all commands that run a host, and the one way in which they build and start it.
 
 use clap::Args;
+use toolhost_call::call::Durability;
 use toolhost_core::{Builder, Host, PluginSet, StartError};
 use toolhost_local::OpenError;
 use toolhost_plugin::Compiler;
 use toolhost_service::audit_options::{self, Oversight};
 use toolhost_service::processes::{self, Prepared};
 use toolhost_service::{THIS_PROGRAM, errors, files};
+use toolhost_store::HostState;
 
 use super::{Common, plugins};
 use crate::config::Config;
@@ -93,24 +95,29 @@ pub(super) async fn start(
 }
 
 impl Plan<'_> {
-    /// Starts the host with these plugins. Records of its processes outlive the program if they are `kept`.
+    /// Starts the host with these plugins. With a durability, its calls and processes outlive the program, if there is a place for
+    /// them.
     pub(super) async fn start(
         &self,
         plugins: PluginSet,
         prepared: &Prepared,
-        kept: bool,
+        kept: Option<Durability>,
         configure: impl Fn(Builder) -> Builder,
     ) -> anyhow::Result<Host> {
         let Self {
             common, options, ..
         } = self;
+        let workspace = common.workspace()?;
+        let state = match kept {
+            Some(durability) => common.open_state(durability)?,
+            None => HostState::temporary(std::env::temp_dir())?,
+        };
         let start = start(common, plugins, |builder| {
-            let processes = match kept {
-                true => options.processes.kept(common, prepared.clone())?,
-                false => options.processes.temporary(common, prepared.clone())?,
-            };
+            let processes = options.processes.config(&workspace, prepared.clone())?;
             let builder = builder
                 .processes(processes)
+                .state(state.clone())
+                .durability(kept.unwrap_or_default())
                 .files(options.files.grant())
                 .file_roots(options.files.roots())
                 .audit(self.oversight.audit.clone())
@@ -137,10 +144,5 @@ impl Plan<'_> {
 
 /// Returns whether a host can be started without its state directory.
 fn is_about_state(error: &StartError) -> bool {
-    use toolhost_local::OpenError::Files;
-    use toolhost_local::files::OpenError::Journal;
-    matches!(
-        error,
-        StartError::StateDir(_) | StartError::Cache(_) | StartError::Workspace(Files(Journal(_)))
-    )
+    matches!(error, StartError::StateDir(_) | StartError::Cache(_))
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use toolhost_call::call::Durability;
 
 use super::{Common, host, serve};
 use toolhost_server::{McpOptions, serve_mcp};
@@ -50,7 +51,7 @@ pub(super) async fn run(
     let start = async {
         // Several clients may start this program at once, so records are kept only in a state directory that the operator
         // names.
-        let kept = common.state_dir.is_some();
+        let kept = common.state_dir.is_some().then(Durability::default);
         let host = plan.start(plan.embedded(), &prepared, kept, |builder| builder);
         let host = host.await?;
         let watcher = serve::follow(&plan.config, &host, plan.plugins.clone()).await;

@@ -45,7 +45,7 @@ pub(super) struct Options {
     #[arg(long, env = "TOOLHOST_AGENT_API", value_parser = FalseyValueParser::new())]
     agent_api: bool,
     /// The failures that the records of calls survive: a crash of the host, or a power failure as well. With `power`, each call
-    /// waits for the disk twice, and does not run if it cannot be recorded
+    /// waits for the disk twice and each command once, and a call does not run if it cannot be recorded
     #[arg(
         long,
         value_name = "host|power",
@@ -91,8 +91,9 @@ pub(super) async fn run(
             readers: 2 * usize::from(options.event_readers),
             ..events::Limits::default()
         };
-        let host = plan.start(plan.embedded(), &prepared, true, |builder| {
-            builder.durability(options.durability).event_limits(events)
+        let kept = Some(options.durability);
+        let host = plan.start(plan.embedded(), &prepared, kept, |builder| {
+            builder.event_limits(events)
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;

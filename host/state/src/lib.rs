@@ -1,4 +1,4 @@
-//! The lowest crate, which all others may use: the state directory with its lock and journals, the names that callers choose,
+//! The lowest crate, which all others may use: the state directory with its lock, the names that callers choose,
 //! and the rule for files that control the host.
 
 #[cfg(not(target_os = "linux"))]

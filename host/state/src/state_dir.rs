@@ -5,9 +5,7 @@
 //! from links: a user that can replace a directory above it decides where the state is.
 
 mod append;
-pub mod journal;
 mod lock;
-mod replace;
 
 use std::fs::File;
 use std::io;
@@ -373,6 +371,14 @@ impl StateDir {
         }
         Ok(names)
     }
+}
+
+/// Returns whether an error says that the disk is full. A full disk does not keep the host from running commands.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Refuses a file that is not regular, or that another user can have written.

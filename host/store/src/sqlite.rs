@@ -8,6 +8,7 @@ mod file;
 mod filter;
 mod lists;
 mod open;
+mod process_row;
 mod readers;
 mod records;
 mod recover;
@@ -29,12 +30,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_state::state_dir::StateDir;
+use toolhost_state::state_dir::{Lock, StateDir};
 
 use self::core::{Core, Metrics, Running};
 use crate::{
     Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits,
-    NewCall, Process, ProcessQuery, Session, Store, StoreError, Swept,
+    NewCall, Process, ProcessQuery, Processes, Session, Store, StoreError, Swept,
 };
 use fault::Fault;
 use readers::Readers;
@@ -83,6 +84,8 @@ pub struct Sqlite {
     shared: Arc<Shared>,
     /// The thread that empties the log.
     emptying: Option<JoinHandle<()>>,
+    /// Given back when the store is closed.
+    lock: Option<Lock>,
 }
 
 #[derive(Debug)]
@@ -141,8 +144,11 @@ impl Sqlite {
         let thread = std::thread::Builder::new().name("store".to_owned());
         let thread = thread.spawn(move || emptied.empty_log_when_asked(&asked));
         let thread = thread.map_err(|error| told(error.into()))?;
-        let emptying = Some(thread);
-        Ok(Self { shared, emptying })
+        Ok(Self {
+            shared,
+            emptying: Some(thread),
+            lock: None,
+        })
     }
 
     /// Makes a store in memory, which forgets with its host.
@@ -181,8 +187,18 @@ impl Sqlite {
             running,
             metrics,
         });
-        let emptying = None;
-        Ok(Self { shared, emptying })
+        Ok(Self {
+            shared,
+            emptying: None,
+            lock: None,
+        })
+    }
+
+    /// Holds the lock of the directory until the store is closed.
+    #[must_use]
+    pub fn holding(mut self, lock: Lock) -> Self {
+        self.lock = Some(lock);
+        self
     }
 
     /// Sets a damaged store aside, under a name with the time, and makes a new one of everything that can be read. A call of which
@@ -356,13 +372,13 @@ impl Store for Sqlite {
         })
     }
 
-    fn put_process(&self, process: Process) -> Answer<'_, ()> {
-        self.change("store a process", move |core| core.put_process(&process))
+    fn add_process(&self, process: Process) -> Answer<'_, ()> {
+        self.change("store a process", move |core| core.add_process(&process))
     }
 
-    fn processes(&self, query: ProcessQuery) -> Answer<'_, Vec<Process>> {
-        self.list("list processes", move |connection| {
-            records::processes(connection, &query)
+    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
+        self.change("store processes", move |core| {
+            core.update_processes(&processes)
         })
     }
 
@@ -370,15 +386,24 @@ impl Store for Sqlite {
         self.change("forget processes", move |core| core.forget_processes(&ids))
     }
 
-    fn add_temporary(&self, path: PathBuf) -> Answer<'_, ()> {
-        self.change("store a temporary file", move |core| {
-            core.add_temporary(&path)
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
+        self.slowly("list processes", move |shared| {
+            let read = |connection: &Connection| records::processes(connection, &query);
+            let (processes, faults) = shared.readers.read(read)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(processes)
         })
     }
 
-    fn remove_temporary(&self, path: PathBuf) -> Answer<'_, ()> {
-        self.change("forget a temporary file", move |core| {
-            core.remove_temporary(&path)
+    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("store a temporary file", move |core| {
+            core.add_temporary(&path, &gone)
+        })
+    }
+
+    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("forget temporary files", move |core| {
+            core.forget_temporaries(&paths)
         })
     }
 

@@ -7,7 +7,7 @@ use toolhost_state::id::{CallId, ChatId};
 
 use crate::{
     Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits, NewCall,
-    Process, ProcessQuery, Session, StoreError, Swept,
+    Process, ProcessQuery, Processes, Session, StoreError, Swept,
 };
 
 /// The answer of a store. A change that was handed over happens even if its future is dropped.
@@ -47,20 +47,23 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// share of that of its token.
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept>;
 
-    /// Stores a process, or replaces it.
-    fn put_process(&self, process: Process) -> Answer<'_, ()>;
+    /// Stores a process that is about to start.
+    fn add_process(&self, process: Process) -> Answer<'_, ()>;
 
-    /// Returns processes.
-    fn processes(&self, query: ProcessQuery) -> Answer<'_, Vec<Process>>;
+    /// Replaces these processes, but for those that were forgotten.
+    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()>;
 
     /// Forgets these processes.
     fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()>;
 
-    /// Stores the name of a temporary file that is about to be made.
-    fn add_temporary(&self, path: PathBuf) -> Answer<'_, ()>;
+    /// Returns processes. Damage to some of them is no error.
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes>;
 
-    /// Forgets a temporary file.
-    fn remove_temporary(&self, path: PathBuf) -> Answer<'_, ()>;
+    /// Stores the name of a temporary file that is about to be made, and forgets those that are gone.
+    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()>;
+
+    /// Forgets temporary files.
+    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()>;
 
     /// Returns the temporary files that may exist.
     fn temporaries(&self) -> Answer<'_, Vec<PathBuf>>;

@@ -92,7 +92,7 @@ impl Asked {
         }
         let mut page = Page::new(self.window);
         let mut offset = 0;
-        // The whole file is read, whatever the page is, because the reply contains the total number of lines.
+        // The reply contains the number of all lines, so the whole file is read, for a small page as well.
         while !chunk.data.is_empty() {
             page.feed(&chunk.data)?;
             offset += chunk.data.len() as u64;

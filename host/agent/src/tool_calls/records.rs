@@ -16,7 +16,7 @@ use super::Answer;
 use crate::chat::Chat;
 use crate::error::ApiError;
 use toolhost_state::id::ChatId;
-use uses::{Bound, Uses};
+use uses::{OverShare, Uses};
 
 /// How long a tool call is remembered from its first request or its cancellation on.
 const AGE: Duration = Duration::from_secs(60 * 60);
@@ -229,7 +229,7 @@ impl Records {
 
     /// Drops the oldest answers of a share that is exceeded, and then the oldest records, until an eighth of it is free. Returns
     /// whether anything was dropped.
-    fn trim(&mut self, bound: &Bound) -> bool {
+    fn trim(&mut self, bound: &OverShare) -> bool {
         let over = self
             .by_key
             .iter()

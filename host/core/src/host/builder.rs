@@ -13,13 +13,13 @@ use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
 use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
-use toolhost_local::files::{self, Temporaries};
-use toolhost_local::process::{self, Records};
+use toolhost_local::files;
+use toolhost_local::process;
 use toolhost_local::{Local, OpenError};
 use toolhost_plugin::Grants;
 use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
 use toolhost_state::state_dir::{StateDir, StateDirError};
-use toolhost_store::{Sqlite, StoreError};
+use toolhost_store::{HostState, HostStateError, StoreError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
@@ -37,6 +37,8 @@ pub struct Builder {
     processes: process::Config,
     workspace: Option<Arc<dyn Workspace>>,
     state_dir: Option<PathBuf>,
+    kept: Option<StateDir>,
+    state: Option<HostState>,
     file_roots: Vec<PathBuf>,
     files: FilesGrant,
     max_wait: Option<Duration>,
@@ -76,12 +78,15 @@ pub enum StartError {
         /// The reason.
         source: LoadError,
     },
-    /// The store of calls cannot be used.
+    /// The state that is kept cannot be opened.
+    #[error(transparent)]
+    Kept(#[from] HostStateError),
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The durability is [`Durability::Power`], and there is no state directory for the records of calls.
     #[error(
-        "durability is power, and the records of processes are not kept in a state directory: name one that no other host uses (--state-dir)"
+        "durability is power, and calls are not kept in a state directory: name one that no other host uses (--state-dir)"
     )]
     NotDurable,
     /// Two plugins have one name.
@@ -95,6 +100,8 @@ impl Builder {
             processes: process::Config::new(workspace),
             workspace: None,
             state_dir: None,
+            kept: None,
+            state: None,
             file_roots: Vec::new(),
             files: FilesGrant::Write,
             max_wait: None,
@@ -113,20 +120,18 @@ impl Builder {
     }
 
     /// Keeps everything that a later start needs in this state directory: the calls and their outcomes, the processes and
-    /// their output, and the files of [`Builder::state_dir`]. One host at a time can use it. Call this after
-    /// [`Builder::processes`], which replaces it.
+    /// their output, and the files of [`Builder::state_dir`]. One host at a time can use it.
     ///
     /// # Errors
     ///
     /// If the directory cannot be used: see [`StateDir::open`].
     pub fn keep(mut self, path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
         let path = path.into();
-        self.processes.records = Records::Kept(StateDir::open(&path)?);
+        self.kept = Some(StateDir::open(&path)?);
         Ok(self.state_dir(path))
     }
 
-    /// Keeps compiled code and a list of temporary files in this state directory, which any number of hosts may share. Without
-    /// a state directory, every start compiles, and a host that is killed while it writes a file may leave a temporary file.
+    /// Keeps compiled code in this state directory, which any number of hosts may share. Without it, every start compiles.
     pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(path.into());
         self
@@ -172,35 +177,34 @@ impl Builder {
     ///
     /// Outside of a tokio runtime with I/O and time.
     pub async fn start(self) -> Result<Host, StartError> {
-        let state = self.state_dir.as_deref().map(StateDir::open).transpose()?;
-        let cache = state.as_ref().map(CodeCache::open).transpose()?;
-        let hidden = [state.as_ref(), self.processes.records.state_dir()];
+        let cache = self.state_dir.as_deref().map(StateDir::open).transpose()?;
+        let cache = cache.as_ref().map(CodeCache::open).transpose()?;
+        let state = match (self.state, self.kept) {
+            (Some(state), _) => state,
+            (None, Some(directory)) => HostState::open(&directory, self.durability)?,
+            (None, None) => HostState::temporary(std::env::temp_dir())?,
+        };
+        let keeps = state.directory().is_some() && state.durability() == self.durability;
+        if self.durability == Durability::Power && !keeps {
+            return Err(StartError::NotDurable);
+        }
+        let hidden = [self.state_dir.as_deref(), state.directory()];
         let hidden: Vec<PathBuf> = hidden
             .into_iter()
+            .chain([self.audit.directory()])
             .flatten()
-            .map(|state| state.path().into())
-            .chain(self.audit.directory().map(Into::into))
+            .map(Into::into)
             .collect();
-        let records = self.processes.records.state_dir();
-        let records = records.map(StateDir::try_clone).transpose();
-        let records = records.map_err(|source| StoreError::Failed {
-            action: "open its directory",
-            source: source.into(),
-        })?;
-        let (workspace, local, lock) = match self.workspace {
-            Some(workspace) => {
-                let lock = records.as_ref().map(StateDir::lock).transpose()?;
-                (workspace, None, lock)
-            }
+        let (workspace, local) = match self.workspace {
+            Some(workspace) => (workspace, None),
             None => {
                 let files = files::Config {
                     roots: self.file_roots,
                     hidden: hidden.clone(),
-                    temporaries: state.map_or(Temporaries::Forgotten, Temporaries::Kept),
                     ..files::Config::new(self.processes.workspace.clone())
                 };
-                let local = Arc::new(Local::open(self.processes, files)?);
-                (Arc::clone(&local) as Arc<dyn Workspace>, Some(local), None)
+                let local = Arc::new(Local::open(self.processes, files, &state).await?);
+                (Arc::clone(&local) as Arc<dyn Workspace>, Some(local))
             }
         };
         let events = Events::new(self.event_limits);
@@ -232,20 +236,10 @@ impl Builder {
         }
         plugins.apply(self.configured).await;
         let stopping = CancellationToken::new();
-        // Only the holder of the lock of the state directory takes over the records that another host left.
-        let holds_lock = match &local {
-            Some(local) => local.processes().keeps_records(),
-            None => lock.is_some(),
-        };
-        let state = records.as_ref().filter(|_| holds_lock);
-        if state.is_none() && self.durability == Durability::Power {
-            return Err(StartError::NotDurable);
-        }
-        let store = store(state, self.durability)?;
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
-            (store, self.durability),
-            Box::new(events.clone()),
+            (Arc::clone(state.store()), state.durability()),
+            Some(Box::new(events.clone())),
             stopping.clone(),
         )
         .await?;
@@ -253,7 +247,6 @@ impl Builder {
         let inner = Inner {
             workspace,
             local,
-            _lock: lock,
             counted: parking_lot::Mutex::default(),
             files_grant: self.files,
             ledger,
@@ -271,27 +264,6 @@ impl Builder {
         inner.metrics.watch(&inner, observe::add_levels);
         Ok(Host { inner })
     }
-}
-
-/// Opens the store of calls. If its disk takes nothing, and calls need not survive the machine, a store in memory knows the same.
-fn store(state: Option<&StateDir>, durability: Durability) -> Result<Sqlite, StoreError> {
-    let Some(state) = state else {
-        return Sqlite::in_memory();
-    };
-    let opened = Sqlite::open(state, durability);
-    let Err(error @ (StoreError::Full | StoreError::ReadOnly | StoreError::Failed { .. })) = opened
-    else {
-        return opened;
-    };
-    if durability == Durability::Power {
-        return Err(error);
-    }
-    let Ok(store) = Sqlite::in_memory_of(Some(state)) else {
-        return Err(error);
-    };
-    let (path, error) = (state.path().display(), error.to_string());
-    tracing::warn!(%path, error, "calls run, and are forgotten with this host: make room for their store, and start the host again");
-    Ok(store)
 }
 
 /// Defines a method for each of these parts of a host, which replaces the part.
@@ -312,9 +284,11 @@ setters! {
     max_wait: Duration;
     /// Replaces the limits of the ledger.
     ledger_limits: call::Limits;
-    /// Sets the failures that the records of calls survive. They survive none unless a state directory keeps them: see
-    /// [`Builder::keep`].
+    /// Sets the failures that the records of calls and processes survive. They survive none unless a state directory keeps them:
+    /// see [`Builder::keep`].
     durability: Durability;
+    /// Keeps calls and processes in a state that is open already, in the place of [`Builder::keep`].
+    state: HostState;
     /// Replaces the limits of the event buffers and their readers.
     event_limits: events::Limits;
     /// Has plugins compiled in processes of their own, instead of within this one.
@@ -334,8 +308,7 @@ setters! {
     metrics: Metrics;
     /// Asks this approval hook before a tool runs that may destroy something.
     approval: Approval;
-    /// Replaces everything about processes, the workspace included. This sets the state directory for the records of
-    /// processes, and the spawner that forks their supervisors.
+    /// Replaces everything about processes, the workspace and the spawner that forks their supervisors included.
     processes: process::Config;
     /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],
     /// [`Builder::processes`] and [`Builder::file_roots`] for a workspace on this machine have no effect then.

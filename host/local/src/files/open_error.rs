@@ -19,9 +19,6 @@ pub enum OpenError {
     /// A directory is one in which Toolhost keeps its own files.
     #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
     Hidden(PathBuf),
-    /// The journal of temporary files cannot be used.
-    #[error("the journal of temporary files cannot be used")]
-    Journal(#[source] io::Error),
 }
 
 impl OpenError {

@@ -40,6 +40,15 @@ impl Tree {
         }
     }
 
+    /// A workspace whose temporary files are named in a store.
+    fn keeping(temporaries: Temporaries) -> Self {
+        let tree = Self::new();
+        Self {
+            files: tree.files.storing(temporaries),
+            ..tree
+        }
+    }
+
     fn workspace(&self) -> &Path {
         &self.workspace
     }

@@ -7,6 +7,7 @@ mod keeper;
 mod recovery;
 mod slot;
 mod starts;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -31,9 +32,10 @@ use super::{
     ending,
 };
 use chats::Chats;
-pub use config::{Config, Limits, OpenError, Records};
-use keeper::RecordStore;
+pub use config::{Config, Limits, OpenError};
+use keeper::Keeper;
 use toolhost_state::id::ChatId;
+use toolhost_store::HostState;
 
 /// Starts processes and remembers them, each in the scope of one chat, or of none.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ pub struct Registry {
     limits: Limits,
     spawner: Option<Spawner>,
     subscribers: Subscribers,
-    keeper: Arc<RecordStore>,
+    keeper: Arc<Keeper>,
     /// The runtime of the tasks of all processes, whichever runtime a caller is in.
     runtime: Handle,
     chats: Mutex<Chats>,
@@ -67,18 +69,18 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Opens a registry. If records are kept, it knows the processes of earlier registries: which ended, and how, and which were
-    /// lost because the host stopped while they ran.
+    /// Opens a registry, which keeps its records in this state. It knows the processes that the state knows: which ended, and
+    /// how, and which were lost because the host stopped while they ran.
     ///
     /// # Errors
     ///
-    /// If the records cannot be kept, or another host keeps its records in the same place.
+    /// If the store cannot be read, or outputs cannot be saved.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime: the runtime of the caller runs the tasks of all processes.
-    pub fn open(config: Config) -> Result<Arc<Self>, OpenError> {
-        let (keeper, recovered) = RecordStore::open(config.records, config.save_limits)?;
+    pub async fn open(config: Config, state: &HostState) -> Result<Arc<Self>, OpenError> {
+        let (keeper, recovered) = Keeper::open(state, config.save_limits).await?;
         let mut chats = Chats::default();
         for (process, outputs) in recovered {
             chats.recover(process, outputs);
@@ -116,11 +118,6 @@ impl Registry {
     /// Returns the directory in which commands run by default.
     pub fn workspace(&self) -> &std::path::Path {
         &self.workspace
-    }
-
-    /// Returns whether the records outlive this registry. If so, it holds the lock of their directory.
-    pub fn keeps_records(&self) -> bool {
-        self.keeper.is_kept()
     }
 
     /// Returns how commands are held together, and why not by a better means.
@@ -203,7 +200,7 @@ impl Registry {
     /// Returns the totals over all processes that this registry started. It counts as a use of no chat.
     pub fn totals(&self) -> Totals {
         Totals {
-            saved: self.keeper.store.bytes(),
+            saved: self.keeper.outputs.bytes(),
             live: self.live() as u64,
             ..self.counts.totals()
         }

@@ -44,7 +44,7 @@ pub(super) struct Progress {
     pub(super) exit: Option<ExitStatus>,
     /// The reason why it is unknown how the shell ended.
     pub(super) lost: Option<String>,
-    /// How the process ended, if the journal says so.
+    /// How the process ended, if an earlier host stored that.
     pub(super) recorded: Option<State>,
     /// Whether the output of the ended shell was drained: from then on the process counts as finished.
     pub(super) drained: bool,
@@ -98,7 +98,7 @@ impl Process {
         });
     }
 
-    /// Makes a process that ran under an earlier host, and is known from its journal.
+    /// Makes a process that ran under an earlier host, and is known from its store.
     pub(super) fn recovered(record: Record, saved: Arc<SavedOutput>, progress: Progress) -> Self {
         // The process has ended, so it has counts and subscribers of its own, which nothing reads.
         let (counts, subscribers) = (Arc::default(), Subscribers::default());

@@ -20,7 +20,5 @@ mod writer;
 mod tests;
 
 pub(crate) use chat::Known;
-pub(crate) use files::OutputLocation;
-pub(crate) use output::Location;
 pub use types::SaveLimits;
-pub(crate) use types::{ChatOutputs, SavedOutput, Store};
+pub(crate) use types::{ChatOutputs, OutputStore, SavedOutput};

@@ -81,10 +81,10 @@ pub(crate) struct Call {
 impl Call {
     /// Returns whether the call is cancelled, so that the guest can be told. If it is, records that the guest knows, and begins
     /// to end the processes of the call.
-    pub(super) fn tell_cancelled(&self) -> bool {
+    pub(super) fn end_if_cancelled(&self) -> bool {
         let cancelled = self.cancelled.is_cancelled();
         if cancelled {
-            self.started.tell_cancelled();
+            self.started.end_as_cancelled();
         }
         cancelled
     }

@@ -48,7 +48,7 @@ impl wit::Host for View<'_, Context> {
     }
 
     async fn cancelled(&mut self) -> Result<bool> {
-        self.state.of_call(Call::tell_cancelled)
+        self.state.of_call(Call::end_if_cancelled)
     }
 
     async fn attribute(&mut self, name: String) -> Result<Option<String>> {

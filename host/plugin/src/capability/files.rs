@@ -178,7 +178,7 @@ impl Files {
             return Err(wit::Error::Denied(text.into()));
         }
         let call = self.scope.approved_call().map_err(wit::Error::Denied)?;
-        if call.tell_cancelled() {
+        if call.end_if_cancelled() {
             return Err(wit::Error::Failed("the call was cancelled".into()));
         }
         Ok(call)

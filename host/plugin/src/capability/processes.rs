@@ -117,7 +117,7 @@ impl Processes {
         let allowed = allowance.start().and_then(|()| allowance.hand(bytes));
         allowed.map_err(wit::Error::Limit)?;
         let call = self.approved_call()?;
-        if call.tell_cancelled() {
+        if call.end_if_cancelled() {
             return Err(wit::Error::Failed("the call was cancelled".into()));
         }
         Ok(call)
@@ -248,7 +248,7 @@ impl wit::HostProcess for View<'_, Processes> {
             biased;
             waited = call.workspace.wait(Some(chat), id, wait) => waited?,
             () = call.cancelled.cancelled() => {
-                call.tell_cancelled();
+                call.end_if_cancelled();
                 call.started.ended(id).await;
                 let look = process::WaitOptions::default();
                 let now = call.workspace.wait(Some(chat), id, look).await?;

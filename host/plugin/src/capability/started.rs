@@ -88,7 +88,7 @@ impl Started {
     }
 
     /// Notes that the guest was told that the call is cancelled, and begins to end its processes.
-    pub(super) fn tell_cancelled(&self) {
+    pub(super) fn end_as_cancelled(&self) {
         self.inner.heard.cancel();
         self.begin_ends();
     }

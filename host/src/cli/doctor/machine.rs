@@ -10,8 +10,7 @@ use nix::unistd::{AccessFlags, Uid, User};
 use super::Check;
 use toolhost_local::process::{Environment, Limits, lists_children};
 use toolhost_service::errors;
-use toolhost_state::state_dir::journal::is_full;
-use toolhost_state::state_dir::{StateDir, StateDirError, holder};
+use toolhost_state::state_dir::{StateDir, StateDirError, holder, is_full};
 
 /// The descriptors that a live process takes at most, and those of the host without any process.
 const DESCRIPTORS_EACH: u64 = 4;

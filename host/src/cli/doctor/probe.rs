@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Check;
 use toolhost_local::process::{Config, Process, Registry, is_alive};
 use toolhost_service::errors;
+use toolhost_store::HostState;
 use toolhost_workspace::process::{Command, Containment, Error, Kind, State, WaitOptions};
 
 /// A command that leaves its process group, and prints its process id.
@@ -14,8 +15,8 @@ const ESCAPE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
 /// How long a probe may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) async fn checks(config: Config) -> Vec<Check> {
-    let registry = match Registry::open(config) {
+pub(super) async fn checks(config: Config, state: HostState) -> Vec<Check> {
+    let registry = match Registry::open(config, &state).await {
         Ok(registry) => registry,
         Err(error) => {
             let error = errors::full_text(&error.into());

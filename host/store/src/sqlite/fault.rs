@@ -63,17 +63,20 @@ impl Fault {
         }
     }
 
+    /// Returns the damage as a text.
+    pub(super) fn problem(&self) -> String {
+        match self {
+            Self::Torn(problem) => (*problem).to_owned(),
+            Self::Sql(error) => error.to_string(),
+            Self::Io(_) | Self::Newer { .. } | Self::Foreign | Self::ForeignLog => String::new(),
+        }
+    }
+
     /// Returns the error for callers.
     pub(super) fn told(self, path: &Path, action: &'static str) -> StoreError {
         let path = path.to_path_buf();
         if self.is_damage() {
-            let problem = match self {
-                Self::Torn(problem) => problem.to_owned(),
-                Self::Sql(error) => error.to_string(),
-                Self::Io(_) | Self::Newer { .. } | Self::Foreign | Self::ForeignLog => {
-                    String::new()
-                }
-            };
+            let problem = self.problem();
             return StoreError::Damaged { path, problem };
         }
         match self {

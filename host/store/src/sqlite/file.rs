@@ -70,8 +70,11 @@ impl StoreFile {
     ///
     /// If the system refuses.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
-        let found = upkeep::check(&self.connection);
-        let mut problems = found.map_err(|fault| fault.told(&self.path, "be checked"))?;
+        let mut problems = match upkeep::check(&self.connection) {
+            Ok(problems) => problems,
+            Err(fault) if fault.is_damage() => vec![fault.problem()],
+            Err(fault) => return Err(fault.told(&self.path, "be checked")),
+        };
         if self.lost > 0 {
             let lost = self.lost;
             problems.push(format!("the log has lost calls that had begun: {lost}"));

@@ -46,10 +46,44 @@ impl Filter {
         limit: u32,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, Fault> {
-        self.sql.push_str(rest);
-        self.sql.push_str(&format!(" LIMIT {limit}"));
+        self.end(rest, limit);
         let mut statement = connection.prepare_cached(&self.sql)?;
         let rows = statement.query_map(rusqlite::params_from_iter(self.values), read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// As [`Filter::rows`], but passes over damaged rows and adds the damage to `faults`. Behind a damaged page, nothing is read.
+    pub(super) fn readable_rows<T>(
+        mut self,
+        connection: &Connection,
+        rest: &str,
+        limit: u32,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        faults: &mut Vec<Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        self.end(rest, limit);
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(self.values))?;
+        let mut found = Vec::new();
+        loop {
+            let (read, is_last) = match rows.next() {
+                Ok(Some(row)) => (read(row), false),
+                Ok(None) => return Ok(found),
+                Err(error) => (Err(error), true),
+            };
+            match read.map_err(Fault::from) {
+                Ok(one) => found.push(one),
+                Err(fault) if fault.is_damage() => faults.push(fault),
+                Err(fault) => return Err(fault),
+            }
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn end(&mut self, rest: &str, limit: u32) {
+        self.sql.push_str(rest);
+        self.sql.push_str(&format!(" LIMIT {limit}"));
     }
 }

@@ -85,8 +85,9 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     let path = path
         .to_str()
         .ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
+    // From its first read on, or SQLite would make the file of shared memory.
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     connection.execute("ATTACH ?1 AS disk", [path])?;
-    connection.execute_batch("PRAGMA disk.locking_mode = EXCLUSIVE")?;
     let version: i64 = connection.query_row("PRAGMA disk.user_version", [], |row| row.get(0))?;
     if usize::try_from(version) != Ok(schema::STEPS.len()) {
         return Err(Fault::Torn("the file has another version"));

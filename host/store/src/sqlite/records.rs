@@ -11,17 +11,18 @@ use toolhost_state::id::ChatId;
 use super::core::Core;
 use super::fault::Fault;
 use super::filter::Filter;
-use crate::{Process, ProcessQuery, ProcessState, Session};
+use super::process_row::ProcessRow;
+use crate::{Process, ProcessQuery, Processes, Session};
 
 impl Core {
-    pub(super) fn put_process(&mut self, process: &Process) -> Result<(), Fault> {
-        const PUT: &str = "INSERT INTO processes (id, chat, key, running, body) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (id) DO UPDATE SET running = ?4, body = ?5";
-        let body = serde_json::to_string(process).map_err(std::io::Error::other)?;
-        let chat = process.chat.as_ref().map(ChatId::as_str);
-        let running = process.state == ProcessState::Running;
-        let mut put = self.connection.prepare_cached(PUT)?;
-        put.execute(params![process.id, chat, process.key, running, body])?;
+    pub(super) fn add_process(&mut self, process: &Process) -> Result<(), Fault> {
+        ProcessRow::of(process)?.add(&self.connection)
+    }
+
+    pub(super) fn update_processes(&mut self, processes: &[Process]) -> Result<(), Fault> {
+        for process in processes {
+            ProcessRow::of(process)?.update(&self.connection)?;
+        }
         Ok(())
     }
 
@@ -35,7 +36,8 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn add_temporary(&mut self, path: &Path) -> Result<(), Fault> {
+    pub(super) fn add_temporary(&mut self, path: &Path, gone: &[PathBuf]) -> Result<(), Fault> {
+        self.forget_temporaries(gone)?;
         let mut add = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO temporaries VALUES (?1)")?;
@@ -43,11 +45,13 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn remove_temporary(&mut self, path: &Path) -> Result<(), Fault> {
-        let mut remove = self
+    pub(super) fn forget_temporaries(&mut self, paths: &[PathBuf]) -> Result<(), Fault> {
+        let mut forget = self
             .connection
             .prepare_cached("DELETE FROM temporaries WHERE path = ?1")?;
-        remove.execute([path.as_os_str().as_bytes()])?;
+        for path in paths {
+            forget.execute([path.as_os_str().as_bytes()])?;
+        }
         Ok(())
     }
 
@@ -97,12 +101,13 @@ impl Core {
     }
 }
 
-/// Returns processes, in the order in which they were started.
+/// Returns processes, in the order in which they were started, and why some cannot be read. Behind a page that cannot be read,
+/// nothing is found.
 pub(super) fn processes(
     connection: &Connection,
     query: &ProcessQuery,
-) -> Result<Vec<Process>, Fault> {
-    let mut filter = Filter::new("SELECT body FROM processes WHERE 1");
+) -> Result<(Processes, Vec<Fault>), Fault> {
+    let mut filter = Filter::new(ProcessRow::SELECT);
     if let Some(chat) = &query.chat {
         filter.and("chat = ?", chat.to_string());
     }
@@ -110,8 +115,8 @@ pub(super) fn processes(
     if let Some(key) = &query.key {
         filter.and("key = ?", key.clone());
     }
-    if query.running {
-        filter.and("running = ?", true);
+    if query.live {
+        filter.and("live = ?", true);
     }
     if let Some(after) = &query.after {
         filter.and(
@@ -119,20 +124,24 @@ pub(super) fn processes(
             after.clone(),
         );
     }
-    filter.rows(connection, " ORDER BY seq", query.limit, |row| {
-        let text: String = row.get(0)?;
-        let wrong = |error: serde_json::Error| {
-            rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into())
-        };
-        serde_json::from_str(&text).map_err(wrong)
-    })
+    let mut faults = Vec::new();
+    let found = filter.readable_rows(
+        connection,
+        " ORDER BY seq",
+        query.limit,
+        ProcessRow::read,
+        &mut faults,
+    )?;
+    let damaged = faults.len() as u64;
+    Ok((Processes { found, damaged }, faults))
 }
 
-/// Returns the temporary files that may exist.
+/// Returns the temporary files that may exist. One whose name cannot be read stays.
 pub(super) fn temporaries(connection: &Connection) -> Result<Vec<PathBuf>, Fault> {
     let mut all = connection.prepare_cached("SELECT path FROM temporaries")?;
-    let all = all.query_map([], |row| Ok(OsString::from_vec(row.get(0)?).into()))?;
-    Ok(all.collect::<rusqlite::Result<_>>()?)
+    let all = all.query_map([], |row| Ok(row.get(0).map(OsString::from_vec)))?;
+    let all: Vec<rusqlite::Result<OsString>> = all.collect::<rusqlite::Result<_>>()?;
+    Ok(all.into_iter().flatten().map(PathBuf::from).collect())
 }
 
 /// Returns all sessions.

@@ -94,7 +94,7 @@ fn read_old(
                 made.unknown += 1;
             }
         }
-        made.is_complete = copy_rest(&old, core).is_ok();
+        made.is_complete = copy_rest(&old, core)?;
         Ok(())
     })?;
     core.empty_log()?;
@@ -182,19 +182,24 @@ fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
     Ok(keys.collect::<rusqlite::Result<_>>()?)
 }
 
-fn copy_rest(old: &Connection, core: &mut Core) -> Result<(), Fault> {
-    let all = ProcessQuery {
-        limit: u32::MAX,
-        ..ProcessQuery::default()
-    };
-    for process in records::processes(old, &all)? {
-        core.put_process(&process)?;
+/// Copies the processes, temporary files and sessions that can be read. Returns whether these are all.
+fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
+    let processes = records::processes(old, &ProcessQuery::all());
+    let temporaries = records::temporaries(old);
+    let sessions = records::sessions(old);
+    let is_complete = temporaries.is_ok()
+        && sessions.is_ok()
+        && processes
+            .as_ref()
+            .is_ok_and(|(_, faults)| faults.is_empty());
+    for process in processes.unwrap_or_default().0.found {
+        core.add_process(&process)?;
     }
-    for path in records::temporaries(old)? {
-        core.add_temporary(&path)?;
+    for path in temporaries.unwrap_or_default() {
+        core.add_temporary(&path, &[])?;
     }
-    for session in records::sessions(old)? {
+    for session in sessions.unwrap_or_default() {
         core.put_session(&session)?;
     }
-    Ok(())
+    Ok(is_complete)
 }

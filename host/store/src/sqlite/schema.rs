@@ -25,7 +25,8 @@ CREATE UNIQUE INDEX calls_name ON calls (chat, call);
 CREATE INDEX calls_kept ON calls (chat) WHERE gone IS NULL;
 CREATE INDEX calls_gone ON calls (gone, chat) WHERE gone IS NOT NULL;
 CREATE TABLE processes (
-    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, running INTEGER NOT NULL, body TEXT NOT NULL
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, chat TEXT, key TEXT, live INTEGER NOT NULL, body TEXT NOT NULL,
+    sum INTEGER NOT NULL
 );
 CREATE INDEX processes_chat ON processes (chat);
 CREATE INDEX processes_key ON processes (key) WHERE key IS NOT NULL;

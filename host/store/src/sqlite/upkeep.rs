@@ -51,13 +51,14 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
             Err(error) => problems.push(format!("a call cannot be read: {error}")),
         }
     }
-    let all = ProcessQuery {
-        limit: u32::MAX,
-        ..ProcessQuery::default()
-    };
-    if records::processes(connection, &all).is_err() {
-        problems.push("the processes cannot be read".to_owned());
-    }
+    let (_, faults) = records::processes(connection, &ProcessQuery::all())?;
+    let text = |fault: &Fault| format!("a process cannot be read: {}", fault.problem());
+    problems.extend(
+        faults
+            .iter()
+            .take(PROBLEMS.saturating_sub(problems.len()))
+            .map(text),
+    );
     if records::sessions(connection).is_err() {
         problems.push("the sessions cannot be read".to_owned());
     }
@@ -81,11 +82,8 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     for row in rows.query_map([], CallRow::read)? {
         line(Line::Call(&row?.into_call()?))?;
     }
-    let all = ProcessQuery {
-        limit: u32::MAX,
-        ..ProcessQuery::default()
-    };
-    for process in records::processes(connection, &all)? {
+    let (processes, _) = records::processes(connection, &ProcessQuery::all())?;
+    for process in processes.found {
         line(Line::Process(&process))?;
     }
     for session in records::sessions(connection)? {

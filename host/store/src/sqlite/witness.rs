@@ -32,7 +32,7 @@ pub(super) struct Witness {
     is_told: bool,
 }
 
-/// What a witness said when it was opened.
+/// The contents of a witness when it was opened.
 #[derive(Debug, Default)]
 pub(super) struct Testimony {
     /// Calls that began.

@@ -24,11 +24,11 @@ pub struct Swept {
     pub outcomes: u64,
     /// How many ids were forgotten.
     pub ids: u64,
-    /// What is left.
+    /// The amounts that are left.
     pub kept: Kept,
 }
 
-/// What a store remembers of calls that have ended, or will never run.
+/// The amounts of calls that a store remembers and that do not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// How many calls have an outcome.

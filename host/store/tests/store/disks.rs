@@ -7,14 +7,15 @@ use toolhost_needs::needs;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError};
 
+use crate::damage::copy;
 use crate::sqlite::open;
 use crate::values::{call, ended};
 
 /// A small file system in memory, which goes when this is dropped.
-struct Mounted(tempfile::TempDir);
+pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         place.mount(&["-t", "tmpfs", "-o", "mode=700,size=4m", "toolhost-test"]);
         place
@@ -29,8 +30,16 @@ impl Mounted {
         assert!(done.status.success(), "it needs mount: {done:?}");
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Fills the file system to its last byte, and returns the file that does.
+    pub(crate) fn fill(&self) -> std::path::PathBuf {
+        let path = self.path().join("filler");
+        let mut filler = std::fs::File::create(&path).unwrap();
+        while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
+        path
     }
 }
 
@@ -50,12 +59,11 @@ async fn a_full_disk_refuses_and_loses_nothing() {
         let store = open(&state, durability).unwrap();
         store.interrupt().await.unwrap();
         let name = format!("{durability:?}");
-        let filler = disk.path().join("filler");
+        let mut filler = None;
         let mut begun = Vec::new();
         for number in 0.. {
             if number == 20 {
-                let mut file = std::fs::File::create(&filler).unwrap();
-                while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+                filler = Some(disk.fill());
             }
             let id = format!("{name}-{number}");
             match store.begin(call("c", &id)).await {
@@ -80,7 +88,7 @@ async fn a_full_disk_refuses_and_loses_nothing() {
                 .unwrap();
             assert!(found.is_some(), "{id}");
         }
-        std::fs::remove_file(&filler).unwrap();
+        std::fs::remove_file(filler.unwrap()).unwrap();
         for id in &begun {
             store.end(ended("c", id)).await.unwrap();
         }
@@ -153,14 +161,14 @@ async fn a_host_that_starts_on_a_full_disk_writes_once_there_is_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
     let disk = Mounted::new();
-    let state = disk.path().join("state");
-    let store = open(&state, Durability::Host).unwrap();
+    let (running, state) = (disk.path().join("running"), disk.path().join("state"));
+    let store = open(&running, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     store.begin(call("c", "2")).await.unwrap();
-    // The host is killed, so that the log has both.
-    std::mem::forget(store);
-    let mut filler = std::fs::File::create(disk.path().join("filler")).unwrap();
-    while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
+    // What a killed host leaves are the files as they are at that moment: the log has both calls.
+    copy(&running, &state);
+    std::fs::remove_file(state.join("store.db-shm")).unwrap();
+    disk.fill();
     let directory = StateDir::open(&state).unwrap();
     let store = Sqlite::in_memory_of(Some(&directory)).unwrap();
     assert!(matches!(

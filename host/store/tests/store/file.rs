@@ -32,9 +32,12 @@ async fn a_host_is_read_while_it_works() {
     let base = tempfile::tempdir().unwrap();
     let state = base.path().join("state");
     let store = filled(&state).await;
-    store.put_process(process("p", "c")).await.unwrap();
+    store.add_process(process("p", "c")).await.unwrap();
     store.put_session(session("s")).await.unwrap();
-    store.add_temporary("/tmp/a".into()).await.unwrap();
+    store
+        .add_temporary("/tmp/a".into(), Vec::new())
+        .await
+        .unwrap();
     let file = file(&state, false).unwrap();
     assert_eq!(file.check().unwrap(), [""; 0]);
     let mut text = Vec::new();

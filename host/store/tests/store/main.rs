@@ -15,6 +15,7 @@ mod damage;
 mod disks;
 mod fences;
 mod file;
+mod host_state;
 mod sqlite;
 mod suite;
 mod values;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Durability, Sqlite, Store, StoreError};
+use toolhost_store::{Durability, ProcessQuery, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
-use crate::values::{call, ended, limits};
+use crate::values::{call, ended, limits, process};
 
 struct Directory(tempfile::TempDir, Durability);
 
@@ -127,4 +127,80 @@ impl Place for Memory {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_in_memory_passes_the_suite() {
     suite::of_one_host(|| Box::new(Memory)).await;
+}
+
+/// Lists all processes by their ids.
+async fn ids(store: &Sqlite) -> (Vec<String>, u64) {
+    let processes = store.processes(ProcessQuery::all()).await.unwrap();
+    let ids = processes.found.into_iter().map(|process| process.id);
+    (ids.collect(), processes.damaged)
+}
+
+#[tokio::test]
+async fn a_damaged_process_hides_no_other() {
+    let changes = [
+        "UPDATE processes SET body = '{' WHERE id = '2'",
+        "UPDATE processes SET body = replace(body, 'sleep', 'sleeq') WHERE id = '2'",
+        "UPDATE processes SET body = x'00' WHERE id = '2'",
+        "UPDATE processes SET chat = 'other' WHERE id = '2'",
+        "UPDATE processes SET key = NULL WHERE id = '2'",
+        "UPDATE processes SET live = 0 WHERE id = '2'",
+        "UPDATE processes SET id = 'other' WHERE id = '2'",
+    ];
+    for change in changes {
+        let base = tempfile::tempdir().unwrap();
+        let state = base.path().join("state");
+        let store = open(&state, Durability::Host).unwrap();
+        for id in ["1", "2", "3"] {
+            store.add_process(process(id, "c")).await.unwrap();
+        }
+        drop(store);
+        database(&state).execute_batch(change).unwrap();
+        let store = open(&state, Durability::Host).unwrap();
+        let sound = vec!["1".to_owned(), "3".to_owned()];
+        assert_eq!(ids(&store).await, (sound, 1), "{change}");
+        assert_eq!(store.counts().damaged, 1, "{change}");
+        let problems = crate::file::file(&state, false).unwrap().check().unwrap();
+        assert!(
+            problems[0].contains("process cannot be read"),
+            "{problems:?}"
+        );
+        // A process that starts under the id takes its place.
+        store.add_process(process("2", "c")).await.unwrap();
+        let (found, _) = ids(&store).await;
+        assert_eq!(found, ["1", "3", "2"], "{change}");
+    }
+}
+
+/// A page of the table that is zero: the processes on the pages before it are found, and the recovery says what it lacks.
+#[tokio::test]
+async fn a_damaged_page_of_processes_is_told() {
+    let base = tempfile::tempdir().unwrap();
+    let state = base.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    for number in 0..100 {
+        let process = process(&number.to_string(), "c");
+        store.add_process(process).await.unwrap();
+    }
+    drop(store);
+    let last: usize = database(&state)
+        .query_row(
+            "SELECT max(pageno) FROM dbstat WHERE name = 'processes' AND pagetype = 'leaf'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    let file = state.join("store.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[(last - 1) * 2048..last * 2048].fill(0);
+    std::fs::write(&file, bytes).unwrap();
+    let store = open(&state, Durability::Host).unwrap();
+    let (found, damaged) = ids(&store).await;
+    assert!((1..100).contains(&found.len()) && damaged == 1);
+    drop(store);
+    let directory = StateDir::open(&state).unwrap();
+    let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
+    assert!(!recovered.is_complete);
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(ids(&store).await, (found, 0));
 }

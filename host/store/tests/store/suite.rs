@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolhost_store::{
-    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Limits, NewCall, ProcessQuery,
-    ProcessState, Store,
+    Begun, CallQuery, CallState, ChatQuery, ChatsAfter, EndedCall, Limits, NewCall, Process,
+    ProcessQuery, ProcessState, Store,
 };
 
 use crate::fences;
@@ -149,10 +149,19 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
     let store = place.open();
     run(&*store, "c", "1").await;
     store.cancel(fence("c", "2", None)).await.unwrap();
-    store.put_process(process("p", "c")).await.unwrap();
-    store.add_temporary("/tmp/a".into()).await.unwrap();
-    store.add_temporary("/tmp/b".into()).await.unwrap();
-    store.remove_temporary("/tmp/a".into()).await.unwrap();
+    store.add_process(process("p", "c")).await.unwrap();
+    for (path, gone) in [
+        ("/tmp/a", None),
+        ("/tmp/b", Some("/tmp/a")),
+        ("/tmp/c", None),
+    ] {
+        let gone = gone.into_iter().map(Into::into).collect();
+        store.add_temporary(path.into(), gone).await.unwrap();
+    }
+    store
+        .forget_temporaries(vec!["/tmp/c".into(), "/tmp/d".into()])
+        .await
+        .unwrap();
     store.put_session(session("s")).await.unwrap();
     store.put_session(session("t")).await.unwrap();
     store.remove_session("t".into()).await.unwrap();
@@ -178,11 +187,11 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         .await
         .unwrap();
     assert_eq!(chats[0].ended_ms, None, "a call began in it");
-    let all = ProcessQuery {
-        limit: 9,
-        ..ProcessQuery::default()
-    };
-    assert_eq!(store.processes(all).await.unwrap(), [process("p", "c")]);
+    let processes = store.processes(ProcessQuery::all()).await.unwrap();
+    assert_eq!(
+        (processes.found, processes.damaged),
+        (vec![process("p", "c")], 0)
+    );
     assert_eq!(
         store.temporaries().await.unwrap(),
         [std::path::PathBuf::from("/tmp/b")]
@@ -359,18 +368,31 @@ async fn chats_are_listed(store: &dyn Store) {
 
 async fn processes_are_listed(store: &dyn Store) {
     for (id, chat) in [("1", "a-1"), ("2", "a-2"), ("3", "b-1")] {
-        store.put_process(process(id, chat)).await.unwrap();
+        store.add_process(process(id, chat)).await.unwrap();
     }
-    let mut second = process("2", "a-2");
-    (second.state, second.end) = (ProcessState::Ended, Some("{}".into()));
-    store.put_process(second).await.unwrap();
-    let ids = async |query: ProcessQuery| -> Vec<String> {
+    let changed = |id: &str, chat: &str, state| Process {
+        state,
+        end: Some(serde_json::json!({ "code": 0 })),
+        ..process(id, chat)
+    };
+    let changes = [
+        changed("2", "a-2", ProcessState::Ended),
+        changed("3", "b-1", ProcessState::Lingering),
+    ];
+    store.update_processes(changes.to_vec()).await.unwrap();
+    let list = async |query: ProcessQuery| {
         let processes = store
             .processes(ProcessQuery { limit: 9, ..query })
             .await
             .unwrap();
+        assert_eq!(processes.damaged, 0);
+        processes.found
+    };
+    let ids = async |query: ProcessQuery| -> Vec<String> {
+        let processes = list(query).await;
         processes.into_iter().map(|process| process.id).collect()
     };
+    assert_eq!(list(ProcessQuery::default()).await[1..], changes);
     let all = ProcessQuery::default;
     assert_eq!(ids(all()).await, ["1", "2", "3"]);
     assert_eq!(
@@ -391,7 +413,7 @@ async fn processes_are_listed(store: &dyn Store) {
     );
     assert_eq!(
         ids(ProcessQuery {
-            running: true,
+            live: true,
             ..all()
         })
         .await,
@@ -413,9 +435,11 @@ async fn processes_are_listed(store: &dyn Store) {
         .await,
         ["2", "3"]
     );
-    store
-        .forget_processes(vec!["1".into(), "3".into()])
-        .await
-        .unwrap();
+    let gone = vec!["1".into(), "3".into(), "4".into()];
+    store.forget_processes(gone).await.unwrap();
+    // The end of a process can come after it was forgotten.
+    store.update_processes(changes.to_vec()).await.unwrap();
     assert_eq!(ids(all()).await, ["2"]);
+    store.add_process(process("1", "a-1")).await.unwrap();
+    assert_eq!(ids(all()).await, ["2", "1"]);
 }

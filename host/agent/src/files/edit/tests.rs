@@ -4,6 +4,7 @@ use std::fs;
 
 use axum::response::IntoResponse;
 use toolhost_local::{Local, files, process};
+use toolhost_store::HostState;
 
 use super::*;
 
@@ -16,7 +17,9 @@ fn body(json: serde_json::Value) -> Body {
 async fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let processes = process::Config::new(directory.path());
-    let local = Local::open(processes, files::Config::new(directory.path())).unwrap();
+    let state = HostState::temporary(directory.path()).unwrap();
+    let local = Local::open(processes, files::Config::new(directory.path()), &state);
+    let local = local.await.unwrap();
     let path = |name: &str| local.root().join(name);
     for name in ["a", "b"] {
         fs::write(path(name), "one").unwrap();

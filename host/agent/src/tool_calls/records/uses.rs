@@ -24,9 +24,9 @@ struct Use {
     tombstones: usize,
 }
 
-/// A token or a chat whose records exceed its share.
+/// A token or a chat whose records use more than its share.
 #[derive(Clone, Debug)]
-pub(super) enum Bound {
+pub(super) enum OverShare {
     Token(Arc<str>),
     Chat(Option<ChatId>),
 }
@@ -38,7 +38,7 @@ pub(super) struct Uses {
     chats: HashMap<Option<ChatId>, Use>,
 }
 
-impl Bound {
+impl OverShare {
     pub(super) fn has(&self, token: &Arc<str>, chat: &Option<ChatId>) -> bool {
         match self {
             Self::Token(bound) => bound == token,
@@ -90,25 +90,25 @@ impl Uses {
 
     /// Returns a share that is exceeded: that of this chat, or of this token. If all records together are too large, returns
     /// the token that uses the most.
-    pub(super) fn exceeded(&self, token: &Arc<str>, chat: &Option<ChatId>) -> Option<Bound> {
+    pub(super) fn exceeded(&self, token: &Arc<str>, chat: &Option<ChatId>) -> Option<OverShare> {
         if of(&self.chats, chat).bytes > BYTES_OF_CHAT {
-            return Some(Bound::Chat(chat.clone()));
+            return Some(OverShare::Chat(chat.clone()));
         }
         if of(&self.tokens, token).bytes > BYTES_OF_TOKEN {
-            return Some(Bound::Token(Arc::clone(token)));
+            return Some(OverShare::Token(Arc::clone(token)));
         }
         if self.all.bytes <= BYTES {
             return None;
         }
         let largest = self.tokens.iter().max_by_key(|(_, uses)| uses.bytes);
-        largest.map(|(token, _)| Bound::Token(Arc::clone(token)))
+        largest.map(|(token, _)| OverShare::Token(Arc::clone(token)))
     }
 
     /// Returns whether an eighth of a share is free. For a token, an eighth of the total must be free as well.
-    pub(super) fn has_room(&self, bound: &Bound) -> bool {
+    pub(super) fn has_room(&self, bound: &OverShare) -> bool {
         let (taken, most) = match bound {
-            Bound::Chat(chat) => return of(&self.chats, chat).bytes <= BYTES_OF_CHAT / 8 * 7,
-            Bound::Token(token) => (of(&self.tokens, token).bytes, BYTES_OF_TOKEN),
+            OverShare::Chat(chat) => return of(&self.chats, chat).bytes <= BYTES_OF_CHAT / 8 * 7,
+            OverShare::Token(token) => (of(&self.tokens, token).bytes, BYTES_OF_TOKEN),
         };
         taken <= most / 8 * 7 && self.all.bytes <= BYTES / 8 * 7
     }

@@ -1,37 +1,22 @@
 //! The records of calls: the store, and the changes that wait because it could not be written.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use toolhost_store::{Begun, Durability, EndedCall, Fence, Fenced, NewCall, Store, StoreError};
+use toolhost_store::{
+    Answer, Backlog, Begun, Durability, EndedCall, Fence, Fenced, NewCall, Store, StoreError,
+};
 
 use super::answer::Key;
 use super::past::{Past, read, set};
 use crate::call::{Refused, ToolSet, includes, union};
-
-/// The most changes that wait to be stored. The oldest beyond are unknown to the next start.
-const MAX_UNWRITTEN: usize = 8192;
-
-/// The most bytes of outcomes that wait to be stored.
-const MAX_BYTES: usize = 64 << 20;
 
 /// Stores what happens to calls.
 #[derive(Debug)]
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,
     durability: Durability,
-    /// Changes that could not be stored, oldest first. They are stored as soon as the store takes one.
-    unwritten: Mutex<Unwritten>,
-    /// Held by the one that stores them.
-    writing: tokio::sync::Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct Unwritten {
-    changes: VecDeque<(u64, Change)>,
-    bytes: usize,
-    next: u64,
+    /// Changes that could not be stored.
+    unwritten: Backlog<Change>,
 }
 
 /// A change that could not be stored.
@@ -50,8 +35,20 @@ impl Change {
         };
         *chat == key.0 && *call == key.1
     }
+}
 
-    fn size(&self) -> usize {
+impl toolhost_store::Change for Change {
+    fn store(self, store: &dyn Store) -> Answer<'_, ()> {
+        Box::pin(async move {
+            match self {
+                Self::Begun(call) => store.begin(call).await.map(drop),
+                Self::Ended(ended) => store.end(ended).await,
+                Self::Fenced(fence) => store.cancel(fence).await.map(drop),
+            }
+        })
+    }
+
+    fn bytes(&self) -> usize {
         match self {
             Self::Ended(ended) => ended.outcome.len(),
             Self::Begun(_) | Self::Fenced(_) => 0,
@@ -75,8 +72,7 @@ impl Keeper {
         Self {
             store,
             durability,
-            unwritten: Mutex::default(),
-            writing: tokio::sync::Mutex::default(),
+            unwritten: Backlog::default(),
         }
     }
 
@@ -116,19 +112,24 @@ impl Keeper {
 
     /// Returns the end of a call that waits to be stored, and the tools of its cancellations that do.
     fn waiting(&self, key: &Key) -> (Option<EndedCall>, Option<ToolSet>) {
-        let unwritten = self.unwritten.lock();
         let (mut ended, mut fence) = (None, None::<ToolSet>);
-        for (_, change) in unwritten.changes.iter().filter(|(_, one)| one.is_of(key)) {
-            match change {
-                Change::Begun(_) => {}
-                // A tombstone that the call ran in spite of was for other tools.
-                Change::Ended(end) => (ended, fence) = (Some(end.clone()), None),
-                Change::Fenced(one) => {
-                    let tools = set(one.tools.clone());
-                    fence = Some(fence.map_or_else(|| tools.clone(), |all| union(&all, &tools)));
+        self.unwritten.look(|changes| {
+            for change in changes.filter(|change| change.is_of(key)) {
+                match change {
+                    Change::Begun(_) => {}
+                    // A tombstone that the call ran in spite of was for other tools.
+                    Change::Ended(end) => (ended, fence) = (Some(end.clone()), None),
+                    Change::Fenced(one) => {
+                        let tools = set(one.tools.clone());
+                        fence = Some(
+                            fence
+                                .take()
+                                .map_or_else(|| tools.clone(), |all| union(&all, &tools)),
+                        );
+                    }
                 }
             }
-        }
+        });
         (ended, fence)
     }
 
@@ -200,9 +201,10 @@ impl Keeper {
             Some(past @ (Past::Ended { .. } | Past::Lost)) => Cancelling::Over(past),
             Some(Past::Tombstone { .. }) => Cancelling::Tombstone,
             None => {
-                let unwritten = self.unwritten.lock();
-                let of_chat = |(_, change): &&(u64, Change)| matches!(change, Change::Fenced(other) if other.chat == fence.chat);
-                let waiting = unwritten.changes.iter().filter(of_chat).count();
+                let of_chat = |change: &&Change| matches!(change, Change::Fenced(other) if other.chat == fence.chat);
+                let waiting = self
+                    .unwritten
+                    .look(|changes| changes.filter(of_chat).count());
                 if waiting as u64 >= fence.most {
                     return Ok(Cancelling::TooMany);
                 }
@@ -219,63 +221,17 @@ impl Keeper {
     ///
     /// If some are left.
     pub(super) async fn catch_up(&self) -> Result<(), StoreError> {
-        if self.unwritten.lock().changes.is_empty() {
-            return Ok(());
-        }
-        let _alone = self.writing.lock().await;
-        loop {
-            let Some((number, change)) = self.unwritten.lock().changes.front().cloned() else {
-                return Ok(());
-            };
-            let stored = match change {
-                Change::Begun(call) => self.store.begin(call).await.map(drop),
-                Change::Ended(ended) => self.store.end(ended).await,
-                Change::Fenced(fence) => self.store.cancel(fence).await.map(drop),
-            };
-            match stored {
-                // A damaged call is unknown, and does not run.
-                Err(error @ StoreError::Damaged { .. }) => {
-                    tracing::warn!(error = text(&error), "a change of a call cannot be stored");
-                }
-                Err(error) => return Err(error),
-                Ok(()) => {}
-            }
-            let mut unwritten = self.unwritten.lock();
-            if unwritten
-                .changes
-                .front()
-                .is_some_and(|(at, _)| *at == number)
-            {
-                unwritten.pop();
-            }
-        }
+        self.unwritten.catch_up(&*self.store).await
     }
 
     /// Keeps a change until it can be stored.
     pub(super) fn keep(&self, change: Change) {
-        let mut unwritten = self.unwritten.lock();
-        while unwritten.changes.len() >= MAX_UNWRITTEN
-            || unwritten.bytes + change.size() > MAX_BYTES && !unwritten.changes.is_empty()
-        {
-            unwritten.pop();
-        }
-        let number = unwritten.next;
-        unwritten.next += 1;
-        unwritten.bytes += change.size();
-        unwritten.changes.push_back((number, change));
+        self.unwritten.keep(change);
     }
 
     /// Returns whether a change may be stored later.
     fn may_wait(&self, error: &StoreError) -> bool {
         self.durability == Durability::Host && !matches!(error, StoreError::Damaged { .. })
-    }
-}
-
-impl Unwritten {
-    fn pop(&mut self) {
-        if let Some((_, change)) = self.changes.pop_front() {
-            self.bytes -= change.size();
-        }
     }
 }
 

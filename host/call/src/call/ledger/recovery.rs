@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
-use toolhost_store::{Call, Durability, EndedCall, NewCall, Sqlite, Store, StoreError};
+use toolhost_store::{Call, Durability, EndedCall, NewCall, Store, StoreError};
 
 use super::{Ledger, Listener, past};
 use crate::call::{Limits, Outcome};
@@ -43,7 +43,7 @@ impl Interrupted {
 }
 
 impl Ledger {
-    /// Makes a ledger that is part of a host: it reports to `listener`, ends with `stopping`, and keeps calls in this store, which
+    /// Makes a ledger that is part of a host: it reports to `listener`, if there is one, ends with `stopping`, and keeps calls in this store, which
     /// has this durability.
     ///
     /// Returns the calls that were interrupted, too. They have to be [settled](Ledger::settle) before a repeat can come.
@@ -52,16 +52,6 @@ impl Ledger {
     ///
     /// If the store cannot be read.
     pub async fn open(
-        limits: Limits,
-        (store, durability): (Sqlite, Durability),
-        listener: Box<dyn Listener>,
-        stopping: CancellationToken,
-    ) -> Result<(Self, Vec<Interrupted>), StoreError> {
-        let store = Arc::new(store);
-        Self::open_on(limits, (store, durability), Some(listener), stopping).await
-    }
-
-    pub(super) async fn open_on(
         limits: Limits,
         (store, durability): (Arc<dyn Store>, Durability),
         listener: Option<Box<dyn Listener>>,

@@ -139,7 +139,7 @@ impl Files {
             }
         };
         check(&directory, &name, &write.when)?;
-        let mut temporary = Temporary::new(&directory, &path, self.journal.as_deref())?;
+        let mut temporary = Temporary::new(&directory, &path, self.temporaries.as_deref());
         let old = old.as_ref().map(|found| (name.as_os_str(), found));
         let new = temporary.write(&write.data, old)?;
         let hashed = write.data.len() <= MAX_READ;
@@ -162,7 +162,7 @@ impl<'a> Prepared<'a> {
 
     /// Gives the file that will be replaced a second name, from which it can be restored; `None` if there is no such file.
     pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
-        let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.journal)?;
+        let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.all);
         match backup.link(&self.name) {
             Ok(()) => Ok(Some(backup)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

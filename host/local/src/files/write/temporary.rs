@@ -10,7 +10,7 @@ use cap_std::fs::PermissionsExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions};
 
 use super::access;
-use crate::files::journal::{Journal, MARK};
+use crate::files::temporaries::{MARK, Temporaries};
 
 /// The mode of a new file, of which the umask takes its part.
 const NEW: u32 = 0o666;
@@ -24,32 +24,29 @@ pub(super) struct Temporary<'a> {
     directory: Arc<Dir>,
     pub(super) name: OsString,
     path: PathBuf,
-    pub(super) journal: Option<&'a Journal>,
+    pub(super) all: Option<&'a Temporaries>,
+    /// Whether the store names the file.
+    is_stored: bool,
     /// Whether a file has the name.
     there: bool,
 }
 
 impl<'a> Temporary<'a> {
-    /// Takes a name for a file that will replace this path, and writes it into the journal.
-    pub(super) fn new(
-        directory: &Arc<Dir>,
-        path: &Path,
-        journal: Option<&'a Journal>,
-    ) -> io::Result<Self> {
+    /// Takes a name for a file that will replace this path, and stores it if the names of temporary files are kept.
+    pub(super) fn new(directory: &Arc<Dir>, path: &Path, all: Option<&'a Temporaries>) -> Self {
         let base = path.file_name().unwrap_or_default();
         let name = temporary_name(base);
         let directory = Arc::clone(directory);
         let path = path.with_file_name(&name);
-        if let Some(journal) = journal {
-            journal.add(&path)?;
-        }
-        Ok(Self {
+        let is_stored = all.is_some_and(|all| all.add(&path));
+        Self {
             directory,
             name,
             path,
-            journal,
+            all,
+            is_stored,
             there: false,
-        })
+        }
     }
 
     /// Makes the file with this content, and with the mode and owner of the file that it will replace.
@@ -101,11 +98,11 @@ impl Drop for Temporary<'_> {
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(%error, "a temporary file cannot be removed");
-            // The name stays in the journal, for the next start.
+            // The name stays in the store, for the next start.
             return;
         }
-        if let Some(journal) = self.journal {
-            journal.remove(&self.path);
+        if let Some(all) = self.all.filter(|_| self.is_stored) {
+            all.remove(std::mem::take(&mut self.path));
         }
     }
 }

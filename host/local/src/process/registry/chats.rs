@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Limits;
 use crate::process::running::Process;
-use crate::process::saved::{ChatOutputs, Store};
+use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Command, Error};
 use toolhost_state::id::ChatId;
 
@@ -58,14 +58,18 @@ pub(super) struct Old {
 }
 
 impl Chats {
-    pub(super) fn entry(&mut self, owner: &Owner, store: &Arc<Store>) -> &mut Chat {
-        let chat = self.insert(owner, || store.chat());
+    pub(super) fn entry(&mut self, owner: &Owner, outputs: &Arc<OutputStore>) -> &mut Chat {
+        let chat = self.insert(owner, || outputs.chat());
         chat.use_now();
         chat
     }
 
     /// Adds a process of an earlier host.
-    pub(super) fn recover(&mut self, process: Process, outputs: Arc<ChatOutputs>) {
+    pub(super) fn recover(&mut self, mut process: Process, outputs: Arc<ChatOutputs>) {
+        if process.key() == Some(process.id()) {
+            // The id is free again once the store has forgotten the process, and not before.
+            process.reserved = Some(self.hold(&process.record.id));
+        }
         let owner = process.record.chat.clone();
         let chat = self.insert(&owner, || outputs);
         chat.processes.push(Arc::new(process));
@@ -98,6 +102,10 @@ impl Chats {
     pub(super) fn reserve(&mut self, id: &str) -> Arc<()> {
         self.reserved
             .retain(|_, reserved| reserved.strong_count() > 0);
+        self.hold(id)
+    }
+
+    fn hold(&mut self, id: &str) -> Arc<()> {
         let reserved = Arc::new(());
         self.reserved
             .insert(id.to_owned(), Arc::downgrade(&reserved));

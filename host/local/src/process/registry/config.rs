@@ -1,12 +1,10 @@
 //! The configuration of a registry.
 
-use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::process::{Environment, SaveLimits, Spawner};
-use toolhost_state::state_dir::journal::is_full;
-use toolhost_state::state_dir::{StateDir, StateDirError};
+use toolhost_store::StoreError;
 
 /// The configuration of a registry.
 #[derive(Debug)]
@@ -21,58 +19,17 @@ pub struct Config {
     pub save_limits: SaveLimits,
     /// The program that forks a supervisor for every command; `None`: plain process groups.
     pub spawner: Option<Spawner>,
-    /// Where output is saved, and whether it outlives the host.
-    pub records: Records,
-}
-
-/// Where output is saved, and whether it outlives the host.
-#[derive(Debug)]
-pub enum Records {
-    /// In a directory of their own below this one. The host removes it at shutdown.
-    Temporary(PathBuf),
-    /// In a state directory, which is locked for as long as the registry is open, with a journal of all processes.
-    Kept(StateDir),
-    /// In this state directory. If its file system has no space for the files that must be made when the records are opened,
-    /// temporarily below the other directory, with a warning.
-    KeptIfSpace(StateDir, PathBuf),
-}
-
-impl Records {
-    /// Returns the state directory that keeps the records, if one does.
-    pub fn state_dir(&self) -> Option<&StateDir> {
-        match self {
-            Self::Temporary(_) => None,
-            Self::Kept(state) | Self::KeptIfSpace(state, _) => Some(state),
-        }
-    }
 }
 
 /// A reason why a registry cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The state directory cannot be used.
+    /// The store of processes cannot be read.
     #[error(transparent)]
-    StateDir(#[from] StateDirError),
-    /// The journal of processes cannot be read or written.
-    #[error("the journal of processes cannot be used")]
-    Journal(#[source] std::io::Error),
+    Store(#[from] StoreError),
     /// The saved outputs cannot be used.
     #[error("the saved outputs cannot be used")]
     Saved(#[source] std::io::Error),
-}
-
-impl OpenError {
-    /// Returns whether the only reason is that there is no space left.
-    pub(super) fn is_full(&self) -> bool {
-        let mut source: Option<&(dyn Error + 'static)> = Some(self);
-        while let Some(error) = source {
-            if error.downcast_ref().is_some_and(is_full) {
-                return true;
-            }
-            source = error.source();
-        }
-        false
-    }
 }
 
 /// The limits of a chat, and the retention of its processes.
@@ -128,7 +85,7 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// Returns a configuration with the defaults: the environment of this process, and records that end with it.
+    /// Returns a configuration with the defaults, and the environment of this process.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -136,7 +93,6 @@ impl Config {
             limits: Limits::default(),
             save_limits: SaveLimits::default(),
             spawner: None,
-            records: Records::Temporary(std::env::temp_dir()),
         }
     }
 }

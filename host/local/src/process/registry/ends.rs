@@ -52,12 +52,12 @@ impl Registry {
             let Some(chat) = chats.by_owner.remove(&owner) else {
                 return Vec::new();
             };
-            // Record the end before anything can start for the next chat of this name: the entry must not apply to that chat.
-            self.keeper.chat_ended(&owner, &chat.processes);
             chat
         };
         let (infos, ends) = self.ends(chat.processes.clone());
+        let (keeper, forgotten) = (Arc::clone(&self.keeper), chat.processes.clone());
         let end = async move {
+            keeper.forget(&forgotten).await;
             ends.await;
             chat.starts.close();
             if timeout(LAST_WORDS, chat.starts.wait()).await.is_err() {
@@ -124,7 +124,7 @@ impl Registry {
         let last = async {
             self.removals.close();
             self.removals.wait().await;
-            self.runtime.spawn_blocking(move || keeper.close()).await
+            keeper.close().await;
         };
         if timeout(LAST_WORDS, last).await.is_err() {
             tracing::warn!("the disk does not take the last output");

@@ -1,203 +1,130 @@
-//! The records that outlive a process: its saved output, and the journal by which a later host knows of it.
+//! The records that outlive a process: its saved output, and its row in the store, by which a later host knows of it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tokio::time::timeout;
+use toolhost_store::{Answer, Backlog, HostState, Process as StoredProcess, ProcessQuery, Store};
 
-use super::chats::{Old, Owner};
+use super::OpenError;
+use super::chats::Old;
 use super::ends::LAST_WORDS;
 use super::recovery::{Found, recover};
-use super::{OpenError, Records};
-use crate::process::Saved;
-use crate::process::State;
-use crate::process::journal::{self, Ended, Entry, Exited, Journal, Lost, Saving, Started};
+use super::stored;
 use crate::process::record::Record;
 use crate::process::running::Process;
-use crate::process::saved::{ChatOutputs, OutputLocation, SaveLimits, SavedOutput, Store};
-use toolhost_state::state_dir::{Lock, StateDir};
+use crate::process::saved::{ChatOutputs, OutputStore, SaveLimits, SavedOutput};
 
-/// The saved outputs and the journal.
+/// The saved outputs, and the store of processes.
 #[derive(Debug)]
-pub(super) struct RecordStore {
-    pub(super) store: Arc<Store>,
-    pub(super) journal: Journal,
-    /// Released last, because the next owner of the lock may read the store and the journal.
-    lock: Option<Lock>,
+pub(super) struct Keeper {
+    pub(super) outputs: Arc<OutputStore>,
+    store: Arc<dyn Store>,
+    /// Changes that could not be stored.
+    unwritten: Backlog<Change>,
 }
 
-impl RecordStore {
-    /// Opens the records and returns the processes in them, in the order of starts.
-    pub(super) fn open(
-        records: Records,
-        limits: SaveLimits,
-    ) -> Result<(Self, Vec<Found>), OpenError> {
-        match records {
-            Records::Temporary(directory) => Self::open_temporary(directory, limits),
-            Records::Kept(state) => Self::open_kept(state, limits),
-            Records::KeptIfSpace(state, otherwise) => match Self::open_kept(state, limits) {
-                Err(error) if error.is_full() => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "no space for records: the next start will not know of the processes of this one"
-                    );
-                    Self::open_temporary(otherwise, limits)
-                }
-                opened => opened,
-            },
+/// A change of the stored processes.
+#[derive(Clone, Debug)]
+enum Change {
+    Starting(Box<StoredProcess>),
+    Changed(Vec<StoredProcess>),
+    Forgotten(Vec<String>),
+}
+
+impl toolhost_store::Change for Change {
+    fn store(self, store: &dyn Store) -> Answer<'_, ()> {
+        match self {
+            Self::Starting(process) => store.add_process(*process),
+            Self::Changed(processes) => store.update_processes(processes),
+            Self::Forgotten(ids) => store.forget_processes(ids),
         }
     }
 
-    fn open_temporary(
-        directory: PathBuf,
+    fn bytes(&self) -> usize {
+        let of = |process: &StoredProcess| process.command.len() + process.workdir.len();
+        match self {
+            Self::Starting(process) => of(process),
+            Self::Changed(processes) => processes.iter().map(of).sum(),
+            Self::Forgotten(_) => 0,
+        }
+    }
+}
+
+impl Keeper {
+    /// Opens the records and returns the processes in them, in the order of starts.
+    pub(super) async fn open(
+        state: &HostState,
         limits: SaveLimits,
     ) -> Result<(Self, Vec<Found>), OpenError> {
-        let place = OutputLocation::Temporary(directory);
+        let outputs = OutputStore::new(state.outputs(), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
-            store: Store::new(place, limits).map_err(OpenError::Saved)?,
-            journal: Journal::none(),
-            lock: None,
+            outputs,
+            store: Arc::clone(state.store()),
+            unwritten: Backlog::default(),
         };
-        Ok((keeper, Vec::new()))
-    }
-
-    fn open_kept(state: StateDir, limits: SaveLimits) -> Result<(Self, Vec<Found>), OpenError> {
-        let lock = state.lock()?;
-        let (journal, known) = journal::open(&state).map_err(OpenError::Journal)?;
-        let store =
-            Store::new(OutputLocation::Directory(state), limits).map_err(OpenError::Saved)?;
-        let keeper = Self {
-            store,
-            journal,
-            lock: Some(lock),
-        };
-        let found = recover(&keeper.store, &keeper.journal, known);
+        let known = keeper.store.processes(ProcessQuery::all()).await?;
+        let is_damaged = keeper.store.counts().damaged > 0;
+        let (found, changed) = recover(&keeper.outputs, known, is_damaged);
+        keeper.change(Change::Changed(changed)).await;
         Ok((keeper, found))
     }
 
-    /// Returns whether a later host can find these records.
-    pub(super) fn is_kept(&self) -> bool {
-        self.lock.is_some()
-    }
-
-    /// Waits until everything is saved, or removes it if it ends with the host. Blocks on the disk.
-    pub(super) fn close(&self) {
-        self.store.flush();
-        self.store.remove_temporary();
-    }
-
-    /// Writes down that a process is about to be started.
-    pub(super) fn starting(&self, record: &Record, output: &SavedOutput) {
-        self.journal.append(&Entry::Started(Started {
-            id: record.id.clone(),
-            chat: record.chat.clone(),
-            command: record.command.clone(),
-            workdir: record.workdir.clone(),
-            background: record.background,
-            started: record.started,
-            output: Some(output.location()),
-            key: record.key.clone(),
-        }));
-    }
-
-    /// Writes down that a process is forgotten.
-    pub(super) fn forgotten(&self, id: &str) {
-        self.journal.append(&Entry::Forgotten { id: id.to_owned() });
-    }
-
-    /// Writes down that a chat is forgotten. It does not cover entries that are written later, for starts that the chat had
-    /// accepted: the caller that accepted them must write that they are forgotten.
-    pub(super) fn chat_ended(&self, owner: &Owner, processes: &[Arc<Process>]) {
-        match owner {
-            Some(chat) => self
-                .journal
-                .append(&Entry::ChatEnded { chat: chat.clone() }),
-            None => processes
-                .iter()
-                .for_each(|process| self.forgotten(process.id())),
+    /// Waits until everything is saved, or removes it if it ends with the host.
+    pub(super) async fn close(self: Arc<Self>) {
+        self.catch_up().await;
+        let outputs = Arc::clone(&self.outputs);
+        let closing = tokio::task::spawn_blocking(move || {
+            outputs.flush();
+            outputs.remove_temporary();
+        });
+        if let Err(error) = closing.await {
+            tracing::error!(%error, "failed to close the saved outputs");
         }
     }
 
-    /// Writes down how the shell ended if other processes of it still run.
-    pub(super) fn exited(&self, process: &Process) {
-        let info = process.info();
-        if let (State::Lingering(status), Some(exited)) = (info.state, info.exited) {
-            self.journal.append(&Entry::Exited(Exited {
-                id: info.id,
-                status,
-                exited,
-            }));
-        }
+    /// Stores a process that is about to start.
+    pub(super) async fn starting(&self, record: &Record, output: &SavedOutput) {
+        let process = stored::starting(record, output);
+        self.change(Change::Starting(Box::new(process))).await;
     }
 
-    /// Closes the saved output of a process, and writes down how it ended.
+    /// Stores how the shell ended if other processes of it still run.
+    pub(super) async fn lingers(&self, process: &Process) {
+        let process = stored::current(process);
+        self.change(Change::Changed(vec![process])).await;
+    }
+
+    /// Closes the saved output of a process, and stores how it ended.
     pub(super) async fn ended(&self, process: &Process) {
         process.saved.close();
-        // Wait for the output first: otherwise a crash in between would leave less output than the journal says.
+        // Wait for the output first: otherwise a crash in between would leave less output than the store says.
         process.saved.settled_soon(u64::MAX).await;
-        let saving = match process.saved.status() {
-            Saved::Complete => Saving::Complete,
-            Saved::Partial(_) | Saved::None => Saving::Partial,
-            Saved::Failed(why) => Saving::Failed(why),
-        };
-        let saved_bytes = process.saved.accepted();
-        let info = process.info();
-        let when = info.exited.unwrap_or_else(SystemTime::now);
-        let over = process.progress().over.map_or(when, |(over, _)| over);
-        let entry = match info.state {
-            State::Exited(status) | State::Lingering(status) => Entry::Ended(Ended {
-                id: info.id,
-                status,
-                exited: when,
-                over,
-                total: info.total,
-                saved_bytes,
-                saving: Some(saving),
-            }),
-            State::Lost(why) => Entry::Lost(Lost {
-                id: info.id,
-                why,
-                when,
-                total: info.total,
-                saved_bytes,
-                saving: Some(saving),
-            }),
-            // The life of the process is over, so it does not run.
-            State::Running => return,
-        };
-        self.journal.append(&entry);
+        let process = stored::current(process);
+        self.change(Change::Changed(vec![process])).await;
     }
 
-    /// Removes old processes from the disk and the journal.
-    pub(super) async fn remove(self: Arc<Self>, old: Vec<Old>) {
-        let removal = move || {
-            for Old { expired, forgotten } in old {
-                self.expire(&expired);
-                self.forget(&forgotten);
-            }
-        };
-        if let Err(error) = tokio::task::spawn_blocking(removal).await {
-            tracing::error!(%error, "failed to remove saved outputs");
-        }
+    /// Forgets a process that was not started after all.
+    pub(super) async fn withdraw(&self, id: String) {
+        self.change(Change::Forgotten(vec![id])).await;
     }
 
-    /// Removes the saved outputs of processes, whose states stay known. Blocks on the disk.
-    fn expire(&self, processes: &[Arc<Process>]) {
-        for process in processes {
-            process.saved.remove();
-            self.journal.append(&Entry::Gone {
-                id: process.id().to_owned(),
-            });
-        }
+    /// Forgets processes. Their outputs stay.
+    pub(super) async fn forget(&self, processes: &[Arc<Process>]) {
+        let ids = processes.iter().map(|process| process.id().to_owned());
+        self.change(Change::Forgotten(ids.collect())).await;
     }
 
-    /// Forgets processes. Blocks on the disk.
-    pub(super) fn forget(&self, processes: &[Arc<Process>]) {
-        for process in processes {
-            process.saved.remove();
-            self.forgotten(process.id());
-        }
+    /// Removes the saved outputs of old processes, whose states stay known, and forgets still older ones.
+    pub(super) async fn remove(&self, old: &[Old]) {
+        let expired = || old.iter().flat_map(|old| &old.expired);
+        let forgotten = || old.iter().flat_map(|old| &old.forgotten);
+        expired()
+            .chain(forgotten())
+            .for_each(|process| process.saved.remove());
+        let changed = expired().map(|process| stored::current(process));
+        self.change(Change::Changed(changed.collect())).await;
+        let ids = forgotten().map(|process| process.id().to_owned());
+        self.change(Change::Forgotten(ids.collect())).await;
     }
 
     /// Removes the saved outputs of a chat that has ended. If the disk hangs, the removal goes on without a wait.
@@ -216,6 +143,25 @@ impl RecordStore {
             Err(_) => {
                 tracing::warn!("the disk hangs: the saved outputs of a chat are removed later")
             }
+        }
+    }
+
+    /// Stores the changes that could not be stored before, as far as possible.
+    pub(super) async fn catch_up(&self) {
+        if let Err(error) = self.unwritten.catch_up(&*self.store).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::debug!(error, "the store still takes no changes of processes");
+        }
+    }
+
+    async fn change(&self, change: Change) {
+        let is_empty = match &change {
+            Change::Starting(_) => false,
+            Change::Changed(processes) => processes.is_empty(),
+            Change::Forgotten(ids) => ids.is_empty(),
+        };
+        if !is_empty {
+            self.unwritten.store(&*self.store, change).await;
         }
     }
 }

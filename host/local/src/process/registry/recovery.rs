@@ -1,15 +1,15 @@
-//! The processes of earlier hosts, as the journal and the saved outputs know them.
+//! The processes of earlier hosts, as the store and the saved outputs know them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
+use toolhost_store::{Process as StoredProcess, Processes};
 
-use crate::process::journal::{End, Ended, Entry, Exited, Journal, Lost, Recovered, Saving};
-use crate::process::record::Record;
+use super::stored::{self, End, milliseconds, time};
 use crate::process::running::{Process, Progress};
-use crate::process::saved::{ChatOutputs, Known, Store};
+use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Capture, State};
 
 /// The reason that a process is lost which ran when its host ended.
@@ -18,45 +18,59 @@ const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 /// A process of an earlier host, and where the outputs of its chat are.
 pub(super) type Found = (Process, Arc<ChatOutputs>);
 
-/// Returns the processes of earlier hosts, and removes outputs that no journal entry names.
-pub(super) fn recover(store: &Arc<Store>, journal: &Journal, known: Vec<Recovered>) -> Vec<Found> {
+/// Returns the processes of earlier hosts, in the order of their starts, and those that must be stored anew because they were live.
+/// Removes outputs that no process names, unless the store is damaged.
+pub(super) fn recover(
+    outputs: &Arc<OutputStore>,
+    processes: Processes,
+    is_damaged: bool,
+) -> (Vec<Found>, Vec<StoredProcess>) {
     // A chat that was ended and came back has more than one directory: each output is looked for in its own.
     let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
-    let mut found = Vec::new();
-    for one in known {
-        let name = one.started.output.as_ref().map(|output| &output.directory);
+    let (mut found, mut changed) = (Vec::new(), Vec::new());
+    for one in processes.found {
+        let name = one.output.as_ref().map(|output| &output.directory);
         let again = name.and_then(|name| match directories.get(name) {
             Some(outputs) => Some(Arc::clone(outputs)),
-            None => store.reopen_chat(name).ok().inspect(|outputs| {
+            None => outputs.reopen_chat(name).ok().inspect(|outputs| {
                 directories.insert(name.clone(), Arc::clone(outputs));
             }),
         });
-        let outputs = again.unwrap_or_else(|| store.chat());
-        found.push((recover_one(one, &outputs, journal), outputs));
+        let of_chat = again.unwrap_or_else(|| outputs.chat());
+        let (process, change) = recover_one(one, &of_chat);
+        changed.extend(change);
+        found.push((process, of_chat));
     }
-    // If the journal lost lines, keep the outputs that it no longer names: they may still be useful.
-    if journal.was_intact() {
-        let kept: HashSet<String> = directories.into_keys().collect();
-        if let Err(error) = store.remove_unknown(&kept) {
-            tracing::warn!(%error, "outputs that no journal entry names could not be removed");
-        }
+    if processes.damaged > 0 {
+        tracing::error!(
+            damaged = processes.damaged,
+            "records of processes are damaged: their ids are not known any more"
+        );
     }
-    found
+    if is_damaged {
+        tracing::warn!(
+            "the store is damaged: outputs that no process names are kept until it has been recovered"
+        );
+        return (found, changed);
+    }
+    let kept: HashSet<String> = directories.into_keys().collect();
+    if let Err(error) = outputs.remove_unknown(&kept) {
+        tracing::warn!(%error, "outputs that no process names could not be removed");
+    }
+    (found, changed)
 }
 
-fn recover_one(recovered: Recovered, outputs: &Arc<ChatOutputs>, journal: &Journal) -> Process {
-    let Recovered {
-        started,
-        exited,
-        end,
-        gone,
-    } = recovered;
-    let output = started.output.as_ref().filter(|_| !gone);
-    let known = end.as_ref().and_then(known);
+fn recover_one(
+    stored: StoredProcess,
+    outputs: &Arc<ChatOutputs>,
+) -> (Process, Option<StoredProcess>) {
+    let (record, output, end) = stored::parts(stored.clone());
+    let known = end.as_ref().and_then(End::known);
+    let is_expired = output.is_none();
     let saved = output.and_then(|output| {
         outputs
             .reopen(&output.file, known)
-            .inspect_err(|error| tracing::warn!(process = started.id, %error, "a saved output cannot be read"))
+            .inspect_err(|error| tracing::warn!(process = record.id, %error, "a saved output cannot be read"))
             .ok()
     });
     let saved = saved.unwrap_or_else(|| {
@@ -64,90 +78,52 @@ fn recover_one(recovered: Recovered, outputs: &Arc<ChatOutputs>, journal: &Journ
         none.remove();
         none
     });
-    let end = end.unwrap_or_else(|| {
-        let end = interrupted(&started.id, exited, saved.written());
-        journal.append(&match end.clone() {
-            End::Exited(ended) => Entry::Ended(ended),
-            End::Lost(lost) => Entry::Lost(lost),
-        });
-        end
-    });
-    let record = Record {
-        id: started.id,
-        chat: started.chat,
-        command: started.command,
-        workdir: started.workdir,
-        background: started.background,
-        started: started.started,
-        key: started.key,
+    let (end, changed) = match end {
+        Some(end) if end.over_ms.is_some() && !end.state.is_live() => (end, None),
+        live => {
+            let end = interrupted(live, saved.written());
+            let changed = stored::ended(stored, &end);
+            (end, Some(changed))
+        }
     };
-    Process::recovered(record, saved, progress(end, gone))
+    let process = Process::recovered(record, saved, progress(end, is_expired));
+    (process, changed)
 }
 
 /// Returns the end of a process that was live when its host stopped: lost, or as its shell ended if the shell had exited. The
 /// total is the number of saved bytes, as it is unknown how many more were written.
-fn interrupted(id: &str, exited: Option<Exited>, saved: u64) -> End {
-    let now = SystemTime::now();
-    match exited {
-        Some(Exited { id, status, exited }) => End::Exited(Ended {
-            id,
-            status,
-            exited,
-            over: now,
-            total: saved,
-            saved_bytes: saved,
-            saving: None,
-        }),
-        None => End::Lost(Lost {
-            id: id.to_owned(),
-            why: HOST_STOPPED.into(),
-            when: now,
-            total: saved,
-            saved_bytes: saved,
-            saving: None,
-        }),
+fn interrupted(end: Option<End>, saved: u64) -> End {
+    let now = milliseconds(SystemTime::now());
+    let (state, exited_ms) = match end {
+        Some(End {
+            state: State::Lingering(status) | State::Exited(status),
+            exited_ms,
+            ..
+        }) => (State::Exited(status), exited_ms),
+        _ => (State::Lost(HOST_STOPPED.into()), now),
+    };
+    End {
+        state,
+        exited_ms,
+        over_ms: Some(now),
+        total: saved,
+        saved: None,
     }
 }
 
-/// Returns the facts about the output of a process; `None` if no host saw its end.
-fn known(end: &End) -> Option<Known> {
-    let (total, saved, saving) = match end {
-        End::Exited(ended) => (ended.total, ended.saved_bytes, ended.saving.as_ref()?),
-        End::Lost(lost) => (lost.total, lost.saved_bytes, lost.saving.as_ref()?),
-    };
-    let failure = match saving {
-        Saving::Failed(why) => Some(why.clone()),
-        Saving::Complete | Saving::Partial => None,
-    };
-    Some(Known {
-        total,
-        saved,
-        failure,
-    })
-}
-
-fn progress(end: End, gone: bool) -> Progress {
-    let (state, total, exited, over) = match end {
-        End::Exited(ended) => (
-            State::Exited(ended.status),
-            ended.total,
-            ended.exited,
-            ended.over,
-        ),
-        End::Lost(lost) => (State::Lost(lost.why), lost.total, lost.when, lost.when),
-    };
-    // The entries of older hosts do not say when the process was over.
-    let over = over.max(exited);
+fn progress(end: End, is_expired: bool) -> Progress {
+    let exited = time(end.exited_ms);
+    let over = end.over_ms.map_or(exited, time);
     let age = over.elapsed().unwrap_or_default();
     let now = Instant::now();
     Progress {
-        capture: Capture::forgotten(total),
-        recorded: Some(state),
+        capture: Capture::forgotten(end.total),
+        recorded: Some(end.state),
         drained: true,
         output_ended: true,
         ended: Some(exited),
         over: Some((over, now.checked_sub(age).unwrap_or(now))),
-        expired: gone,
+        expired: is_expired,
         ..Progress::default()
     }
 }

@@ -57,7 +57,7 @@ impl Registry {
         };
         let (number, start) = {
             let mut chats = self.open_chats()?;
-            let chat = chats.entry(&owner, &self.keeper.store);
+            let chat = chats.entry(&owner, &self.keeper.outputs);
             if let Some(known) = chat.earlier(&command) {
                 return Ok((known?, false));
             }
@@ -121,7 +121,7 @@ impl Registry {
             // A repeat that waited for another start can come so late that its chat has ended. The next chat of the same name
             // does not know its key.
             Some(number) => chats.same(&owner, number).ok_or(Error::Closed)?,
-            None => chats.entry(&owner, &self.keeper.store),
+            None => chats.entry(&owner, &self.keeper.outputs),
         };
         let live: Vec<_> = chat
             .processes
@@ -168,18 +168,19 @@ impl Registry {
         };
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
-        // The journal knows the process before it runs: after a crash it is lost, not unknown.
-        self.keeper.starting(&record, &output);
+        // The store knows the process before it runs: after a crash it is lost, not unknown.
+        let stored = self.keeper.starting(&record, &output);
+        self.runtime.block_on(stored);
         if !slot.is_wanted() {
             // The steps above can take so long that the chat or the host has ended meanwhile.
-            self.keeper.forgotten(&record.id);
+            self.runtime.block_on(self.keeper.withdraw(record.id));
             return Err(Error::Closed);
         }
         let _runtime = self.runtime.enter();
         let spawned = match contain::spawn(self.spawner.as_ref(), &spawn) {
             Ok(spawned) => spawned,
             Err(error) => {
-                self.keeper.forgotten(&record.id);
+                self.runtime.block_on(self.keeper.withdraw(record.id));
                 return Err(Error::Failed(contain::explain(
                     &error,
                     &spawn,
@@ -207,7 +208,9 @@ impl Registry {
             Ok(process)
         } else {
             // The registry was closed, or the chat ended, while this started.
-            self.keeper.forget(&[Arc::clone(&process)]);
+            process.saved.remove();
+            self.runtime
+                .block_on(self.keeper.forget(&[Arc::clone(&process)]));
             let kill_now = self.kill_now.clone();
             let end = async move {
                 ending::end(&process, Duration::ZERO, &kill_now, Cause::Shutdown).await;
@@ -229,7 +232,7 @@ impl Registry {
             let rest = life.finish().await;
             counts.ended(&process.state());
             if let Some(rest) = rest {
-                keeper.exited(&process);
+                keeper.lingers(&process).await;
                 rest.outlive().await;
             }
             process.note_over();

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::process::{Command, WaitOptions};
+use crate::process::{Cause, Command, ExitStatus, WaitOptions};
 use toolhost_state::state_dir::StateDir;
+use toolhost_store::{Durability, ProcessQuery, ProcessState};
 
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,15 +17,15 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(limits: Limits) -> Self {
+    async fn new(limits: Limits) -> Self {
         let base = tempfile::tempdir().unwrap();
         let state = StateDir::open(&base.path().join("state")).unwrap();
+        let state = HostState::open(&state, Durability::Host).unwrap();
         let config = Config {
             limits,
-            records: Records::Kept(state),
             ..Config::new(base.path())
         };
-        let registry = Registry::open(config).unwrap();
+        let registry = Registry::open(config, &state).await.unwrap();
         Self { registry, base }
     }
 
@@ -68,9 +69,9 @@ async fn a_disk_that_hangs_holds_up_no_end_and_no_upkeep() {
         retention: Duration::ZERO,
         ..Limits::default()
     };
-    let setup = Setup::new(idle);
+    let setup = Setup::new(idle).await;
     setup.run("echo hi").await;
-    let release = setup.registry.keeper.store.hang();
+    let release = setup.registry.keeper.outputs.hang();
     bounded(setup.registry.tidy_up()).await;
     bounded(setup.registry.end_chat(&chat())).await;
     bounded(setup.registry.shutdown()).await;
@@ -88,8 +89,9 @@ async fn memory_is_kept_until_the_output_is_on_disk() {
     let setup = Setup::new(Limits {
         memory: Duration::ZERO,
         ..Limits::default()
-    });
-    let release = setup.registry.keeper.store.hang();
+    })
+    .await;
+    let release = setup.registry.keeper.outputs.hang();
     let process = setup.run("echo hi").await;
     let retained = || process.progress().capture.retained();
     setup.registry.tidy_up().await;
@@ -108,7 +110,8 @@ async fn the_memory_of_ended_processes_is_bounded_over_all_chats() {
     let setup = Setup::new(Limits {
         memory_total: 100 << 10,
         ..Limits::default()
-    });
+    })
+    .await;
     let mut processes = Vec::new();
     for _ in 0..4 {
         let command = "head -c 70000 /dev/zero | tr '\\0' x";
@@ -127,7 +130,7 @@ async fn the_memory_of_ended_processes_is_bounded_over_all_chats() {
 #[tokio::test]
 async fn ends_wait_for_starts_that_are_under_way() {
     for whole in [false, true] {
-        let setup = Setup::new(Limits::default());
+        let setup = Setup::new(Limits::default()).await;
         let registry = &setup.registry;
         let slot = registry.admit(Some(chat()), None, None).unwrap();
         assert!(slot.is_wanted());
@@ -152,5 +155,55 @@ async fn ends_wait_for_starts_that_are_under_way() {
             drop(slot);
         };
         tokio::join!(end, start);
+    }
+}
+
+/// The records that a killed host leaves: the next host says how each process ended, and the one after it says the same.
+#[tokio::test]
+async fn a_process_that_was_live_is_over_at_the_next_start() {
+    let base = tempfile::tempdir().unwrap();
+    let state = HostState::temporary(base.path()).unwrap();
+    let stored = |id: &str| toolhost_store::Process {
+        id: id.into(),
+        chat: Some(chat()),
+        key: None,
+        state: ProcessState::Running,
+        command: "sleep 1 &".into(),
+        workdir: "/".into(),
+        background: false,
+        started_ms: 500,
+        output: None,
+        end: None,
+    };
+    let status = ExitStatus {
+        code: Some(3),
+        signal: None,
+        cause: Cause::Itself,
+    };
+    let end = stored::End {
+        state: State::Lingering(status.clone()),
+        exited_ms: 1000,
+        over_ms: None,
+        total: 0,
+        saved: None,
+    };
+    let lingering = stored::ended(stored("lingering"), &end);
+    for process in [stored("running"), lingering] {
+        state.store().add_process(process).await.unwrap();
+    }
+    for _ in 0..2 {
+        let config = Config::new(base.path());
+        let registry = Registry::open(config, &state).await.unwrap();
+        let get = |id| registry.get(&chat(), id).unwrap();
+        assert!(matches!(get("running").state(), State::Lost(_)));
+        assert_eq!(get("lingering").state(), State::Exited(status.clone()));
+        assert_eq!(get("lingering").info().ran, Duration::from_millis(500));
+        registry.shutdown().await;
+        let live = ProcessQuery {
+            live: true,
+            ..ProcessQuery::all()
+        };
+        let live = state.store().processes(live).await.unwrap();
+        assert!(live.found.is_empty(), "{live:?}");
     }
 }

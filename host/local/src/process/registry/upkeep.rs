@@ -47,7 +47,8 @@ impl Registry {
         let ends = self.ending.spawn_on(ends, &self.runtime);
         let keeper = Arc::clone(&self.keeper);
         let removal = async move {
-            Arc::clone(&keeper).remove(old).await;
+            keeper.catch_up().await;
+            keeper.remove(&old).await;
             for chat in empty {
                 keeper.remove_chat(chat.outputs, &[]).await;
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use super::files::{self, Files};
-use super::types::{ChatOutputs, End, SavedOutput, Store};
+use super::types::{ChatOutputs, End, OutputStore, SavedOutput};
 
 #[cfg(doc)]
 use crate::process::Saved;
@@ -23,7 +23,7 @@ pub(crate) struct Known {
 }
 
 impl ChatOutputs {
-    pub(super) fn new(store: &Arc<Store>, name: String) -> Self {
+    pub(super) fn new(store: &Arc<OutputStore>, name: String) -> Self {
         Self {
             store: Arc::downgrade(store),
             files: Arc::clone(&store.files),
@@ -112,7 +112,7 @@ impl ChatOutputs {
         self.removed.load(Ordering::SeqCst)
     }
 
-    pub(super) fn store(&self) -> Option<Arc<Store>> {
+    pub(super) fn store(&self) -> Option<Arc<OutputStore>> {
         self.store.upgrade()
     }
 }

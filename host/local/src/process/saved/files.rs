@@ -3,70 +3,42 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use toolhost_state::state_dir::{StateDir, StateDirError};
-
-/// The directory for outputs in the state directory.
-const DIRECTORY: &str = "output";
-
-/// Where outputs are saved.
-#[derive(Debug)]
-pub(crate) enum OutputLocation {
-    /// In the directory `output` of this state directory, under random names: one directory for a chat, one file for an
-    /// output. They outlive this process and can be found again.
-    Directory(StateDir),
-    /// In a directory of their own in this one, which is removed with the store or by [`Files::remove_temporary`]. A host that
-    /// is killed leaves it behind; only its user can read it.
-    Temporary(PathBuf),
-}
+use toolhost_store::Outputs;
 
 /// The place of all files: a directory with one for each chat. Everything here blocks on the disk. No error contains a path,
 /// as models read the errors.
 #[derive(Debug)]
 pub(super) struct Files {
     /// `None` where there is no place for temporary files: commands run, and nothing is saved.
-    output: Option<StateDir>,
+    output: Option<Arc<StateDir>>,
     /// The directory around it, if it ends with the store.
     temporary: Mutex<Option<TempDir>>,
 }
 
 impl Files {
-    /// Opens a place.
-    ///
-    /// # Errors
-    ///
-    /// If the state directory cannot hold a directory for outputs. That there is no place for temporary ones is logged.
-    pub(super) fn open(place: OutputLocation) -> io::Result<Self> {
-        // The operator reads this error, and needs the path.
-        let in_state = |state: StateDir| state.subdirectory(DIRECTORY).map_err(io::Error::other);
+    /// Opens a place. That there is none for temporary outputs is logged, and no error.
+    pub(super) fn open(place: &Outputs) -> Self {
         let (output, temporary) = match place {
-            OutputLocation::Directory(state) => (Some(in_state(state)?), None),
-            OutputLocation::Temporary(parent) => {
-                let made = tempfile::Builder::new()
-                    .prefix("toolhost-")
-                    .permissions(Permissions::from_mode(0o700))
-                    .tempdir_in(parent);
-                let made = made.and_then(|directory| {
-                    let state = StateDir::open(directory.path()).map_err(io::Error::other)?;
-                    Ok((in_state(state)?, directory))
-                });
-                match made {
-                    Ok((output, directory)) => (Some(output), Some(directory)),
-                    Err(error) => {
-                        tracing::warn!(%error, "outputs are not saved, as there is no place for temporary files");
-                        (None, None)
-                    }
+            Outputs::Kept(directory) => (Some(Arc::clone(directory)), None),
+            Outputs::Temporary(parent) => match temporary(parent) {
+                Ok((output, directory)) => (Some(Arc::new(output)), Some(directory)),
+                Err(error) => {
+                    tracing::warn!(%error, "outputs are not saved, as there is no place for temporary files");
+                    (None, None)
                 }
-            }
+            },
         };
-        Ok(Self {
+        Self {
             output,
             temporary: Mutex::new(temporary),
-        })
+        }
     }
 
     /// Removes everything, if the place is a temporary one. Nothing can be made or read there any more.
@@ -141,7 +113,7 @@ impl Files {
         Ok(names.filter(|name| is_name(name)).collect())
     }
 
-    /// Checks a name that comes from a journal.
+    /// Checks a name that comes from the store.
     ///
     /// # Errors
     ///
@@ -161,6 +133,16 @@ impl Files {
             None => Ok(None),
         }
     }
+}
+
+/// Makes a directory for outputs in another one. Only its user can read it. A host that is killed leaves it behind.
+fn temporary(parent: &Path) -> io::Result<(StateDir, TempDir)> {
+    let made = tempfile::Builder::new()
+        .prefix("toolhost-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(parent)?;
+    let output = StateDir::open(made.path()).map_err(io::Error::other)?;
+    Ok((output, made))
 }
 
 /// Returns a name that cannot be guessed.

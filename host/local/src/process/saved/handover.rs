@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::timeout;
 
-use super::types::{End, SavedOutput, Store};
+use super::types::{End, OutputStore, SavedOutput};
 
 /// How many bytes may be on the way to the disk, over all outputs.
 pub(super) const IN_FLIGHT: usize = 2 * 1024 * 1024;
@@ -19,7 +19,7 @@ const PIECE: usize = IN_FLIGHT / 8;
 
 impl SavedOutput {
     /// Takes the bytes that fit into the limits. Saving stops with the first byte that does not fit.
-    pub(super) fn accept(self: &Arc<Self>, store: &Store, mut bytes: Bytes) -> Bytes {
+    pub(super) fn accept(self: &Arc<Self>, store: &OutputStore, mut bytes: Bytes) -> Bytes {
         let own_room = {
             let state = self.state();
             if !state.takes_more() || bytes.is_empty() {
@@ -48,7 +48,7 @@ impl SavedOutput {
     }
 
     /// Queues accepted bytes, piece by piece, as there is room.
-    pub(super) async fn hand_over(self: &Arc<Self>, store: &Store, mut rest: Bytes) {
+    pub(super) async fn hand_over(self: &Arc<Self>, store: &OutputStore, mut rest: Bytes) {
         while !rest.is_empty() {
             let size = rest.len().min(PIECE);
             let permits = u32::try_from(size).unwrap_or(u32::MAX);

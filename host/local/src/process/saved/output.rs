@@ -7,24 +7,15 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use toolhost_store::OutputFile;
 
 use super::types::{ChatOutputs, End, SavedOutput, State};
 use crate::process::Saved;
 
 /// How long to wait for bytes that are on their way to the disk.
 const SETTLE: Duration = Duration::from_secs(1);
-
-/// The place of a saved output, for the journal. Not for models.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Location {
-    /// The name for [`Store::reopen_chat`](super::Store::reopen_chat).
-    pub(crate) directory: String,
-    /// The name for [`ChatOutputs::reopen`].
-    pub(crate) file: String,
-}
 
 impl SavedOutput {
     pub(super) fn new(chat: Arc<ChatOutputs>, id: u64, name: String) -> Self {
@@ -171,8 +162,8 @@ impl SavedOutput {
     }
 
     /// Returns the location of the file, which is known before the file exists.
-    pub(crate) fn location(&self) -> Location {
-        Location {
+    pub(crate) fn location(&self) -> OutputFile {
+        OutputFile {
             directory: self.chat.name.clone(),
             file: self.name.clone(),
         }

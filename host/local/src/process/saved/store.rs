@@ -7,23 +7,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
+use toolhost_store::Outputs;
 
-use super::files::{self, Files, OutputLocation};
+use super::files::{self, Files};
 use super::handover::IN_FLIGHT;
 use super::ledger::Ledger;
-use super::types::{ChatOutputs, SaveLimits, SavedOutput, Store};
+use super::types::{ChatOutputs, OutputStore, SaveLimits, SavedOutput};
 use super::writer::Writer;
 
-impl Store {
+impl OutputStore {
     /// Opens the place and starts the thread that writes. The thread ends, with its queue written, when the store is
     /// dropped.
     ///
     /// # Errors
     ///
-    /// If the directory cannot be used or the thread cannot be started.
-    pub(crate) fn new(place: OutputLocation, limits: SaveLimits) -> io::Result<Arc<Self>> {
+    /// If the thread cannot be started.
+    pub(crate) fn new(place: &Outputs, limits: SaveLimits) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            files: Arc::new(Files::open(place)?),
+            files: Arc::new(Files::open(place)),
             limits,
             ledger: Mutex::new(Ledger::new(limits.per_chat, limits.total)),
             room: Arc::new(Semaphore::new(IN_FLIGHT)),

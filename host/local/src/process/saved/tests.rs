@@ -16,10 +16,11 @@ use super::handover::IN_FLIGHT;
 use super::*;
 use crate::process::Saved;
 use toolhost_state::state_dir::StateDir;
+use toolhost_store::{OutputFile, Outputs};
 
 /// A store in a temporary state directory.
 struct Fixture {
-    store: Arc<Store>,
+    store: Arc<OutputStore>,
     base: tempfile::TempDir,
 }
 
@@ -32,7 +33,7 @@ impl Fixture {
 
     /// The file of an output.
     fn path(&self, output: &SavedOutput) -> PathBuf {
-        let Location {
+        let OutputFile {
             directory: chat,
             file,
         } = output.location();
@@ -49,9 +50,10 @@ impl Fixture {
     }
 }
 
-fn open(base: &Path, limits: SaveLimits) -> Arc<Store> {
+fn open(base: &Path, limits: SaveLimits) -> Arc<OutputStore> {
     let state = StateDir::open(&base.join("state")).unwrap();
-    Store::new(OutputLocation::Directory(state), limits).unwrap()
+    let outputs = Arc::new(state.subdirectory("output").unwrap());
+    OutputStore::new(&Outputs::Kept(outputs), limits).unwrap()
 }
 
 /// Limits in bytes: of a process, of a chat, and in all.
@@ -124,8 +126,8 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn temporary_outputs_leave_nothing_and_hold_no_descriptor() {
     let base = tempfile::tempdir().unwrap();
-    let place = OutputLocation::Temporary(base.path().to_owned());
-    let store = Store::new(place, SaveLimits::default()).unwrap();
+    let place = Outputs::Temporary(base.path().to_owned());
+    let store = OutputStore::new(&place, SaveLimits::default()).unwrap();
     let chat = store.chat();
     let output = filled(&chat, 100_000).await;
     store.writer.flush();

@@ -36,7 +36,7 @@ impl Default for SaveLimits {
 
 /// The saved outputs of all chats.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct OutputStore {
     pub(super) files: Arc<Files>,
     pub(super) limits: SaveLimits,
     pub(super) ledger: Mutex<Ledger<Arc<SavedOutput>>>,
@@ -51,7 +51,7 @@ pub(crate) struct Store {
 /// It does not keep the store alive: without the store no more bytes are saved, and saved bytes can still be read.
 #[derive(Debug)]
 pub(crate) struct ChatOutputs {
-    pub(super) store: Weak<Store>,
+    pub(super) store: Weak<OutputStore>,
     pub(super) files: Arc<Files>,
     pub(super) id: u64,
     pub(super) name: String,

@@ -18,6 +18,7 @@ use toolhost_local::process::Config;
 use toolhost_plugin::{Capability, Context, Example, Plugin, Schema, shown, shown_up_to};
 use toolhost_service::processes::Prepared;
 use toolhost_state::id::CallId;
+use toolhost_store::HostState;
 use toolhost_workspace::Workspace;
 
 /// The CPU time that one comparison with a schema may take. It takes milliseconds, unless the schema is made to take for ever.
@@ -36,7 +37,9 @@ pub(super) async fn run(
         spawner: prepared.spawner,
         ..Config::new(&root)
     };
-    let workspace: Arc<dyn Workspace> = Arc::new(Local::open(config, files::Config::new(&root))?);
+    let state = HostState::temporary(std::env::temp_dir())?;
+    let workspace = Local::open(config, files::Config::new(&root), &state).await?;
+    let workspace: Arc<dyn Workspace> = Arc::new(workspace);
     for example in plugin.examples() {
         let subject = format!("example of {}", example.tool);
         let what = shown_up_to(&example.name, 80);

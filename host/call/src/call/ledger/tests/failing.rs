@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
     Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, NewCall,
-    Process, ProcessQuery, Session, Sqlite, Store, StoreError, Swept,
+    Process, ProcessQuery, Processes, Session, Sqlite, Store, StoreError, Swept,
 };
 
 use super::*;
@@ -65,10 +65,11 @@ handed! {
     interrupt() -> Vec<Call>;
     end_chat(chat: ChatId) -> ();
     sweep(limits: toolhost_store::Limits) -> Swept;
-    put_process(process: Process) -> ();
+    add_process(process: Process) -> ();
+    update_processes(processes: Vec<Process>) -> ();
     forget_processes(ids: Vec<String>) -> ();
-    add_temporary(path: PathBuf) -> ();
-    remove_temporary(path: PathBuf) -> ();
+    add_temporary(path: PathBuf, gone: Vec<PathBuf>) -> ();
+    forget_temporaries(paths: Vec<PathBuf>) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
     }
@@ -76,7 +77,7 @@ handed! {
     call(chat: ChatId, call: CallId) -> Option<Call>;
     calls(query: CallQuery) -> Vec<Call>;
     chats(query: ChatQuery) -> Vec<Chat>;
-    processes(query: ProcessQuery) -> Vec<Process>;
+    processes(query: ProcessQuery) -> Processes;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
     }

@@ -18,9 +18,9 @@ pub(super) async fn open(
     limits: Limits,
     durability: Durability,
 ) -> (Ledger, Vec<Interrupted>) {
-    let store = Sqlite::open(state, durability).unwrap();
-    let kept = (store, durability);
-    Ledger::open(limits, kept, Box::new(Deaf), CancellationToken::new())
+    let store = Arc::new(Sqlite::open(state, durability).unwrap());
+    let (kept, deaf) = ((store as _, durability), Some(Box::new(Deaf) as _));
+    Ledger::open(limits, kept, deaf, CancellationToken::new())
         .await
         .unwrap()
 }
@@ -32,7 +32,7 @@ pub(super) async fn open_failing(
 ) -> (Ledger, Arc<Failing>) {
     let store = Arc::new(Failing::of(Sqlite::open(state, durability).unwrap()));
     let kept = (Arc::clone(&store) as Arc<dyn Store>, durability);
-    let opened = Ledger::open_on(Limits::default(), kept, None, CancellationToken::new());
+    let opened = Ledger::open(Limits::default(), kept, None, CancellationToken::new());
     (opened.await.unwrap().0, store)
 }
 

@@ -63,8 +63,8 @@ fn run(program: &str, options: &[&str], path: &Path) -> bool {
 async fn a_full_disk_ends_the_saving_and_keeps_the_written_bytes() {
     let disk = SmallDisk::mount();
     let named = open(disk.0.path(), SaveLimits::default());
-    let anonymous = OutputLocation::Temporary(disk.0.path().to_owned());
-    let anonymous = Store::new(anonymous, SaveLimits::default()).unwrap();
+    let anonymous = Outputs::Temporary(disk.0.path().to_owned());
+    let anonymous = OutputStore::new(&anonymous, SaveLimits::default()).unwrap();
     let data = pattern(200_000);
     for store in [named, anonymous] {
         let chat = store.chat();

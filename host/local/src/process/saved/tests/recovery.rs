@@ -17,7 +17,7 @@ async fn outputs_are_found_again_and_count() {
     let chat = store.chat();
     let output = filled(&chat, 500).await;
     let newer = filled(&chat, 500).await;
-    let Location {
+    let OutputFile {
         directory: name,
         file,
     } = output.location();
@@ -90,7 +90,7 @@ async fn only_names_of_a_store_are_reopened() {
 }
 
 #[tokio::test]
-async fn only_directories_that_no_journal_names_are_removed() {
+async fn only_directories_that_no_process_names_are_removed() {
     let Fixture { store, base } = Fixture::new(SaveLimits::default());
     let outputs = [
         filled(&store.chat(), 1).await,
