@@ -13,6 +13,7 @@ mod readme;
 mod reload;
 mod retention;
 mod serve;
+mod state;
 mod state_dir;
 mod usage;
 

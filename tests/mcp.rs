@@ -9,6 +9,7 @@ mod narrow;
 mod outputs;
 mod pipes;
 mod resources;
+mod restart;
 mod sessions;
 mod stateless;
 mod tasks;
@@ -23,7 +24,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use toolhost_core::Host;
 
-use crate::harness::{PATIENCE, Server, Setup, file, shared_state, state_dir};
+use crate::harness::{PATIENCE, Server, Setup, TOKEN, file, shared_state, state_dir};
 
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
@@ -184,6 +185,15 @@ async fn pid(path: impl AsRef<Path>) -> u32 {
 struct Http {
     setup: Setup,
     server: Server,
+    wire: Wire,
+}
+
+impl std::ops::Deref for Http {
+    type Target = Wire;
+
+    fn deref(&self) -> &Wire {
+        &self.wire
+    }
 }
 
 impl Http {
@@ -193,15 +203,47 @@ impl Http {
 
     async fn of(setup: Setup) -> Self {
         let server = Server::start(setup.host.clone()).await;
-        Self { setup, server }
+        Self::with(setup, server)
+    }
+
+    fn with(setup: Setup, server: Server) -> Self {
+        let wire = Wire::to(&server.url);
+        Self {
+            setup,
+            server,
+            wire,
+        }
     }
 
     fn host(&self) -> &Host {
         &self.setup.host
     }
+}
+
+/// A client of MCP over HTTP.
+struct Wire {
+    client: reqwest::Client,
+    url: String,
+    token: String,
+}
+
+impl Wire {
+    /// A client of a server, with the token of tests.
+    fn to(server: &str) -> Self {
+        Self {
+            client: crate::harness::client(),
+            url: format!("{server}/mcp"),
+            token: TOKEN.to_owned(),
+        }
+    }
+
+    fn with_method(&self, method: reqwest::Method) -> reqwest::RequestBuilder {
+        let request = self.client.request(method, &self.url);
+        request.bearer_auth(&self.token)
+    }
 
     fn post(&self, message: &Value) -> reqwest::RequestBuilder {
-        let request = self.server.request(reqwest::Method::POST, "/mcp");
+        let request = self.with_method(reqwest::Method::POST);
         request
             .header("accept", "application/json, text/event-stream")
             .header("toolhost-structured", "true")
@@ -244,8 +286,12 @@ impl Http {
     }
 
     async fn try_session(&self) -> (u16, Option<String>, Value) {
+        self.try_session_with(initialize()).await
+    }
+
+    async fn try_session_with(&self, params: Value) -> (u16, Option<String>, Value) {
         let message =
-            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize() });
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         let response = self.post(&message).send().await.unwrap();
         let id = response.headers().get("mcp-session-id");
         let id = id.map(|id| id.to_str().unwrap().to_owned());
@@ -263,6 +309,25 @@ impl Http {
             .header("mcp-session-id", session)
             .header("mcp-protocol-version", OLD);
         Events::of(request.send().await.unwrap())
+    }
+
+    /// Opens a stream of a session: the standalone one, or the one of this event.
+    async fn listen(&self, session: &str, last: Option<&str>) -> Events {
+        let mut request = self
+            .with_method(reqwest::Method::GET)
+            .header("mcp-session-id", session)
+            .header("accept", "text/event-stream");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        Events::of(request.send().await.unwrap())
+    }
+
+    /// Ends a session, and returns the status of the answer.
+    async fn end(&self, session: &str) -> u16 {
+        let request = self.with_method(reqwest::Method::DELETE);
+        let ended = request.header("mcp-session-id", session).send().await;
+        ended.unwrap().status().as_u16()
     }
 
     /// Sends a request within a session, and returns the response to it.

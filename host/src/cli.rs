@@ -14,6 +14,7 @@ mod plugins;
 mod remote;
 mod serve;
 mod show;
+mod state;
 mod token;
 mod tools;
 
@@ -116,6 +117,8 @@ enum Command {
     Plugin(plugin::Options),
     /// Check a configuration before a host uses it
     Config(config::Options),
+    /// Check, copy and repair the store of calls in a state directory
+    State(state::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
@@ -170,6 +173,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Call(options) => options.host.prepare(),
         Command::Calls(_)
         | Command::Show(_)
+        | Command::State(_)
         | Command::Tools(_)
         | Command::Token(_)
         | Command::Config(_) => Prepared::default(),
@@ -195,6 +199,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Doctor(options) => doctor::run(common, options, prepared).await,
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
+            Command::State(options) => state::run(common, options).await,
             Command::Token(options) => token::run(&options),
         }
     })

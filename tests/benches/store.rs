@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
     Begun, CallQuery, CallState, ChatQuery, Durability, EndedCall, Fence, NewCall, Sqlite, Store,
+    StoreFile,
 };
 
 /// How many calls are measured at a time.
@@ -263,7 +264,8 @@ async fn main() {
     println!("resident: {} MiB", resident());
     if std::env::var_os("BENCH_CHECK").is_some() {
         let started = Instant::now();
-        let problems = store.check().await.unwrap();
+        let file = StoreFile::open(&state, false).unwrap().unwrap();
+        let problems = file.check().unwrap();
         println!(
             "check: {:?}, {} problems",
             started.elapsed(),

@@ -125,10 +125,12 @@ async fn measure(hosts: &mut [Measured]) {
     let command = json!({ "command": "true" });
     for _ in 0..ROUNDS {
         for one in &mut *hosts {
-            one.trivial.push(timed(&one.host, "trivial__t", &json!({})).await);
+            one.trivial
+                .push(timed(&one.host, "trivial__t", &json!({})).await);
         }
         for one in &mut *hosts {
-            one.execute.push(timed(&one.host, "execute", &command).await);
+            one.execute
+                .push(timed(&one.host, "execute", &command).await);
         }
     }
     for _ in 0..TURNS {
@@ -161,7 +163,10 @@ async fn grow(host: &Host, calls: usize) {
     for tenth in 1..=10 {
         rate(host, calls / 10 / CLIENTS).await;
         let (made, more) = (tenth * calls / 10, resident() - before);
-        println!("  after {made} calls: {more:+.1} MiB, {:.0?}", begun.elapsed());
+        println!(
+            "  after {made} calls: {more:+.1} MiB, {:.0?}",
+            begun.elapsed()
+        );
     }
 }
 
@@ -180,8 +185,18 @@ fn main() {
         let forgetful = HostState::with_store(Arc::new(Forgetful), std::env::temp_dir());
         let mut hosts = [
             start("no store", base.path(), forgetful).await,
-            start("durability = \"host\"", base.path(), kept("host", Durability::Host)).await,
-            start("durability = \"power\"", base.path(), kept("power", Durability::Power)).await,
+            start(
+                "durability = \"host\"",
+                base.path(),
+                kept("host", Durability::Host),
+            )
+            .await,
+            start(
+                "durability = \"power\"",
+                base.path(),
+                kept("power", Durability::Power),
+            )
+            .await,
         ];
         measure(&mut hosts).await;
         print(&hosts);

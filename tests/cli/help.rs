@@ -49,7 +49,9 @@ fn every_flag_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let documented = std::fs::read_to_string(root.join("docs/configuration.md")).unwrap();
     let mut missing = std::collections::BTreeSet::new();
-    for command in ["serve", "agent", "mcp", "call", "tools", "token", "doctor"] {
+    for command in [
+        "serve", "agent", "mcp", "call", "tools", "token", "doctor", "state",
+    ] {
         let help = help(&[command]);
         let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
         for word in words {

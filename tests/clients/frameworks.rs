@@ -1,19 +1,37 @@
 //! Clients of MCP as the frameworks for agents have them, over HTTP: each names its chat in a header, and finds there in a later
-//! session what it started in an earlier one. Clients that name none share nothing.
+//! session what it started in an earlier one. Clients that name none share nothing. All of them go on if their server is killed and
+//! another one starts.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
 /// Runs a client with the address, the token, a chat and the workspace, and checks what it got.
 async fn finds_its_processes(client: Command, name: &str) {
     let workspace = tempfile::tempdir().unwrap();
-    let serving = serving(workspace.path(), &[]);
-    let mut client = client;
-    client.args([&format!("{}/mcp", serving.url), TOKEN, "support-42"]);
-    client.arg(workspace.path());
-    let output = run(client).await;
-    let found: Value = serde_json::from_str(printed(&output)).unwrap();
+    let mut first = serving(workspace.path(), &[]);
+    let mut client = tokio::process::Command::from(client);
+    client.args([&format!("{}/mcp", first.url), TOKEN, "support-42"]);
+    client.arg(workspace.path()).kill_on_drop(true);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut client = client.spawn().unwrap();
+    let mut lines = tokio::io::BufReader::new(client.stdout.take().unwrap()).lines();
+    let mut line = async || {
+        // Node.js and Python take seconds to start on a machine with other things to do.
+        let line = tokio::time::timeout(4 * PATIENCE, lines.next_line()).await;
+        let line = line.expect("the program does not end").unwrap();
+        line.unwrap_or_else(|| panic!("{name} failed"))
+    };
+    assert_eq!(line().await, "ready", "{name}");
+    let running = running(&first).await;
+    first.signal(nix::sys::signal::Signal::SIGKILL);
+    let mut second = server(workspace.path());
+    second.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
+    let address = first.url.strip_prefix("http://").unwrap();
+    let _second = Serving::at(second, address);
+    client.stdin.take().unwrap().write_all(b"\n").await.unwrap();
+    let found: Value = serde_json::from_str(&line().await).unwrap();
     let is = |one: &Value, other: Value| assert_eq!(*one, other, "{name}: {found:#}");
 
     let tools = found["tools"].as_array().unwrap();
@@ -37,15 +55,21 @@ async fn finds_its_processes(client: Command, name: &str) {
     if let Some(own) = found.get("own") {
         is(&own[1]["output"], "ready\n".into());
     }
+    // The command ended with its server, and the chat has its output.
+    is(&found["outlived"][1]["output"], "ready\n".into());
+    is(&found["outlived"][1]["running"], false.into());
 
     // It is in the chat that the header named, with nothing else that runs.
-    let http = crate::harness::client();
-    let url = format!("{}/v1/chats/support-42/processes?running=true", serving.url);
-    let processes = http.get(url).bearer_auth(TOKEN).send().await.unwrap();
-    let processes: Value = processes.json().await.unwrap();
-    let running = processes["processes"].as_array().unwrap();
-    assert_eq!(running.len(), 1, "{name}: {processes:#}");
+    assert_eq!(running.len(), 1, "{name}: {running:#?}");
     assert_eq!(running[0]["id"], *id, "{name}");
+}
+
+/// Returns the processes that run in the chat that the client named.
+async fn running(serving: &Serving) -> Vec<Value> {
+    let path = "/v1/chats/support-42/processes?running=true";
+    let processes = serving.request(reqwest::Method::GET, path).send().await;
+    let processes: Value = processes.unwrap().json().await.unwrap();
+    processes["processes"].as_array().unwrap().clone()
 }
 
 /// Runs a client for Python of an environment that `tests/clients/prepare` makes.
@@ -107,6 +131,12 @@ async fn pydantic_ai() {
 #[tokio::test]
 async fn langchain_mcp_adapters() {
     python("frameworks", "langchain-mcp-adapters").await;
+}
+
+#[needs(client = "node")]
+#[tokio::test]
+async fn typescript() {
+    node("typescript").await;
 }
 
 #[needs(client = "node")]

@@ -42,6 +42,13 @@ impl Mounted {
         }
     }
 
+    /// Allows no more changes.
+    pub(crate) fn make_read_only(&self) {
+        let mut command = Command::new("mount");
+        let done = command.args(["-o", "remount,ro"]).arg(&self.0).output();
+        assert!(done.as_ref().unwrap().status.success(), "{done:?}");
+    }
+
     /// Gives back what [`Mounted::fill`] took.
     pub(crate) fn empty(&self) {
         std::fs::remove_file(self.0.join("filler")).unwrap();

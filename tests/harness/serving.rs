@@ -67,9 +67,14 @@ impl Serving {
     }
 
     /// Starts a command line that lacks nothing but the address.
-    pub(crate) fn of(mut command: Command) -> Self {
+    pub(crate) fn of(command: Command) -> Self {
+        Self::at(command, "127.0.0.1:0")
+    }
+
+    /// The same, with this address.
+    pub(crate) fn at(mut command: Command, address: &str) -> Self {
         let mut child = command
-            .args(["--listen", "127.0.0.1:0"])
+            .args(["--listen", address])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

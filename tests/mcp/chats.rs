@@ -226,7 +226,7 @@ async fn names_that_are_wrong_are_refused_with_a_reason() {
     let narrow = Principal::new("narrow", [Scope::Call], Some("a-".to_owned()), None);
     let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
     let server = Server::with_tokens(setup.host.clone(), tokens).await;
-    let http = Http { setup, server };
+    let http = Http::with(setup, server);
     let begin =
         json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize() });
     for (path, header, status, code, detail) in [

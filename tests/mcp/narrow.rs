@@ -21,7 +21,7 @@ async fn start(narrow: Principal) -> Http {
         (Token::new(NARROW).unwrap(), narrow),
     ]);
     let server = Server::with_tokens(setup.host.clone(), tokens).await;
-    Http { setup, server }
+    Http::with(setup, server)
 }
 
 /// Says that the client knows tasks.
@@ -217,7 +217,7 @@ async fn a_session_has_a_chat_within_a_long_prefix() {
         let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
         let setup = Setup::new().await;
         let server = Server::with_tokens(setup.host.clone(), tokens).await;
-        let http = Http { setup, server };
+        let http = Http::with(setup, server);
         // More often than there are places.
         for _ in 0..130 {
             let (got, id, reply) = http.try_session().await;

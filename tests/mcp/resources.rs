@@ -85,7 +85,7 @@ async fn a_token_reads_what_its_tools_return_and_what_they_started() {
     let narrow = Principal::new("web", [Scope::Call], None, tools);
     let tokens = Tokens::new([(Token::new(TOKEN).unwrap(), narrow)]);
     let server = Server::with_tokens(setup.host.clone(), tokens).await;
-    let http = Http { setup, server };
+    let http = Http::with(setup, server);
     let chat = || json!({ "io.toolhost/chat": "c" });
     http.request("tools/call", execute("echo mine"), chat())
         .await;

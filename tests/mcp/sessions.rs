@@ -1,7 +1,7 @@
 //! Sessions of streamable HTTP, in revision 2025-11-25.
 
 use super::*;
-use crate::harness::{TOKEN, until, until_dead};
+use crate::harness::{until, until_dead};
 
 #[tokio::test]
 async fn a_session_is_a_chat_and_ends_with_it() {
@@ -32,9 +32,7 @@ async fn a_session_is_a_chat_and_ends_with_it() {
         "{listed}"
     );
 
-    let delete = http.server.request(reqwest::Method::DELETE, "/mcp");
-    let deleted = delete.header("mcp-session-id", &one).send().await.unwrap();
-    assert_eq!(deleted.status(), 204);
+    assert_eq!(http.end(&one).await, 204);
     until_dead(pid).await;
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     assert_eq!(http.within(&one, &ping).await.status(), 404);
@@ -60,8 +58,7 @@ async fn there_are_only_so_many_sessions() {
     // What needs none is served, and so is who ends one.
     let listed = http.request("tools/list", json!({}), json!({})).await;
     assert!(listed.get("result").is_some(), "{listed}");
-    let delete = http.server.request(reqwest::Method::DELETE, "/mcp");
-    delete.header("mcp-session-id", &last).send().await.unwrap();
+    assert_eq!(http.end(&last).await, 204);
     // Of many at once, one finds a place, and the others hear that there is none.
     let tries = (0..40).map(|_| http.try_session());
     let tries = futures_util::future::join_all(tries).await;
@@ -118,14 +115,7 @@ async fn a_lost_stream_is_resumed() {
     let id = id.unwrap_or_else(|| panic!("{first}")).trim().to_owned();
     pid(http.setup.root().join("pid")).await;
     drop(stream);
-    let resumed = http
-        .server
-        .request(reqwest::Method::GET, "/mcp")
-        .header("mcp-session-id", &session)
-        .header("accept", "text/event-stream")
-        .header("last-event-id", id)
-        .send();
-    let mut resumed = Events::of(resumed.await.unwrap());
+    let mut resumed = http.listen(&session, Some(&id)).await;
     std::fs::write(http.setup.root().join("go"), "").unwrap();
     let reply = resumed.reply(1).await;
     assert_eq!(
@@ -145,17 +135,6 @@ async fn lose(http: &Http, session: &str, command: &str) -> String {
     id.unwrap_or_else(|| panic!("{first}")).trim().to_owned()
 }
 
-async fn resume(http: &Http, session: &str, id: &str) -> Events {
-    let resumed = http
-        .server
-        .request(reqwest::Method::GET, "/mcp")
-        .header("mcp-session-id", session)
-        .header("accept", "text/event-stream")
-        .header("last-event-id", id)
-        .send();
-    Events::of(resumed.await.unwrap())
-}
-
 #[tokio::test]
 async fn a_reply_that_was_ready_while_nobody_listened_is_there_for_who_comes_back() {
     let http = Http::start().await;
@@ -170,7 +149,7 @@ async fn a_reply_that_was_ready_while_nobody_listened_is_there_for_who_comes_bac
     .await;
     // As often as it is asked for.
     for _ in 0..2 {
-        let mut resumed = resume(&http, &session, &id).await;
+        let mut resumed = http.listen(&session, Some(&id)).await;
         let reply = resumed.reply(1).await;
         assert_eq!(
             reply["result"]["structuredContent"]["output"], "done\n",
@@ -181,7 +160,7 @@ async fn a_reply_that_was_ready_while_nobody_listened_is_there_for_who_comes_bac
     // Not by others, and not of others.
     let other = http.session().await;
     for (session, id) in [(&other, id.as_str()), (&session, "0/77"), (&session, "x")] {
-        assert_eq!(resume(&http, session, id).await.status(), 204, "{id}");
+        assert_eq!(http.listen(session, Some(id)).await.status(), 204, "{id}");
     }
 }
 
@@ -218,7 +197,7 @@ async fn who_has_heard_everything_need_not_come_back() {
     assert_eq!(reply["error"]["data"]["code"], "unknown_tool", "{reply}");
     assert_eq!(stream.next().await, None);
     let last = stream.last.unwrap();
-    let resumed = resume(&http, &session, &last).await;
+    let resumed = http.listen(&session, Some(&last)).await;
     assert_eq!(
         (resumed.status(), resumed.response.text().await.unwrap()),
         (204, String::new())
@@ -243,7 +222,7 @@ async fn a_cancelled_request_of_a_session_ends_with_its_process_and_its_streams(
         .unwrap()
         .trim()
         .to_owned();
-    let mut resumed = resume(&http, &session, &first).await;
+    let mut resumed = http.listen(&session, Some(&first)).await;
     let params = json!({ "requestId": 1, "reason": "the user pressed a key" });
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
     assert_eq!(http.within(&session, &cancel).await.status(), 202);
@@ -255,7 +234,7 @@ async fn a_cancelled_request_of_a_session_ends_with_its_process_and_its_streams(
     assert_eq!(stream.next().await, None);
     assert_eq!(resumed.next().await, None);
     assert_eq!(resumed.last.as_ref(), Some(&first));
-    assert_eq!(resume(&http, &session, &first).await.status(), 204);
+    assert_eq!(http.listen(&session, Some(&first)).await.status(), 204);
     // Its id is free.
     let pong = http.ask(&session, "ping", json!({})).await;
     assert_eq!(pong["result"], json!({}), "{pong}");

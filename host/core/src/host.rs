@@ -7,6 +7,7 @@ mod interrupted;
 mod lookup;
 mod observe;
 mod plugins;
+mod sessions;
 mod visibility;
 
 use std::collections::HashSet;

@@ -45,5 +45,6 @@ pub use toolhost_local as local;
 pub use toolhost_plugin as plugin;
 pub use toolhost_plugin::{Grants, Options, Preopen, Settings};
 pub use toolhost_state::id::{CallId, ChatId};
+pub use toolhost_store::Session;
 pub use toolhost_workspace as workspace;
 pub use toolhost_workspace::files::FilesGrant;

@@ -68,6 +68,7 @@ pub async fn serve(
 ) -> io::Result<Vec<Info>> {
     let parts = parts.into();
     let routes = router(parts.clone(), access);
+    parts.mcp.take_over().await;
     let ending = async {
         shutdown.await;
         parts.shutdown().await

@@ -2,6 +2,7 @@
 
 mod machine;
 mod probe;
+mod store;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -89,6 +90,7 @@ pub(super) async fn run(
     checks.push(configuration(common).await);
     let (state, named) = (common.state_dir(), common.state_dir.is_some());
     checks.push(machine::state_directory(state.as_deref(), named));
+    checks.extend(state.as_deref().and_then(store::check));
     let workspace = machine::workspace(common.workspace());
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);

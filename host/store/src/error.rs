@@ -63,6 +63,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is a backup, and the log beside it is that of the file whose place the backup took.
+    #[error("{path} is a backup, and {path}-wal is the log of another store: remove {path}-wal and {path}-shm", path = path.display())]
+    ForeignLog {
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else.
     #[error("the store cannot {action}")]
     Failed {

@@ -13,7 +13,7 @@ mod values;
 pub use backlog::{Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
-pub use sqlite::{AtRest, Durability, Recovered, Sqlite, UnknownDurability};
+pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, Store};
 pub use values::call::{
     Begun, Call, CallPage, CallQuery, CallState, CallSummary, EndedCall, Fence, Fenced, NewCall,

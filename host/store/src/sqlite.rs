@@ -6,6 +6,7 @@ mod chats;
 mod clock;
 mod core;
 mod fault;
+mod file;
 mod filter;
 mod open;
 mod pages;
@@ -22,7 +23,6 @@ mod upkeep;
 mod witness;
 mod writer;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,6 +44,7 @@ use readers::Readers;
 use writer::Writer;
 
 pub use at_rest::AtRest;
+pub use file::StoreFile;
 pub use recover::Recovered;
 
 /// The name of the file in the state directory.
@@ -216,6 +217,24 @@ impl Sqlite {
             StoreError::Damaged { path, problem } => StoreError::Unrecoverable { path, problem },
             error => error,
         })
+    }
+
+    /// Gives room that the store no longer uses back to the disk. The caller must hold the lock of the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem: SQLite makes all indexes anew, so that nothing would show
+    /// any more what is missing.
+    pub fn compact(directory: &StateDir) -> Result<(), StoreError> {
+        let store = Self::open(directory, Durability::Host)?;
+        if let Some(file) = StoreFile::open(directory, true)?
+            && let Some(problem) = file.check()?.into_iter().next()
+        {
+            let path = file.path().to_owned();
+            return Err(StoreError::Damaged { path, problem });
+        }
+        let compacted = store.shared.writer.alone(Core::compact);
+        compacted.map_err(|fault| fault.told(&store.shared.path, "be compacted"))
     }
 
     /// Makes a change on the thread of the caller, or on one that may wait for the disk if every change is synced.
@@ -404,29 +423,6 @@ impl Store for Sqlite {
 
     fn sessions(&self) -> Answer<'_, Vec<Session>> {
         self.list("list sessions", records::sessions)
-    }
-
-    fn check(&self) -> Answer<'_, Vec<String>> {
-        self.list("be checked", upkeep::check)
-    }
-
-    fn export(&self, mut sink: Box<dyn Write + Send>) -> Answer<'_, ()> {
-        self.list("be exported", move |connection| {
-            upkeep::export(connection, &mut *sink)
-        })
-    }
-
-    fn compact(&self) -> Answer<'_, ()> {
-        self.slowly("be compacted", |shared| {
-            shared.readers.close();
-            shared.writer.alone(Core::compact)
-        })
-    }
-
-    fn backup(&self, file: PathBuf) -> Answer<'_, ()> {
-        self.list("be copied", move |connection| {
-            upkeep::copy(connection, &file)
-        })
     }
 
     fn counts(&self) -> Counts {

@@ -1,6 +1,5 @@
 //! The seam: the operations that every store has.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
@@ -78,18 +77,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Returns all sessions.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
-
-    /// Reads everything and returns the problems that it found.
-    fn check(&self) -> Answer<'_, Vec<String>>;
-
-    /// Writes everything as lines of JSON.
-    fn export(&self, sink: Box<dyn Write + Send>) -> Answer<'_, ()>;
-
-    /// Gives room that is no longer used back to the disk.
-    fn compact(&self) -> Answer<'_, ()>;
-
-    /// Writes a copy to a file that does not exist yet.
-    fn backup(&self, file: PathBuf) -> Answer<'_, ()>;
 
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{
-    Answer, Begun, Call, CallQuery, Chat, ChatQuery, Counts, EndedCall, Fence, Fenced, Limits,
-    NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
+    Fenced, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
 };
 
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl Store for Forgetful {
         cancel(Fence) -> Fenced = Fenced::Fenced(None);
         interrupt() -> Vec<Call> = Vec::new();
         call(ChatId, CallId) -> Option<Call> = None;
-        calls(CallQuery) -> Vec<Call> = Vec::new();
-        chats(ChatQuery) -> Vec<Chat> = Vec::new();
+        calls(CallQuery) -> CallPage = CallPage::default();
+        chats(ChatQuery) -> ChatPage = ChatPage::default();
         end_chat(ChatId) -> () = ();
         sweep(Limits) -> Swept = Swept::default();
         add_process(Process) -> () = ();

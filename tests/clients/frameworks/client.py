@@ -1,6 +1,7 @@
 """Clients of MCP for Python, as agents use them, against Toolhost over HTTP: prints what they got as JSON.
 
-`client.py CLIENT URL TOKEN CHAT WORKSPACE`. The clients and how each sets a header are in `CLIENTS`.
+`client.py CLIENT URL TOKEN CHAT WORKSPACE`. The clients and how each sets a header are in `CLIENTS`. Once the program prints `ready`, it
+waits for a line, and goes on with whichever server is at the address then.
 """
 
 import asyncio
@@ -169,6 +170,12 @@ async def main(which, url, token, chat, workspace):
         if which != "langchain-mcp-adapters":
             wait["process_id"] = started[1]["background_process_id"]
             found["own"] = parsed(await call("process_output", wait))
+        async with connect(url, headers) as (_, named):
+            await named("process_list", {})
+            print("ready", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            last = named if which == "langchain-mcp-adapters" else call
+            found["outlived"] = parsed(await last("process_output", {"process_id": wait["process_id"]}))
     print(json.dumps(found))
 
 

@@ -1,6 +1,7 @@
 // Clients of MCP for JavaScript, as agents use them, against Toolhost over HTTP: prints what they got as JSON.
 //
-// `frameworks.mjs ai-sdk|mcp-remote URL TOKEN CHAT WORKSPACE`
+// `frameworks.mjs typescript|ai-sdk|mcp-remote URL TOKEN CHAT WORKSPACE`. Once the program prints `ready`, it waits for a line, and goes on
+// with whichever server is at the address then.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,6 +31,10 @@ async function mcpRemote(headers) {
   const named = Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`]);
   const args = [proxy, url, "--transport", "http-only", ...named];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "inherit" }));
+  return official(client);
+}
+
+async function official(client) {
   const call = async (name, args, signal) => {
     const result = await client.callTool({ name, arguments: args }, undefined, { signal });
     return [result.isError ?? false, result.content[0].text];
@@ -38,7 +43,15 @@ async function mcpRemote(headers) {
   return { tools: tools.map(({ name }) => name), call, close: () => client.close() };
 }
 
-const connect = { "ai-sdk": aiSdk, "mcp-remote": mcpRemote }[which];
+async function typescript(headers) {
+  const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
+  const client = new Client({ name: "toolhost-tests", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  return official(client);
+}
+
+const connect = { typescript, "ai-sdk": aiSdk, "mcp-remote": mcpRemote }[which];
 const parsed = ([isError, text]) => [isError, JSON.parse(text)];
 const background = { command: "echo ready; exec sleep 1000", run_in_background: true };
 const found = {};
@@ -76,6 +89,10 @@ const started = parsed(await client.call("execute", background));
 found.strangers = parsed(await other.call("process_list", {}));
 wait.process_id = started[1].background_process_id;
 found.own = parsed(await client.call("process_output", wait));
+console.log("ready");
+await new Promise((resolve) => process.stdin.once("data", resolve));
+found.outlived = parsed(await client.call("process_output", { process_id: wait.process_id }));
 await client.close();
 await other.close();
 console.log(JSON.stringify(found));
+process.exit();

@@ -90,6 +90,11 @@ impl Ledger {
         }
     }
 
+    /// Returns the store, for values that are no calls.
+    pub fn store(&self) -> &dyn Store {
+        &*self.shared.keeper.store
+    }
+
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
     /// The ledger calls `admit` only for a new call. If `admit` fails, the call is refused and leaves no record, so that a

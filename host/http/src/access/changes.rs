@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Principal, Scope, Token};
+use super::{Principal, Token};
 
 type Known = [(Token, Principal)];
 
@@ -15,41 +15,29 @@ pub fn token_changes(before: &Known, after: &Known) -> Option<Value> {
     let (mut added, mut changed) = (Vec::new(), Vec::new());
     for (token, principal) in after {
         let Some((was_token, was)) = of(before, principal.name()) else {
-            added.push(described(principal));
+            added.push(principal.described());
             continue;
         };
         let secret = was_token.sha256() != token.sha256();
         if secret || !was.is_same(principal) {
             changed.push(json!({
                 "name": principal.name(), "secret": secret,
-                "before": described(&was), "after": described(principal),
+                "before": was.described(), "after": principal.described(),
             }));
         }
     }
     let removed = before
         .iter()
         .filter(|(_, was)| of(after, was.name()).is_none())
-        .map(|(_, was)| described(was));
+        .map(|(_, was)| was.described());
     let removed: Vec<_> = removed.collect();
     let same = added.is_empty() && removed.is_empty() && changed.is_empty();
     (!same).then(|| json!({ "added": added, "removed": removed, "changed": changed }))
 }
 
-fn described(principal: &Principal) -> Value {
-    let scopes = Scope::ALL
-        .into_iter()
-        .filter(|scope| principal.is_given(*scope));
-    let tools = principal.actor().tools().as_deref();
-    json!({
-        "name": principal.name(),
-        "scopes": scopes.map(Scope::name).collect::<Vec<_>>(),
-        "chats": principal.chat_prefix(),
-        "tools": tools,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Scope;
     use super::*;
 
     #[test]

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Scope;
-use super::Token;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Scope, Token};
 use crate::problem::{Kind, Problem};
 use toolhost_call::call::Actor;
 use toolhost_state::id::ChatId;
@@ -64,6 +66,30 @@ impl Principal {
     /// Returns the token that authenticated the client, if one did.
     pub(super) fn token(&self) -> Option<&Token> {
         self.token.as_ref()
+    }
+
+    /// Returns a digest of the token, the name and the rights, by which [`Tokens::recognize`](super::Tokens::recognize) finds the
+    /// principal after a restart. Digests with different salts cannot be compared.
+    pub fn fingerprint(&self, salt: &str) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        for part in [salt.as_bytes(), self.described().to_string().as_bytes()] {
+            hasher.update(Sha256::digest(part));
+        }
+        if let Some(token) = &self.token {
+            hasher.update(token.sha256());
+        }
+        hasher.finalize().into()
+    }
+
+    /// Returns the name and the rights, for the log and the audit trail.
+    pub(super) fn described(&self) -> Value {
+        let scopes = Scope::ALL.into_iter().filter(|scope| self.is_given(*scope));
+        json!({
+            "name": self.name(),
+            "scopes": scopes.map(Scope::name).collect::<Vec<_>>(),
+            "chats": self.chat_prefix(),
+            "tools": self.actor().tools().as_deref(),
+        })
     }
 
     /// Returns whether both principals have the same name and the same rights.

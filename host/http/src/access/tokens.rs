@@ -42,6 +42,16 @@ impl Tokens {
         is_known(&self.0.borrow(), principal)
     }
 
+    /// Returns the principal that had this name and this fingerprint, if it is still known.
+    pub fn recognize(&self, name: &str, salt: &str, fingerprint: &[u8]) -> Option<Principal> {
+        let entries = Arc::clone(&self.0.borrow());
+        let named = entries.iter().filter(|(_, known)| known.name() == name);
+        let with_token = named.map(|(token, known)| known.clone().by(token.clone()));
+        // The socket authenticated a principal without a token.
+        let mut all = with_token.chain([Principal::unbounded(name)]);
+        all.find(|known| known.fingerprint(salt) == fingerprint)
+    }
+
     /// Waits until the principal is no longer known.
     pub(super) async fn until_gone(self, principal: Principal) {
         let mut changes = self.0.subscribe();
@@ -104,6 +114,28 @@ mod tests {
         assert_eq!((name("t0ken"), name("other").as_deref()), (None, Some("b")));
         tokens.replace([]);
         assert_eq!(name("other"), None);
+    }
+
+    #[test]
+    fn a_principal_is_recognized_by_its_token_and_its_rights() {
+        let token = |text: &str| Token::new(text).unwrap();
+        let reader = || Principal::new("a", [Scope::Read], None, None);
+        let tokens = Tokens::new([(token("one"), reader())]);
+        let fingerprint = tokens.find(b"one").unwrap().fingerprint("s");
+        let recognizes = |entries: Vec<(Token, Principal)>, salt: &str| {
+            tokens.replace(entries);
+            let found = tokens.recognize("a", salt, &fingerprint);
+            found.is_some_and(|found| tokens.know(&found))
+        };
+        assert!(recognizes(vec![(token("one"), reader())], "s"));
+        assert!(!recognizes(vec![(token("one"), reader())], "t"));
+        assert!(!recognizes(vec![(token("two"), reader())], "s"));
+        let more = Principal::new("a", [Scope::Call], None, None);
+        assert!(!recognizes(vec![(token("one"), more)], "s"));
+        assert!(!recognizes(vec![], "s"));
+        let local = Principal::unbounded("local");
+        let fingerprint = local.fingerprint("s");
+        assert!(tokens.recognize("local", "s", &fingerprint).is_some());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::{Caller, Session};
+use super::sessions::Revived;
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
 use super::{McpOptions, call, errors, resources, tasks};
 use crate::unknown::cut;
@@ -292,8 +293,13 @@ impl ServerHandler for Handler {
         if self.telling.set(ended.clone().drop_guard()).is_err() {
             return;
         }
+        let mut changes = self.host.tools_changed();
+        if context.extensions.get::<Revived>().is_some() {
+            // The client has its list of tools from another server.
+            changes.mark_changed();
+        }
         let peer = context.peer;
-        let telling = Watch::Tools(self.host.tools_changed()).notify(move || {
+        let telling = Watch::Tools(changes).notify(move || {
             let peer = peer.clone();
             async move { peer.notify_tool_list_changed().await.is_ok() }
         });

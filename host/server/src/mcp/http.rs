@@ -13,8 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use http_body_util::Full;
 use rmcp::model::ErrorCode;
-use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
-use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::{
+    SessionId, StreamableHttpServerConfig, StreamableHttpService,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,14 +28,15 @@ use super::{McpOptions, errors, keepalive};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Tokens};
 use toolhost_http::body;
+use toolhost_http::event_stream::last_event;
 use toolhost_http::guarded_body::Holding;
 use toolhost_http::problem::{Kind, Problem};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// The header with the id of the last event that a client got on a stream that it lost.
-const LAST_EVENT: &str = "last-event-id";
+/// The most bytes of the message that begins a session. The store keeps its parameters.
+const MAX_INITIALIZE: usize = 64 << 10;
 
 /// How long replies may take to reach their clients when the server stops.
 const LAST_REPLIES: Duration = Duration::from_secs(3);
@@ -75,11 +77,18 @@ impl Mcp {
             .with_state(self.clone())
     }
 
-    /// Ends sessions and streams, once the replies that are being sent have arrived. The caller has ended all calls before.
+    /// Goes on with the sessions of an earlier server.
+    pub(crate) async fn take_over(&self) {
+        self.sessions.take_over().await;
+    }
+
+    /// Ends streams, once the replies that are being sent have arrived. The caller has ended all calls before. Sessions are left
+    /// to the next server.
     pub(crate) async fn end(&self) {
         self.stopping.cancel();
         self.replies.close();
         _ = tokio::time::timeout(LAST_REPLIES, self.replies.wait()).await;
+        self.sessions.leave().await;
         self.closed.cancel();
     }
 
@@ -97,13 +106,13 @@ impl Mcp {
             .with_max_request_body_bytes(super::lines::MAX_LINE)
             .with_cancellation_token(self.closed.clone());
         let mcp = self.clone();
-        let handler = move || {
-            let (host, options) = (mcp.host.clone(), mcp.options.clone());
-            let stopping = mcp.stopping.clone();
-            let principal = principal.clone();
-            Ok(Handler::new(host, options, principal, None, stopping))
-        };
+        let handler = move || Ok(mcp.handler(principal.clone()));
         StreamableHttpService::new(handler, Arc::new(manager), config)
+    }
+
+    fn handler(&self, principal: Principal) -> Handler {
+        let (host, options) = (self.host.clone(), self.options.clone());
+        Handler::new(host, options, principal, None, self.stopping.clone())
     }
 
     async fn answer(
@@ -125,19 +134,19 @@ impl Mcp {
             principal.require_chat(Scope::Call, chat)?;
         }
         parts.extensions.insert(connection);
-        let (is_post, is_delete) = (parts.method == Method::POST, parts.method == Method::DELETE);
-        let header = |name| {
-            let value = parts.headers.get(name).map(HeaderValue::as_bytes);
-            value.map(|value| String::from_utf8_lossy(value).into_owned())
-        };
-        let (id, last) = (header(SESSION), header(LAST_EVENT));
+        let is_post = parts.method == Method::POST;
+        let id = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
+        let id = id.map(|id| SessionId::from(String::from_utf8_lossy(id)));
+        // A server that another program runs has not done this yet.
+        mcp.take_over().await;
         if let Some(id) = &id {
             // A session of another token is answered as if it did not exist. The same reply tells a client that its own session
             // has ended.
-            let Some(session) = mcp.sessions.find(id, &principal) else {
+            let gone = || {
                 let detail = "there is no such session; begin a new one";
-                return Err(Problem::new(Kind::NOT_FOUND, detail));
+                Problem::new(Kind::NOT_FOUND, detail)
             };
+            let session = mcp.sessions.find(id, &principal).ok_or_else(gone)?;
             if let Some(named) = named.as_ref().filter(|named| **named != session.chat) {
                 let detail = format!(
                     "this session is of the chat {}: begin another one for the chat {named}",
@@ -145,11 +154,19 @@ impl Mcp {
                 );
                 return Err(Problem::broken_request(detail));
             }
-            let last = last.filter(|_| parts.method == Method::GET);
-            if last.is_some_and(|last| !mcp.sessions.goes_on(id, &last)) {
+            if parts.method == Method::DELETE {
+                mcp.sessions.close(id).await;
+                return Ok(StatusCode::NO_CONTENT.into_response());
+            }
+            let last = last_event(&parts.headers).filter(|_| parts.method == Method::GET);
+            if last.is_some_and(|last| !mcp.sessions.goes_on(id, last)) {
                 // An empty stream would bring the client back for ever, because it has not seen the end of its request.
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
+            let (again, principal) = (mcp.clone(), session.principal.clone());
+            let handler = move || again.handler(principal);
+            let revived = mcp.sessions.revive(id, handler, mcp.closed.child_token());
+            revived.await.map_err(|_| gone())?;
             parts.extensions.insert(session);
         }
         let (mut bytes, mut may_take_long) = (Bytes::new(), false);
@@ -167,6 +184,13 @@ impl Mcp {
             let begins = id.is_none() && message.is_initialize();
             may_take_long = id.is_none() && !begins;
             if begins {
+                if bytes.len() > MAX_INITIALIZE {
+                    let detail = format!(
+                        "the message that begins a session has {} bytes, and may have {MAX_INITIALIZE}",
+                        bytes.len()
+                    );
+                    return Err(Problem::new(Kind::TOO_LARGE, detail));
+                }
                 let session;
                 (session, manager) = match mcp.sessions.prepare(&principal, named) {
                     Ok(prepared) => prepared,
@@ -190,17 +214,13 @@ impl Mcp {
         let request = Request::from_parts(parts, Full::new(bytes));
         let service = mcp.service(principal, manager);
         let handling = async move { service.handle(request).await };
-        let mut response = match may_take_long {
+        let response = match may_take_long {
             true => keepalive::in_time(handling).await,
             false => handling.await.map(Body::new),
         };
         if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             // The client sent JSON, so the reply says that the JSON is no message.
             return Ok(broken(true, &"it has other members"));
-        }
-        if is_delete && response.status() == StatusCode::ACCEPTED {
-            // The session has ended by now. Some clients take "accepted" for a failure, so the reply is 204.
-            *response.status_mut() = StatusCode::NO_CONTENT;
         }
         Ok(response.map(|body| Body::new(Holding::new(Body::new(body), reply))))
     }

@@ -1,12 +1,15 @@
 //! The sessions of streamable HTTP, which revisions before 2026-07-28 have. Their number is bounded. Each session is in the
-//! chat that its client named, or in a chat of its own that ends with it.
+//! chat that its client named, or in a chat of its own that ends with it. A session outlives its server, not its streams.
 
+mod event_id;
 mod manager;
 mod replay;
+mod revival;
+mod stored;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
@@ -15,6 +18,7 @@ use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionHandle, SessionConfig, create_local_session,
 };
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::caller::Session;
@@ -22,6 +26,8 @@ use super::requests::Requests;
 pub(super) use manager::Manager;
 use manager::SessionError;
 use replay::Replays;
+pub(super) use revival::Revived;
+use stored::{ClientState, Stored};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Tokens};
 use toolhost_state::id::{ChatId, InvalidId};
@@ -35,7 +41,7 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 /// A session that was idle for [`IDLE`] divided by this may be ended to make room for another.
 const REPLACED: u32 = 30;
 
-/// How often the server checks whether a session is idle.
+/// How often the server checks whether sessions are idle.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// How many messages may wait for a client that does not read.
@@ -57,6 +63,8 @@ pub(super) enum NoSession {
 pub(super) struct Sessions {
     host: Host,
     open: Mutex<HashMap<SessionId, Open>>,
+    stored: Stored,
+    server: event_id::Server,
     replays: Replays,
     /// The tokens that may have sessions. If unset, every token may.
     tokens: OnceLock<Tokens>,
@@ -68,13 +76,28 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct Open {
     session: Session,
-    handle: LocalSessionHandle,
+    /// The worker; unset for a session of an earlier server without a request since.
+    handle: Arc<OnceCell<LocalSessionHandle>>,
+    /// Unset until the first message has its reply.
+    client: Option<ClientState>,
     requests: Requests,
+    begun: SystemTime,
     /// When the session was last used. Shared with its [`Held`]s.
     used: Arc<Mutex<Instant>>,
 }
 
 impl Open {
+    fn new(session: Session, handle: OnceCell<LocalSessionHandle>) -> Self {
+        Self {
+            session,
+            handle: Arc::new(handle),
+            client: None,
+            requests: Requests::default(),
+            begun: SystemTime::now(),
+            used: Arc::new(Mutex::new(Instant::now())),
+        }
+    }
+
     fn is_of(&self, token: &str) -> bool {
         self.session.principal.name() == token
     }
@@ -93,6 +116,8 @@ impl Sessions {
         Self {
             host,
             open: Mutex::default(),
+            stored: Stored::default(),
+            server: event_id::Server::default(),
             replays: Replays::default(),
             tokens: OnceLock::new(),
             max,
@@ -123,17 +148,8 @@ impl Sessions {
             self.end(&id, replaced.session);
         }
         let id = session_id();
-        let mut config = SessionConfig::default();
-        config.channel_capacity = WAITING;
-        // An open stream counts as use, which `rmcp`'s keep-alive does not see. So the server looks for idle sessions itself.
-        config.keep_alive = None;
-        let (handle, worker) = create_local_session(Arc::clone(&id), config);
-        let prepared = Open {
-            session: session.clone(),
-            handle,
-            requests: Requests::default(),
-            used: Arc::new(Mutex::new(Instant::now())),
-        };
+        let (handle, worker) = create_local_session(Arc::clone(&id), worker_options());
+        let prepared = Open::new(session.clone(), OnceCell::new_with(Some(handle)));
         let held = Held(Arc::clone(&prepared.used));
         open.insert(Arc::clone(&id), prepared);
         drop(open);
@@ -159,29 +175,46 @@ impl Sessions {
 
     /// Returns whether the stream of this event has more events, or will have.
     pub(super) fn goes_on(&self, id: &str, event: &str) -> bool {
-        self.replays.goes_on(&SessionId::from(id), event)
+        let place = self.server.place(event);
+        place.is_some_and(|place| self.replays.goes_on(&SessionId::from(id), place))
+    }
+
+    /// Ends a session. The client and the server may both do so.
+    pub(super) async fn close(self: &Arc<Self>, id: &SessionId) {
+        let open = self.open.lock().remove(id);
+        if let Some(open) = open {
+            self.end(id, open.session);
+        }
+        self.store(id).await;
     }
 
     /// Keeps a session from becoming idle, and returns its parts.
     fn enter(&self, id: &SessionId) -> Result<(LocalSessionHandle, Requests, Held), SessionError> {
         let open = self.open.lock();
         let open = open.get(id).ok_or(SessionError::Ended)?;
+        let handle = open.handle.get().ok_or(SessionError::Ended)?;
         let held = Held(Arc::clone(&open.used));
-        Ok((open.handle.clone(), open.requests.clone(), held))
+        Ok((handle.clone(), open.requests.clone(), held))
     }
 
     /// Ends a session that was removed: its worker, its streams, and the requests in it that wait for calls. Also ends its
     /// chat, unless the client named it: a client can come back to a named chat.
-    fn end(&self, id: &SessionId, session: Session) {
+    fn end(self: &Arc<Self>, id: &SessionId, session: Session) {
         session.lost.cancel();
         self.replays.forget(id);
-        if session.is_named {
+        if self.is_left() {
             return;
         }
-        let host = self.host.clone();
+        let (sessions, id) = (Arc::clone(self), Arc::clone(id));
         // Processes take their time to end, and the caller should not wait for that.
         tokio::spawn(async move {
-            let ended = host.end_chat(&session.chat, session.principal.actor());
+            sessions.store(&id).await;
+            if session.is_named {
+                return;
+            }
+            let ended = sessions
+                .host
+                .end_chat(&session.chat, session.principal.actor());
             if let Err(error) = ended.await {
                 tracing::warn!(%error, "the processes of a session cannot be ended");
             }
@@ -189,7 +222,11 @@ impl Sessions {
     }
 
     /// Ends a session if it is idle or its token is unknown. Returns whether the session goes on.
-    fn end_if_unused(&self, id: &SessionId, is_known: impl Fn(&Principal) -> bool) -> bool {
+    fn end_if_unused(
+        self: &Arc<Self>,
+        id: &SessionId,
+        is_known: impl Fn(&Principal) -> bool,
+    ) -> bool {
         let mut sessions = self.open.lock();
         let is_over = |open: &Open| open.is_idle(self.idle) || !is_known(&open.session.principal);
         if sessions.get(id).is_some_and(is_over)
@@ -220,19 +257,23 @@ impl Held {
     }
 }
 
-/// Ends a session once it is idle, or its token is no longer known.
-async fn watch(sessions: Weak<Sessions>, id: SessionId) {
+/// Returns the options of the workers.
+fn worker_options() -> SessionConfig {
+    let mut options = SessionConfig::default();
+    options.channel_capacity = WAITING;
+    // An open stream counts as use, which `rmcp`'s keep-alive does not see. So the server looks for idle sessions itself.
+    options.keep_alive = None;
+    options
+}
+
+/// Ends sessions once they are idle, or once their tokens are no longer known.
+async fn watch(sessions: Weak<Sessions>) {
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(sessions) = sessions.upgrade() else {
             return;
         };
-        let tokens = sessions.tokens.get();
-        if !sessions.end_if_unused(&id, |principal| {
-            tokens.is_none_or(|tokens| tokens.know(principal))
-        }) {
-            return;
-        }
+        sessions.sweep().await;
     }
 }
 

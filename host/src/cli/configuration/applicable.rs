@@ -15,7 +15,9 @@ use toolhost_service::{files, processes};
 const UNLISTED: [(&str, &[&str]); 6] = [
     (
         "workspace",
-        &["calls", "show", "tools", "token", "plugin", "config"],
+        &[
+            "calls", "show", "state", "tools", "token", "plugin", "config",
+        ],
     ),
     ("state_dir", &["token"]),
     ("config", &["token"]),

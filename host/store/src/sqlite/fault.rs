@@ -21,6 +21,8 @@ pub(super) enum Fault {
     Older { version: i64 },
     /// Another program wrote the file.
     Foreign,
+    /// The log belongs to another file.
+    ForeignLog,
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -61,7 +63,8 @@ impl Fault {
             | Self::Io(_)
             | Self::Newer { .. }
             | Self::Older { .. }
-            | Self::Foreign => false,
+            | Self::Foreign
+            | Self::ForeignLog => false,
         }
     }
 
@@ -70,7 +73,11 @@ impl Fault {
         match self {
             Self::Torn(problem) => (*problem).to_owned(),
             Self::Sql(error) => error.to_string(),
-            Self::Io(_) | Self::Newer { .. } | Self::Older { .. } | Self::Foreign => String::new(),
+            Self::Io(_)
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Foreign
+            | Self::ForeignLog => String::new(),
         }
     }
 
@@ -89,6 +96,7 @@ impl Fault {
             },
             Self::Older { version } => StoreError::Older { path, version },
             Self::Foreign => StoreError::Foreign { path },
+            Self::ForeignLog => StoreError::ForeignLog { path },
             Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
             Self::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
                 StoreError::ReadOnly

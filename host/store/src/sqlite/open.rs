@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls};
-use super::witness::{Testimony, Witness};
+use super::witness::{Key, Testimony, Witness};
 use super::{Durability, FILE, beside, log_bytes, schema, upkeep};
 
 /// The size of a page in bytes.
@@ -102,17 +102,24 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the file if there is none, and refuses one that SQLite would take for an empty or a shorter one.
+/// Makes the file if there is none.
 fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
+    if !is_there(directory, path)? && directory.open_file(FILE)?.is_none() {
+        directory.create_file(FILE)?;
+    }
+    Ok(())
+}
+
+/// Returns whether there is a file with a store. Refuses one that SQLite would take for an empty or a shorter one.
+pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault> {
     let log = log_bytes(path);
     let Some(mut file) = directory.open_file(FILE)? else {
-        if Witness::is_there(directory)? || log > 0 {
-            return Err(Fault::Torn(
+        return match Witness::is_there(directory)? || log > 0 {
+            true => Err(Fault::Torn(
                 "the file is missing, and what belongs to it is there",
-            ));
-        }
-        directory.create_file(FILE)?;
-        return Ok(());
+            )),
+            false => Ok(false),
+        };
     };
     let length = file.metadata()?.len();
     if length == 0 {
@@ -120,7 +127,7 @@ fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
             true => Err(Fault::Torn(
                 "the file is empty, and what belongs to it is not",
             )),
-            false => Ok(()),
+            false => Ok(false),
         };
     }
     let mut header = [0; HEADER];
@@ -138,10 +145,19 @@ fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
             false => Fault::Foreign,
         });
     }
+    if sound(1) && log > 0 {
+        return Err(Fault::ForeignLog);
+    }
     if log == 0 && length % u64::from(PAGE) != 0 {
         return Err(Fault::Torn("the file ends within a page"));
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Returns whether the store knows a call.
+pub(super) fn is_known(connection: &Connection, key: &Key) -> rusqlite::Result<bool> {
+    let mut known = connection.prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
+    Ok(known.query_row([key], |_| Ok(())).optional()?.is_some())
 }
 
 /// Opens the connection that writes, with the latest schema.
@@ -194,13 +210,7 @@ fn add_lost(core: &mut Core, said: &Testimony) -> Result<(), Fault> {
     let lost = core.transact(|core| {
         let mut lost = 0_u64;
         for key in &said.keys {
-            let seen = {
-                let mut seen = core
-                    .connection
-                    .prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
-                seen.query_row([key], |_| Ok(())).optional()?
-            };
-            if seen.is_none() {
+            if !is_known(&core.connection, key)? {
                 core.lose(*key)?;
                 lost += 1;
             }

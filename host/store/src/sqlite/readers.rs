@@ -60,7 +60,8 @@ impl Readers {
     }
 }
 
-fn open(path: &Path) -> Result<Connection, Fault> {
+/// Opens a connection that only reads.
+pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "cache_size", -512)?;

@@ -61,20 +61,24 @@ impl Core {
             chat,
             is_named,
             principal,
+            token,
             revision,
+            client,
             created_ms,
             used_ms,
         } = session;
         let mut put = self
             .connection
-            .prepare_cached("REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+            .prepare_cached("REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
         let times = [created_ms, used_ms].map(|at| i64::try_from(*at).unwrap_or(i64::MAX));
         put.execute(params![
             id,
             chat.as_str(),
             is_named,
             principal,
+            token,
             revision,
+            client,
             times[0],
             times[1]
         ])?;
@@ -157,9 +161,11 @@ pub(super) fn sessions(connection: &Connection) -> Result<Vec<Session>, Fault> {
             chat: chat.parse().map_err(wrong)?,
             is_named: row.get(2)?,
             principal: row.get(3)?,
-            revision: row.get(4)?,
-            created_ms: time(5)?,
-            used_ms: time(6)?,
+            token: row.get(4)?,
+            revision: row.get(5)?,
+            client: row.get(6)?,
+            created_ms: time(7)?,
+            used_ms: time(8)?,
         })
     })?;
     Ok(all.collect::<rusqlite::Result<_>>()?)

@@ -7,11 +7,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags};
 use toolhost_state::state_dir::StateDir;
 
 use super::core::Core;
 use super::fault::Fault;
+use super::open::is_known;
 use super::row::{CallRow, select_calls};
 use super::witness::{self, Key, Witness};
 use super::{Durability, FILE, clock, records};
@@ -88,11 +89,7 @@ fn read_old(
             keys => keys.unwrap_or_default(),
         };
         for key in keys.iter().chain(begun) {
-            let mut seen = core
-                .connection
-                .prepare("SELECT 1 FROM calls WHERE key = ?1")?;
-            if seen.query_row([key], |_| Ok(())).optional()?.is_none() {
-                drop(seen);
+            if !is_known(&core.connection, key)? {
                 core.lose(*key)?;
                 made.unknown += 1;
             }

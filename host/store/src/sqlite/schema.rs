@@ -32,8 +32,8 @@ CREATE INDEX processes_chat ON processes (chat);
 CREATE INDEX processes_key ON processes (key) WHERE key IS NOT NULL;
 CREATE TABLE temporaries (path BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sessions (
-    id TEXT PRIMARY KEY, chat TEXT NOT NULL, named INTEGER NOT NULL, principal TEXT NOT NULL, revision TEXT NOT NULL,
-    created INTEGER NOT NULL, used INTEGER NOT NULL
+    id TEXT PRIMARY KEY, chat TEXT NOT NULL, named INTEGER NOT NULL, principal TEXT NOT NULL, token BLOB NOT NULL,
+    revision TEXT NOT NULL, client TEXT NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE clock (
     one INTEGER PRIMARY KEY, boot TEXT NOT NULL, uptime INTEGER NOT NULL, wall INTEGER NOT NULL, clock INTEGER NOT NULL,
@@ -48,6 +48,23 @@ pub(super) fn migrate(
     copy: impl FnOnce(i64) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let version = version(connection, steps)?;
+    match version {
+        0 => {}
+        version if version == known => return Ok(()),
+        older => copy(older)?,
+    }
+    let taken = usize::try_from(version).unwrap_or(usize::MAX);
+    let left = steps.get(taken..).unwrap_or_default().concat();
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {left} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known}; COMMIT;"
+    ))?;
+    Ok(())
+}
+
+/// Returns how many of these steps a file has taken. Refuses a file that took more, or that is no store.
+fn version(connection: &Connection, steps: &[&str]) -> Result<i64, Fault> {
+    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let ours = i64::from(APPLICATION);
     let (application, version) = (
         number(connection, "application_id")?,
@@ -58,23 +75,26 @@ pub(super) fn migrate(
             row.get(0)
         })?;
     match (application, version) {
-        (0, 0) if is_empty => {}
-        (application, version) if application == ours && version == known => return Ok(()),
+        (0, 0) if is_empty => Ok(0),
         (application, version) if application == ours && version > known => {
-            return Err(Fault::Newer { version, known });
+            Err(Fault::Newer { version, known })
         }
-        (application, version) if application == ours && version > 0 => copy(version)?,
+        (application, version) if application == ours && version > 0 => Ok(version),
         _ if verify(connection, steps).is_ok() => {
-            return Err(Fault::Torn("the header is not the one that was written"));
+            Err(Fault::Torn("the header is not the one that was written"))
         }
-        _ => return Err(Fault::Foreign),
+        _ => Err(Fault::Foreign),
     }
-    let taken = usize::try_from(version).unwrap_or(usize::MAX);
-    let left = steps.get(taken..).unwrap_or_default().concat();
-    connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {left} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {known}; COMMIT;"
-    ))?;
-    Ok(())
+}
+
+/// Refuses a file that only a server can read, after it has brought the file up to date.
+pub(super) fn require_current(connection: &Connection) -> Result<(), Fault> {
+    let taken = version(connection, STEPS)?;
+    if usize::try_from(taken) != Ok(STEPS.len()) {
+        let text = "an older version wrote it: start a server, which brings it up to date";
+        return Err(std::io::Error::other(text).into());
+    }
+    verify(connection, STEPS)
 }
 
 /// Refuses a file whose schema is not the one of these steps: then bytes of the schema were damaged.

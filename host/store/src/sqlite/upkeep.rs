@@ -1,4 +1,4 @@
-//! Check, export, compaction and backup.
+//! Check, export, compaction and backup of a store.
 
 use std::io::Write;
 use std::path::Path;
@@ -59,13 +59,16 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
             .take(PROBLEMS.saturating_sub(problems.len()))
             .map(text),
     );
+    if records::sessions(connection).is_err() {
+        problems.push("the sessions cannot be read".to_owned());
+    }
     Ok(problems)
 }
 
 /// Writes everything as lines of JSON.
 pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<(), Fault> {
     let mut line = |line: Line<'_>| -> Result<(), Fault> {
-        serde_json::to_writer(&mut *sink, &line).map_err(std::io::Error::other)?;
+        serde_json::to_writer(&mut *sink, &line).map_err(std::io::Error::from)?;
         Ok(sink.write_all(b"\n")?)
     };
     let all = ChatQuery {
@@ -91,6 +94,28 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     }
     sink.flush()?;
     Ok(())
+}
+
+/// Writes a copy to a file that does not exist yet. The copy is on the disk before it has this name.
+pub(super) fn backup(connection: &Connection, file: &Path) -> Result<(), Fault> {
+    let taken = || std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+    if file.symlink_metadata().is_ok() {
+        return Err(taken().into());
+    }
+    let partial = super::beside(file, &format!(".partial-{}", std::process::id()));
+    copy(connection, &partial)?;
+    let named = std::fs::File::open(&partial).and_then(|copy| {
+        copy.sync_all()?;
+        // Unlike a rename, a link replaces no file that has come meanwhile. Some file systems have no links.
+        match std::fs::hard_link(&partial, file) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                std::fs::rename(&partial, file)
+            }
+            linked => linked,
+        }
+    });
+    _ = std::fs::remove_file(&partial);
+    Ok(named?)
 }
 
 /// Writes a copy to a file that does not exist yet. Only its owner can read it.

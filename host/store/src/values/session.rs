@@ -15,8 +15,13 @@ pub struct Session {
     pub is_named: bool,
     /// The name of the token.
     pub principal: String,
+    /// A digest by which the server recognises the token and its rights. Exports leave it out.
+    #[serde(skip)]
+    pub token: Vec<u8>,
     /// The protocol revision.
     pub revision: String,
+    /// What the server needs to go on with the session, as a text that only the server reads.
+    pub client: String,
     /// When it began.
     pub created_ms: u64,
     /// When it was last used.

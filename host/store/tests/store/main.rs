@@ -15,6 +15,7 @@ mod crash;
 mod damage;
 mod disks;
 mod fences;
+mod file;
 mod host_state;
 mod lookup;
 mod many;

@@ -1,9 +1,9 @@
-//! SQLite: the suite, versions of the file, backups, and the clock.
+//! SQLite: the suite, versions of the file, and the clock.
 
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, ProcessQuery, Sqlite, Store, StoreError};
+use toolhost_store::{Durability, ProcessQuery, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
 use crate::values::{call, ended, limits, process};
@@ -77,39 +77,18 @@ async fn a_changed_schema_is_refused() {
 }
 
 #[tokio::test]
-async fn a_backup_is_a_store() {
-    use std::os::unix::fs::PermissionsExt;
-    let base = tempfile::tempdir().unwrap();
-    let store = open(&base.path().join("state"), Durability::Host).unwrap();
-    store.end(ended("c", "1")).await.unwrap();
-    let other = base.path().join("other");
-    StateDir::open(&other).unwrap();
-    let file = other.join("store.db");
-    store.backup(file.clone()).await.unwrap();
-    assert_eq!(
-        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    store.backup(file).await.unwrap_err();
-    let copy = open(&other, Durability::Host).unwrap();
-    assert!(matches!(
-        copy.begin(call("c", "1")).await.unwrap(),
-        Begun::Ended(_)
-    ));
-}
-
-#[tokio::test]
 async fn calls_that_ran_are_found_without_their_log() {
     let base = tempfile::tempdir().unwrap();
     let (state, copy) = (base.path().join("state"), base.path().join("copy"));
     let store = open(&state, Durability::Host).unwrap();
     store.begin(call("c", "1")).await.unwrap();
-    // The log is emptied, and the witness with it.
-    store.compact().await.unwrap();
     StateDir::open(&copy).unwrap();
-    store.backup(copy.join("store.db")).await.unwrap();
-    // A killed host says nothing at its end.
-    std::mem::forget(store);
+    let file = crate::file::file(&state, false).unwrap();
+    file.backup(&copy.join("store.db")).unwrap();
+    drop(file);
+    // The log is emptied, and the witness with it.
+    drop(store);
+    Sqlite::compact(&StateDir::open(&state).unwrap()).unwrap();
     for directory in [&state, &copy] {
         let store = open(directory, Durability::Host).unwrap();
         let interrupted = store.interrupt().await.unwrap();
@@ -181,7 +160,7 @@ async fn a_damaged_process_hides_no_other() {
         let sound = vec!["1".to_owned(), "3".to_owned()];
         assert_eq!(ids(&store).await, (sound, 1), "{change}");
         assert_eq!(store.counts().damaged, 1, "{change}");
-        let problems = store.check().await.unwrap();
+        let problems = crate::file::file(&state, false).unwrap().check().unwrap();
         assert!(
             problems[0].contains("process cannot be read"),
             "{problems:?}"

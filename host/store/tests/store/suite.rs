@@ -40,7 +40,6 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     lookup::calls_of_other_tools_are_not_listed(&*place().open()).await;
     lookup::chats_are_listed(&*place().open()).await;
     processes_are_listed(&*place().open()).await;
-    everything_is_exported(&*place().open()).await;
 }
 
 pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
@@ -200,7 +199,6 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         [std::path::PathBuf::from("/tmp/b")]
     );
     assert_eq!(store.sessions().await.unwrap(), [session("s")]);
-    assert_eq!(store.check().await.unwrap(), [""; 0]);
 }
 
 async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {
@@ -349,27 +347,4 @@ async fn processes_are_listed(store: &dyn Store) {
     assert_eq!(ids(all()).await, ["2"]);
     store.add_process(process("1", "a-1")).await.unwrap();
     assert_eq!(ids(all()).await, ["2", "1"]);
-}
-
-async fn everything_is_exported(store: &dyn Store) {
-    run(store, "c", "1").await;
-    store.add_process(process("p", "c")).await.unwrap();
-    store.put_session(session("s")).await.unwrap();
-    let no_file_is_gone = Vec::new();
-    store
-        .add_temporary("/tmp/a".into(), no_file_is_gone)
-        .await
-        .unwrap();
-    let (mut read, written) = std::io::pipe().unwrap();
-    store.export(Box::new(written)).await.unwrap();
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut read, &mut text).unwrap();
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(lines.len(), 5, "{text}");
-    assert_eq!(lines[1]["call"]["outcome"], "outcome of 1");
-    store.compact().await.unwrap();
-    assert!(matches!(begin(store, "c", "1").await, Begun::Ended(_)));
 }

@@ -68,7 +68,9 @@ pub(crate) fn session(id: &str) -> Session {
         chat: "mcp-1".parse().unwrap(),
         is_named: false,
         principal: "token".into(),
+        token: vec![7; 32],
         revision: "2025-11-25".into(),
+        client: "{}".into(),
         created_ms: 1,
         used_ms: 2,
     }

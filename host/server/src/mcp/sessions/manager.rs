@@ -7,7 +7,10 @@ use futures_util::future::Either;
 use futures_util::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, JsonRpcRequest, RequestId,
+    ServerJsonRpcMessage, ServerResult,
+};
 use rmcp::transport::WorkerTransport;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::session::local::{
@@ -15,7 +18,9 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 
-use super::{Held, Sessions, replay, watch};
+use super::event_id::Place;
+use super::stored::Subscription;
+use super::{Held, Sessions};
 use crate::mcp::requests::Requests;
 
 /// How soon a client that lost a stream should come back. `rmcp` sends the same value at the beginning of each stream.
@@ -47,6 +52,16 @@ impl Manager {
             prepared: Mutex::default(),
         }
     }
+
+    /// Returns the events of a channel of `rmcp`.
+    fn events(
+        &self,
+        mut channel: StreamableHttpMessageReceiver,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
+        let sessions = Arc::clone(&self.sessions);
+        let events = stream::poll_fn(move |context| channel.inner.poll_recv(context));
+        events.map(move |event| sessions.server.sign(event))
+    }
 }
 
 impl Drop for Manager {
@@ -69,7 +84,6 @@ impl SessionManager for Manager {
             let open = open.get(&id).ok_or(SessionError::Ended)?;
             open.session.lost.clone()
         };
-        tokio::spawn(watch(Arc::downgrade(&self.sessions), Arc::clone(&id)));
         Ok((id, WorkerTransport::spawn_with_ct(worker, lost)))
     }
 
@@ -79,19 +93,31 @@ impl SessionManager for Manager {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
         let (handle, _, _held) = self.sessions.enter(id)?;
-        Ok(handle.initialize(message).await?)
+        let parameters = match &message {
+            JsonRpcMessage::Request(JsonRpcRequest {
+                request: ClientRequest::InitializeRequest(first),
+                ..
+            }) => Some(first.params.clone()),
+            _ => None,
+        };
+        let reply = handle.initialize(message).await?;
+        if let (Some(parameters), JsonRpcMessage::Response(response)) = (parameters, &reply)
+            && let ServerResult::InitializeResult(agreed) = &response.result
+        {
+            let agreed = agreed.protocol_version.clone();
+            // Only a client that knows its session can ask a later server to go on with it, so the session is stored first.
+            let parameters = parameters.with_protocol_version(agreed);
+            self.sessions.begun(id, parameters).await;
+        }
+        Ok(reply)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
         Ok(self.sessions.open.lock().contains_key(id))
     }
 
-    /// Ends a session. The client and the server may both do so.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        let open = self.sessions.open.lock().remove(id);
-        if let Some(open) = open {
-            self.sessions.end(id, open.session);
-        }
+        self.sessions.close(id).await;
         Ok(())
     }
 
@@ -101,6 +127,7 @@ impl SessionManager for Manager {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let (handle, requests, held) = self.sessions.enter(id)?;
+        let mut subscription = subscription(&message);
         let mut admitted = None;
         if let JsonRpcMessage::Request(request) = &message {
             if let Err(text) = requests.admit(&request.id) {
@@ -125,7 +152,12 @@ impl SessionManager for Manager {
                     // Once the client has the reply, it may use the request id again.
                     admitted = None;
                 }
-                recorded.push(event);
+                if let Some(JsonRpcMessage::Response(_)) = event.message.as_deref()
+                    && let Some(subscription) = subscription.take()
+                {
+                    sessions.subscribed(&session, subscription).await;
+                }
+                recorded.push(sessions.server.sign(event));
             }
             drop(admitted);
             sessions.replays.end(&session, number);
@@ -148,7 +180,8 @@ impl SessionManager for Manager {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let (handle, _, held) = self.sessions.enter(id)?;
-        Ok(held.during(events(handle.establish_common_channel().await?)))
+        let channel = handle.establish_common_channel().await?;
+        Ok(held.during(self.events(channel)))
     }
 
     async fn resume(
@@ -157,10 +190,14 @@ impl SessionManager for Manager {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let (handle, _, held) = self.sessions.enter(id)?;
-        let Some((index, number)) = replay::position(&last_event_id) else {
-            let last = last_event_id.parse().map_err(LocalError::from)?;
-            let stream = events(handle.resume(last).await?);
-            return Ok(held.during(Either::Left(stream)));
+        let (index, number) = match self.sessions.server.place(&last_event_id) {
+            Some(Place::Request(index, number)) => (index, number),
+            Some(Place::Standalone(index)) => {
+                let last = index.to_string().parse().map_err(LocalError::from)?;
+                let stream = self.events(handle.resume(last).await?);
+                return Ok(held.during(Either::Left(stream)));
+            }
+            None => return Err(SessionError::Forgotten),
         };
         let recorded = self.sessions.replays.find(id, number);
         let recorded = recorded.ok_or(SessionError::Forgotten)?;
@@ -171,9 +208,17 @@ impl SessionManager for Manager {
     }
 }
 
-/// Returns the events of a channel of `rmcp`.
-fn events(mut channel: StreamableHttpMessageReceiver) -> impl Stream<Item = ServerSseMessage> {
-    stream::poll_fn(move |context| channel.inner.poll_recv(context))
+/// Returns what a client subscribes to with a message, or what it no longer subscribes to.
+fn subscription(message: &ClientJsonRpcMessage) -> Option<Subscription> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
+    };
+    let (address, begins) = match &request.request {
+        ClientRequest::SubscribeRequest(request) => (request.params.uri.clone(), true),
+        ClientRequest::UnsubscribeRequest(request) => (request.params.uri.clone(), false),
+        _ => return None,
+    };
+    Some(Subscription { address, begins })
 }
 
 /// A request that has no reply yet.

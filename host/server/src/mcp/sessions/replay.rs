@@ -15,6 +15,8 @@ use rmcp::transport::streamable_http_server::SessionId;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::event_id::Place;
+
 /// How long a stream is kept after its end.
 const KEPT: Duration = Duration::from_secs(5 * 60);
 
@@ -66,12 +68,6 @@ struct State {
     ended: bool,
 }
 
-/// Returns the number of an event and the number of its stream. `None` if the event belongs to no request's stream.
-pub(super) fn position(event: &str) -> Option<(u64, u64)> {
-    let (index, stream) = event.split_once('/')?;
-    Some((index.parse().ok()?, stream.parse().ok()?))
-}
-
 impl Replays {
     /// Begins to record a stream.
     pub(super) fn begin(&self, session: &SessionId, number: u64) -> Arc<Recorded> {
@@ -94,11 +90,10 @@ impl Replays {
         all.get(session)?.streams.get(&number).cloned()
     }
 
-    /// Returns whether the stream has or may yet get events after this one.
-    pub(super) fn goes_on(&self, session: &SessionId, event: &str) -> bool {
-        let Some((index, number)) = position(event) else {
-            // The standalone stream of a session has plain numbers, and no end of its own.
-            return event.parse::<u64>().is_ok();
+    /// Returns whether the stream has or may yet get events after this place.
+    pub(super) fn goes_on(&self, session: &SessionId, place: Place) -> bool {
+        let Place::Request(index, number) = place else {
+            return true;
         };
         self.find(session, number).is_some_and(|recorded| {
             let state = recorded.0.borrow();
@@ -232,10 +227,11 @@ mod tests {
         recorded.push(message(0, 1));
         let early = tokio::spawn(ids(Arc::clone(&recorded), 0));
         recorded.push(message(1, 1));
-        assert!(replays.goes_on(&session, "1/7"), "it has not ended");
+        let goes_on = |place| replays.goes_on(&session, place);
+        assert!(goes_on(Place::Request(1, 7)), "it has not ended");
         replays.end(&session, 7);
-        assert!(replays.goes_on(&session, "0/7") && !replays.goes_on(&session, "1/7"));
-        assert!(replays.goes_on(&session, "3") && !replays.goes_on(&session, "x"));
+        assert!(goes_on(Place::Request(0, 7)) && !goes_on(Place::Request(1, 7)));
+        assert!(goes_on(Place::Standalone(3)) && !goes_on(Place::Request(0, 8)));
         assert_eq!(early.await.unwrap(), ["0/7", "1/7"]);
         let found = || replays.find(&session, 7).unwrap();
         assert_eq!(ids(found(), 1).await, ["1/7"]);
@@ -243,8 +239,6 @@ mod tests {
         assert!(replays.find(&SessionId::from("b"), 7).is_none());
         replays.forget(&session);
         assert!(replays.find(&session, 7).is_none());
-        assert_eq!(position("1/7"), Some((1, 7)));
-        assert_eq!((position("0"), position("x/1")), (None, None));
     }
 
     #[tokio::test]

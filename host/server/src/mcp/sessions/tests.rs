@@ -78,3 +78,76 @@ async fn the_end_of_a_session_cancels_what_waits_in_it() {
     manager.close_session(&id).await.unwrap();
     assert!(session.lost.is_cancelled() && sessions.enter(&id).is_err());
 }
+
+/// Hosts with one state directory, one after the other.
+struct Hosts(tempfile::TempDir);
+
+impl Hosts {
+    async fn sessions(&self, max: usize, idle: Duration) -> Arc<Sessions> {
+        // Tasks of the host before still have its lock for a moment.
+        let host = loop {
+            let builder = Host::builder(self.0.path()).without_shell();
+            let builder = builder.files(FilesGrant::None);
+            let started = builder.keep(self.0.path().join("state")).unwrap().start();
+            match started.await {
+                Ok(host) => break host,
+                Err(error) => assert!(format!("{error:?}").contains("Locked"), "{error:?}"),
+            }
+            tokio::task::yield_now().await;
+        };
+        let sessions = Arc::new(Sessions::with(host, max, idle));
+        sessions.take_over().await;
+        sessions
+    }
+
+    /// Returns how many sessions the next host takes over.
+    async fn taken_over(&self, max: usize, idle: Duration) -> usize {
+        let sessions = self.sessions(max, idle).await;
+        let taken_over = count(&sessions);
+        sessions.leave().await;
+        taken_over
+    }
+}
+
+/// Begins a session of a token that the store has.
+async fn begin_stored(sessions: &Arc<Sessions>, name: &str) -> SessionId {
+    let id = begin(sessions, name).await.unwrap();
+    let client = serde_json::json!({
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" },
+    });
+    sessions
+        .begun(&id, serde_json::from_value(client).unwrap())
+        .await;
+    id
+}
+
+#[tokio::test]
+async fn sessions_of_an_earlier_host_count_and_end_as_others_do() {
+    let hosts = Hosts(tempfile::tempdir().unwrap());
+    let sessions = hosts.sessions(4, IDLE).await;
+    let ended = begin_stored(&sessions, "a").await;
+    let idle = begin_stored(&sessions, "a").await;
+    begin_stored(&sessions, "b").await;
+    *sessions.open.lock()[&idle].used.lock() -= IDLE;
+    sessions.close(&ended).await;
+    let prepared = begin(&sessions, "b").await.unwrap();
+    assert!(sessions.find(&prepared, &token("b")).is_some());
+    sessions.leave().await;
+    // The end of a worker counts no more: the server stops.
+    let left: Vec<_> = sessions.open.lock().keys().cloned().collect();
+    for id in left {
+        sessions.close(&id).await;
+    }
+    drop(sessions);
+    assert_eq!(hosts.taken_over(4, IDLE).await, 1);
+
+    let sessions = hosts.sessions(4, IDLE).await;
+    begin_stored(&sessions, "b").await;
+    assert!(begin(&sessions, "b").await.is_none());
+    sessions.leave().await;
+    drop(sessions);
+    assert_eq!(hosts.taken_over(4, IDLE).await, 2);
+    assert_eq!(hosts.taken_over(1, IDLE).await, 1);
+    assert_eq!(hosts.taken_over(4, Duration::ZERO).await, 0);
+    assert_eq!(hosts.taken_over(4, IDLE).await, 0);
+}

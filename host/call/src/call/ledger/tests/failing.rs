@@ -72,7 +72,6 @@ handed! {
     forget_temporaries(paths: Vec<PathBuf>) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
-    compact() -> ();
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
@@ -81,8 +80,5 @@ handed! {
     processes(query: ProcessQuery) -> Processes;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
-    check() -> Vec<String>;
-    export(sink: Box<dyn std::io::Write + Send>) -> ();
-    backup(file: PathBuf) -> ();
     }
 }

@@ -1,0 +1,109 @@
+//! The file of a store for operators: checks, exports and backups. They only read, also beside the host that uses the file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use toolhost_state::state_dir::StateDir;
+
+use super::fault::Fault;
+use super::witness::Witness;
+use super::{FILE, log_bytes, open, readers, schema, upkeep};
+use crate::StoreError;
+
+/// The file of a store, opened for reading.
+#[derive(Debug)]
+pub struct StoreFile {
+    path: PathBuf,
+    connection: Connection,
+    /// How many calls the witness names that the file does not have.
+    lost: usize,
+}
+
+impl StoreFile {
+    /// Opens the file of a state directory; `None` if there is none. `is_at_rest` says that the caller holds the
+    /// [`Lock`](toolhost_state::state_dir::Lock) of the directory: then the witness of the file counts as well.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sqlite::open`](super::Sqlite::open). Nothing is changed.
+    pub fn open(directory: &StateDir, is_at_rest: bool) -> Result<Option<Self>, StoreError> {
+        let path = directory.path().join(FILE);
+        let opened = Self::open_at(directory, &path, is_at_rest);
+        opened.map_err(|fault| fault.told(&path, "open its file"))
+    }
+
+    fn open_at(directory: &StateDir, path: &Path, is_at_rest: bool) -> Result<Option<Self>, Fault> {
+        if !open::is_there(directory, path)? {
+            return Ok(None);
+        }
+        let connection = readers::open(path)?;
+        schema::require_current(&connection)?;
+        let mut lost = 0;
+        if is_at_rest {
+            let (_, said) = Witness::read(directory)?;
+            for key in said.keys {
+                lost += usize::from(!open::is_known(&connection, &key)?);
+            }
+        }
+        let path = path.to_owned();
+        Ok(Some(Self {
+            path,
+            connection,
+            lost,
+        }))
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the bytes of the file and of its log.
+    pub fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |file| file.len()) + log_bytes(&self.path)
+    }
+
+    /// Reads everything and returns the problems that it found.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        let mut problems = match upkeep::check(&self.connection) {
+            Ok(problems) => problems,
+            Err(fault) if fault.is_damage() => vec![fault.problem()],
+            Err(fault) => return Err(fault.told(&self.path, "be checked")),
+        };
+        if self.lost > 0 {
+            let lost = self.lost;
+            problems.push(format!("the log has lost calls that had begun: {lost}"));
+        }
+        Ok(problems)
+    }
+
+    /// Writes everything as lines of JSON.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged, or the lines cannot be written.
+    pub fn export(&self, sink: &mut dyn Write) -> Result<(), StoreError> {
+        let exported = upkeep::export(&self.connection, sink);
+        exported.map_err(|fault| fault.told(&self.path, "be exported"))
+    }
+
+    /// Writes a copy to a file that does not exist yet. Only its owner can read it. The copy is complete before it has its name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem: SQLite makes the indexes of a copy anew, so that a copy would
+    /// not show what is missing.
+    pub fn backup(&self, file: &Path) -> Result<(), StoreError> {
+        if let Some(problem) = self.check()?.into_iter().next() {
+            let path = self.path.clone();
+            return Err(StoreError::Damaged { path, problem });
+        }
+        let copied = upkeep::backup(&self.connection, file);
+        copied.map_err(|fault| fault.told(file, "be copied"))
+    }
+}
