@@ -1,6 +1,5 @@
 //! A store that forgets everything at once.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use toolhost_state::id::{CallId, ChatId};
@@ -43,10 +42,6 @@ impl Store for Forgetful {
         put_session(Session) -> () = ();
         remove_session(String) -> () = ();
         sessions() -> Vec<Session> = Vec::new();
-        check() -> Vec<String> = Vec::new();
-        export(Box<dyn Write + Send>) -> () = ();
-        compact() -> () = ();
-        backup(PathBuf) -> () = ();
     }
 
     fn counts(&self) -> Counts {
