@@ -453,7 +453,7 @@ async fn wrong_methods_are_told_the_right_ones() {
     let (_setup, server) = server().await;
     for (path, method, allowed) in [
         ("/v1/chats/a/calls/1", Method::PATCH, "DELETE,GET,HEAD,PUT"),
-        ("/v1/chats/a/calls", Method::GET, "POST"),
+        ("/v1/chats/a/calls", Method::PUT, "GET,HEAD,POST"),
         ("/v1/tools", Method::POST, "GET,HEAD"),
         ("/healthz", Method::POST, "GET,HEAD"),
         ("/openapi.json", Method::DELETE, "GET,HEAD"),
