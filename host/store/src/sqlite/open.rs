@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::mpsc::SyncSender;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use toolhost_state::state_dir::StateDir;
 
 use super::clock::Clock;
 use super::core::Core;
 use super::fault::Fault;
-use super::row::{CallRow, select_calls};
+use super::row::{CallRow, select_calls, state_number};
 use super::witness::{Key, Testimony, Witness};
+use super::writer::BATCH;
 use super::{Durability, FILE, beside, log_bytes, schema, upkeep};
+use crate::CallState;
 
 /// The size of a page in bytes.
 const PAGE: u16 = 2048;
@@ -42,7 +44,10 @@ pub(super) fn open(
     let next = next.unwrap_or_default().saturating_add(1);
     let mut core = Core::new(connection, (witness, clock), path, next, full);
     add_lost(&mut core, &said)?;
-    core.begun = said.is_whole.then_some(said.keys);
+    core.begun = match said.is_whole {
+        true => Some(with_last(&core, said.keys)?),
+        false => None,
+    };
     core.empty_log()?;
     Ok(core)
 }
@@ -224,6 +229,26 @@ fn add_lost(core: &mut Core, said: &Testimony) -> Result<(), Fault> {
         tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: their ids are unknown and do not run");
     }
     Ok(())
+}
+
+/// Adds calls that may run to those that the witness names. If the host was killed between a commit and its witness, the witness names
+/// no call of that commit. These calls are the last, but for those that only the witness had.
+fn with_last(core: &Core, mut keys: Vec<Key>) -> Result<Vec<Key>, Fault> {
+    let most = i64::try_from(BATCH + keys.len()).unwrap_or(i64::MAX);
+    let mut last = core
+        .connection
+        .prepare("SELECT key FROM calls WHERE seq >= ?1 AND state = ?2")?;
+    let last = last.query_map(
+        params![core.next - most, state_number(CallState::Running)],
+        |row| row.get(0),
+    )?;
+    for key in last {
+        let key = key?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
 }
 
 /// Returns the time of the latest of the newest calls that are sound.

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use crate::StoreError;
 
 /// The most changes of one transaction.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// How many transactions a thread commits before it hands the queue to another.
 const ROUNDS: usize = 32;

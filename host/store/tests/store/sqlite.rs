@@ -96,6 +96,23 @@ async fn calls_that_ran_are_found_without_their_log() {
     }
 }
 
+/// A host that is killed after a commit, and before the witness names the calls of it.
+#[tokio::test]
+async fn calls_that_ran_are_found_without_their_witness() {
+    let base = tempfile::tempdir().unwrap();
+    let (alive, state) = (base.path().join("alive"), base.path().join("state"));
+    let store = open(&alive, Durability::Host).unwrap();
+    store.begin(call("c", "1")).await.unwrap();
+    let witness = std::fs::read(alive.join("store.seen")).unwrap();
+    store.begin(call("c", "2")).await.unwrap();
+    crate::damage::copy(&alive, &state);
+    std::fs::write(state.join("store.seen"), witness).unwrap();
+    // Of two hosts, the first is killed before it takes the calls over.
+    drop(open(&state, Durability::Host).unwrap());
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(store.interrupt().await.unwrap().len(), 2);
+}
+
 #[tokio::test]
 async fn a_wall_clock_that_jumps_ages_nothing() {
     let base = tempfile::tempdir().unwrap();
