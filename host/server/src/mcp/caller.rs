@@ -33,6 +33,11 @@ pub(super) struct Session {
     pub(super) lost: CancellationToken,
 }
 
+/// An extension of a notification that the server repeats for a session of an earlier server: the tools may be others than those that
+/// the client knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Revived;
+
 /// The caller of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {

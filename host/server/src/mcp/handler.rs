@@ -17,8 +17,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::caller::{Caller, Session};
-use super::sessions::Revived;
+use super::caller::{Caller, Revived, Session};
 use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
 use super::{McpOptions, call, errors, resources, tasks};
 use crate::unknown::cut;

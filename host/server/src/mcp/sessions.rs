@@ -26,7 +26,6 @@ use super::requests::Requests;
 pub(super) use manager::Manager;
 use manager::SessionError;
 use replay::Replays;
-pub(super) use revival::Revived;
 use stored::{ClientState, Stored};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Tokens};

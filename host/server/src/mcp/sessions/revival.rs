@@ -17,12 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::manager::SessionError;
 use super::stored::ClientState;
 use super::{Held, Sessions, worker_options};
-use crate::mcp::caller::Session;
+use crate::mcp::caller::{Revived, Session};
 use crate::mcp::handler::Handler;
-
-/// An extension of the notification that the server repeats: the tools may be others than those that the client knows.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::mcp) struct Revived;
 
 impl Sessions {
     /// Gives a session a worker, unless it has one. The session ends if that fails.
