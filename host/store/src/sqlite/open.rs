@@ -1,6 +1,7 @@
 //! Opening a store: what may be wrong with its file, and what an earlier host left.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 use rusqlite::config::DbConfig;
@@ -38,12 +39,7 @@ pub(super) fn open(
         // The host was killed while it moved the log into the file. If the log has lost its end since, pages do not fit together.
         quick_check(&connection)?;
     }
-    let clock = Clock::open(&connection, || latest(&connection))?;
-    let next: Option<i64> =
-        connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
-    let next = next.unwrap_or_default().saturating_add(1);
-    let mut core = Core::new(connection, (witness, clock), path, next, full);
-    add_lost(&mut core, &said)?;
+    let mut core = go_on(connection, (witness, &said), path, full)?;
     core.begun = match said.is_whole {
         true => Some(with_last(&core, said.keys)?),
         false => None,
@@ -67,13 +63,27 @@ pub(super) fn open_in_memory(
         (_, said) = Witness::read(directory)?;
         copy_into(&connection, &directory.path().join(FILE))?;
     }
+    go_on(
+        connection,
+        (Witness::none(), &said),
+        ":memory:".into(),
+        full,
+    )
+}
+
+/// Goes on with the clock and the numbers of an earlier host, and adds the calls that only its witness has.
+fn go_on(
+    connection: Connection,
+    (witness, said): (Witness, &Testimony),
+    path: PathBuf,
+    full: SyncSender<()>,
+) -> Result<Core, Fault> {
     let clock = Clock::open(&connection, || latest(&connection))?;
     let next: Option<i64> =
         connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
     let next = next.unwrap_or_default().saturating_add(1);
-    let path = ":memory:".into();
-    let mut core = Core::new(connection, (Witness::none(), clock), path, next, full);
-    add_lost(&mut core, &said)?;
+    let mut core = Core::new(connection, (witness, clock), path, next, full);
+    add_lost(&mut core, said)?;
     Ok(core)
 }
 
@@ -242,9 +252,10 @@ fn with_last(core: &Core, mut keys: Vec<Key>) -> Result<Vec<Key>, Fault> {
         params![core.next - most, state_number(CallState::Running)],
         |row| row.get(0),
     )?;
+    let named: HashSet<Key> = keys.iter().copied().collect();
     for key in last {
         let key = key?;
-        if !keys.contains(&key) {
+        if !named.contains(&key) {
             keys.push(key);
         }
     }
