@@ -1,4 +1,4 @@
-//! What the store costs: a call, a start with many ids, a list, and many threads. Run with `cargo bench -p toolhost-store`; a number
+//! The costs of the store: a call, a start with many ids, a list, and many threads. Run with `cargo bench -p toolhost-store`; a number
 //! behind `--` is how many ids the start has.
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What it costs that calls and processes are in a store: `cargo bench -p toolhost --bench stored`.
+//! The cost of keeping calls and processes in a store: `cargo bench -p toolhost --bench stored`.
 //!
 //! Hosts are measured in turns, so that a machine that becomes slower does so for all: one with a store that forgets everything at once,
 //! and one for each durability. A number behind `--` is how many calls are then made to see whether the memory grows.

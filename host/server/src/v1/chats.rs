@@ -112,7 +112,7 @@ async fn list(
     Extension(principal): Extension<Principal>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<ChatPage>, Problem> {
-    // A chat is there because of its calls, of whatever tool.
+    // The list names a chat because of its calls, which may be of every tool.
     principal.require_all_tools(Scope::Read)?;
     let after = parameters.after.as_deref().map(place);
     let query = ChatQuery {

@@ -77,7 +77,7 @@ pub(crate) fn kill_after(mut writer: Child, lines: usize) -> Vec<String> {
     for line in BufReader::new(writer.stdout.take().unwrap()).lines() {
         said.push(line.unwrap());
         if said.len() == lines {
-            // What it has said meanwhile is still read.
+            // The lines that the writer has printed meanwhile are still read.
             writer.kill().unwrap();
         }
     }

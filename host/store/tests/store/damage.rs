@@ -167,7 +167,7 @@ async fn no_flip_in_the_files_of_a_killed_host_runs_a_call_twice() {
     let (state, killed) = (base.path().join("state"), base.path().join("killed"));
     let store = open(&state, Durability::Host).unwrap();
     fill(&store).await;
-    // What a killed host leaves are the files as they are at that moment.
+    // A killed host leaves the files as they are at that moment.
     copy(&state, &killed);
     flips("killed", &killed, &base.path().join("scratch")).await;
 }

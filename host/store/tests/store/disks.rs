@@ -76,7 +76,7 @@ async fn a_full_disk_refuses_and_loses_nothing() {
             begun.push(id);
         }
         assert!(begun.len() >= 20);
-        // What cannot be stored was not, and what was can be read.
+        // A change that was refused is not stored, and every call that was stored can be read.
         assert!(matches!(
             store.end(ended("c", "large")).await,
             Err(StoreError::Full)
@@ -165,7 +165,7 @@ async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
     let store = open(&running, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     store.begin(call("c", "2")).await.unwrap();
-    // What a killed host leaves are the files as they are at that moment: the log has both calls.
+    // A killed host leaves the files as they are at that moment: the log has both calls.
     copy(&running, &state);
     std::fs::remove_file(state.join("store.db-shm")).unwrap();
     disk.fill();

@@ -88,7 +88,7 @@ async fn a_backup_beside_its_witness_knows_what_began_later() {
     let store = filled(&alive).await;
     file(&alive, false).unwrap().backup(&backup).unwrap();
     store.begin(call("c", "3")).await.unwrap();
-    // What a killed host leaves are the files as they are at that moment.
+    // A killed host leaves the files as they are at that moment.
     let state = base.path().join("state");
     crate::damage::copy(&alive, &state);
     std::fs::copy(&backup, state.join("store.db")).unwrap();
