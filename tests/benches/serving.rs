@@ -16,6 +16,7 @@
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+mod connection;
 #[path = "../guest.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod guest;
@@ -27,9 +28,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use connection::{Connection, TOKEN};
 use serde_json::{Value, json};
-
-const TOKEN: &str = "a-token-for-the-benchmark";
 
 /// How many clients call over HTTP at once.
 const CONNECTIONS: usize = 16;
@@ -183,39 +183,13 @@ fn over_pipes(rounds: usize) {
     }
 }
 
-/// Sends requests on one connection until it is told to stop, and returns how many were answered.
-fn call_on(address: &str, connection: usize, over: &AtomicBool) -> usize {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_nodelay(true).expect("it can be set");
-    let body = r#"{"tool":"t","arguments":{}}"#;
+/// Calls on one connection until it is told to stop, and returns how many calls were answered.
+fn call_on(address: &str, number: usize, over: &AtomicBool) -> usize {
+    let mut connection = Connection::open(address);
+    let chat = format!("chat-{number}");
     let mut count = 0;
-    let mut buffer = vec![0; 64 << 10];
     while !over.load(Ordering::Relaxed) {
-        let request = format!(
-            "PUT /v1/chats/chat-{connection}/calls/call-{count} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut read = 0;
-        let reply = loop {
-            let more = stream.read(&mut buffer[read..]).expect("it answers");
-            assert_ne!(more, 0, "it closed the connection");
-            read += more;
-            let text = std::str::from_utf8(&buffer[..read]).expect("it is text");
-            let Some((head, rest)) = text.split_once("\r\n\r\n") else {
-                continue;
-            };
-            let length = head.lines().find_map(|line| {
-                let (name, value) = line.split_once(": ")?;
-                let is_length = name.eq_ignore_ascii_case("content-length");
-                is_length.then(|| value.parse::<usize>().ok()).flatten()
-            });
-            if rest.len() >= length.expect("it has a length") {
-                break head;
-            }
-        };
-        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        connection.call(&chat, &format!("call-{count}"));
         count += 1;
     }
     count

@@ -13,6 +13,7 @@
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+mod connection;
 #[path = "stored/forgetful.rs"]
 mod forgetful;
 #[path = "../guest.rs"]
@@ -22,34 +23,42 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost_call::call::Durability;
 use toolhost_core::{Arguments, CallId, Host, Request};
+use toolhost_http::Listener;
+use toolhost_http::access::{Access, Token};
 use toolhost_local::process::{Config, Spawner};
 use toolhost_plugin::Limits;
+use toolhost_server::serve;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::HostState;
 
+use connection::{Connection, TOKEN};
 use forgetful::Forgetful;
 use guest::{guest, limited};
 
-/// How many calls of each kind are measured one after the other.
-const ROUNDS: usize = 1000;
+/// How many calls of a host are measured before it is the turn of the next. A server is seldom asked just once.
+const IN_A_ROW: usize = 20;
 
-/// How many clients call at once.
+/// How many turns are measured.
+const TURNS: usize = 50;
+
+/// How many clients call over HTTP at once.
 const CLIENTS: usize = 16;
 
 /// How many calls each of them makes in a turn.
 const CALLS: usize = 250;
 
-/// How many turns are measured.
-const TURNS: usize = 9;
+/// How many of their turns are measured.
+const TURNS_OF_CLIENTS: usize = 9;
 
 struct Measured {
     name: &'static str,
     host: Host,
+    /// Where it answers over HTTP.
+    address: String,
     trivial: Vec<Duration>,
     execute: Vec<Duration>,
     rates: Vec<f64>,
@@ -65,9 +74,24 @@ async fn start(name: &'static str, workspace: &Path, state: HostState) -> Measur
         .state(state)
         .plugin(guest("well_behaved"), limited("trivial", Limits::default()));
     let host = builder.start().await.expect("the host starts");
+    let any = "127.0.0.1:0".parse().expect("it is an address");
+    let listener = Listener::tcp(any, None).await.expect("there is a port");
+    let address = listener.address().expect("it has an address").to_string();
+    let access = Access {
+        tokens: Token::new(TOKEN).expect("it is a token").into(),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+    };
+    tokio::spawn(serve(
+        vec![listener],
+        host.clone(),
+        access,
+        std::future::pending(),
+    ));
     Measured {
         name,
         host,
+        address,
         trivial: Vec::new(),
         execute: Vec::new(),
         rates: Vec::new(),
@@ -91,20 +115,19 @@ async fn timed(host: &Host, tool: &str, arguments: &Value) -> Duration {
     begun.elapsed()
 }
 
-/// Returns how many calls of a second many clients together make.
-async fn rate(host: &Host, calls: usize) -> f64 {
+/// Returns how many calls a second many clients together make.
+fn rate(address: &str, calls: usize) -> f64 {
     let begun = Instant::now();
-    let clients = (0..CLIENTS).map(|client| {
-        let host = host.clone();
-        tokio::spawn(async move {
-            for _ in 0..calls {
-                call(&host, &format!("bench-{client}"), "trivial__t", &json!({})).await;
-            }
-        })
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let mut connection = Connection::open(address);
+                for _ in 0..calls {
+                    connection.call(&format!("bench-{client}"), CallId::random().as_str());
+                }
+            });
+        }
     });
-    for client in join_all(clients).await {
-        client.expect("every call is made");
-    }
     (CLIENTS * calls) as f64 / begun.elapsed().as_secs_f64()
 }
 
@@ -123,25 +146,30 @@ fn resident() -> f64 {
 
 async fn measure(hosts: &mut [Measured]) {
     let command = json!({ "command": "true" });
-    for _ in 0..ROUNDS {
-        for one in &mut *hosts {
-            one.trivial
-                .push(timed(&one.host, "trivial__t", &json!({})).await);
-        }
-        for one in &mut *hosts {
-            one.execute
-                .push(timed(&one.host, "execute", &command).await);
-        }
-    }
     for _ in 0..TURNS {
         for one in &mut *hosts {
-            one.rates.push(rate(&one.host, CALLS).await);
+            for _ in 0..IN_A_ROW {
+                one.trivial.push(timed(&one.host, "t", &json!({})).await);
+            }
+        }
+        for one in &mut *hosts {
+            for _ in 0..IN_A_ROW {
+                one.execute
+                    .push(timed(&one.host, "execute", &command).await);
+            }
+        }
+    }
+    for _ in 0..TURNS_OF_CLIENTS {
+        for one in &mut *hosts {
+            one.rates.push(rate(&one.address, CALLS));
         }
     }
 }
 
 fn print(hosts: &[Measured]) {
-    println!("medians of {ROUNDS} calls in turns, and of {TURNS} turns of {CLIENTS} clients:");
+    println!(
+        "medians of {TURNS} turns of {IN_A_ROW} calls, and of {TURNS_OF_CLIENTS} turns of {CLIENTS} connections:"
+    );
     let [base, ..] = hosts else { return };
     for one in hosts {
         let (trivial, execute) = (median(&one.trivial), median(&one.execute));
@@ -158,10 +186,10 @@ fn print(hosts: &[Measured]) {
 }
 
 /// Makes many calls and prints how the memory grows.
-async fn grow(host: &Host, calls: usize) {
+fn grow(address: &str, calls: usize) {
     let (before, begun) = (resident(), Instant::now());
     for tenth in 1..=10 {
-        rate(host, calls / 10 / CLIENTS).await;
+        rate(address, calls / 10 / CLIENTS);
         let (made, more) = (tenth * calls / 10, resident() - before);
         println!(
             "  after {made} calls: {more:+.1} MiB, {:.0?}",
@@ -203,7 +231,7 @@ fn main() {
         let calls = std::env::args().find_map(|argument| argument.parse().ok());
         if let (Some(calls), [_, kept, _]) = (calls, &hosts) {
             println!("memory, {:.1} MiB before:", resident());
-            grow(&kept.host, calls).await;
+            grow(&kept.address, calls);
         }
         for one in &hosts {
             one.host.shutdown().await;

@@ -1,0 +1,53 @@
+//! A client that calls a trivial tool over one connection of HTTP, and costs little itself.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// The token that the server knows.
+pub(crate) const TOKEN: &str = "a-token-for-the-benchmark";
+
+/// A connection to a server.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_nodelay(true).expect("it can be set");
+        let buffer = vec![0; 64 << 10];
+        Self { stream, buffer }
+    }
+
+    /// Calls the tool `t` and waits for the reply.
+    pub(crate) fn call(&mut self, chat: &str, id: &str) {
+        let body = r#"{"tool":"t","arguments":{}}"#;
+        let request = format!(
+            "PUT /v1/chats/{chat}/calls/{id} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).expect("it reads");
+        let mut read = 0;
+        let reply = loop {
+            let more = self.stream.read(&mut self.buffer[read..]);
+            let more = more.expect("it answers");
+            assert_ne!(more, 0, "it closed the connection");
+            read += more;
+            let text = std::str::from_utf8(&self.buffer[..read]).expect("it is text");
+            let Some((head, rest)) = text.split_once("\r\n\r\n") else {
+                continue;
+            };
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                let is_length = name.eq_ignore_ascii_case("content-length");
+                is_length.then(|| value.parse::<usize>().ok()).flatten()
+            });
+            if rest.len() >= length.expect("it has a length") {
+                break head;
+            }
+        };
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    }
+}
