@@ -75,7 +75,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Forgets a session.
     fn remove_session(&self, id: String) -> Answer<'_, ()>;
 
-    /// Returns all sessions.
+    /// Returns all sessions. Damage to some of them is no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
 
     /// Returns numbers for metrics.

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rusqlite::types::Type;
 use rusqlite::{Connection, params};
 use toolhost_state::id::ChatId;
 
@@ -12,6 +11,7 @@ use super::core::Core;
 use super::fault::Fault;
 use super::filter::Filter;
 use super::process_row::ProcessRow;
+use super::session_row;
 use crate::{Process, ProcessQuery, Processes, Session};
 
 impl Core {
@@ -56,33 +56,7 @@ impl Core {
     }
 
     pub(super) fn put_session(&mut self, session: &Session) -> Result<(), Fault> {
-        let Session {
-            id,
-            chat,
-            is_named,
-            principal,
-            token,
-            revision,
-            client,
-            created_ms,
-            used_ms,
-        } = session;
-        let mut put = self
-            .connection
-            .prepare_cached("REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
-        let times = [created_ms, used_ms].map(|at| i64::try_from(*at).unwrap_or(i64::MAX));
-        put.execute(params![
-            id,
-            chat.as_str(),
-            is_named,
-            principal,
-            token,
-            revision,
-            client,
-            times[0],
-            times[1]
-        ])?;
-        Ok(())
+        session_row::put(&self.connection, session)
     }
 
     pub(super) fn remove_session(&mut self, id: &str) -> Result<(), Fault> {
@@ -142,31 +116,4 @@ pub(super) fn temporaries(connection: &Connection) -> Result<Vec<PathBuf>, Fault
     let all = all.query_map([], |row| Ok(row.get(0).map(OsString::from_vec)))?;
     let all: Vec<rusqlite::Result<OsString>> = all.collect::<rusqlite::Result<_>>()?;
     Ok(all.into_iter().flatten().map(PathBuf::from).collect())
-}
-
-/// Returns all sessions.
-pub(super) fn sessions(connection: &Connection) -> Result<Vec<Session>, Fault> {
-    let mut all = connection.prepare_cached("SELECT * FROM sessions")?;
-    let all = all.query_map([], |row| {
-        let chat: String = row.get(1)?;
-        let time = |column| {
-            row.get::<_, i64>(column)
-                .map(|at| u64::try_from(at).unwrap_or_default())
-        };
-        let wrong = |error: toolhost_state::id::InvalidId| {
-            rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error.into())
-        };
-        Ok(Session {
-            id: row.get(0)?,
-            chat: chat.parse().map_err(wrong)?,
-            is_named: row.get(2)?,
-            principal: row.get(3)?,
-            token: row.get(4)?,
-            revision: row.get(5)?,
-            client: row.get(6)?,
-            created_ms: time(7)?,
-            used_ms: time(8)?,
-        })
-    })?;
-    Ok(all.collect::<rusqlite::Result<_>>()?)
 }

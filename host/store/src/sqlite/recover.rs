@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::open::is_known;
 use super::row::{CallRow, select_calls};
 use super::witness::{self, Key, Witness};
-use super::{Durability, FILE, clock, records};
+use super::{Durability, FILE, clock, records, session_row};
 use crate::{CallState, ProcessQuery};
 
 /// The result of a recovery.
@@ -37,20 +37,20 @@ const FILES: [&str; 4] = [FILE, "store.db-wal", "store.db-shm", witness::FILE];
 /// Sets the store aside and makes a new one of what can be read.
 pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
     let (_, said) = Witness::open(directory)?;
-    let suffix = format!("damaged-{}", clock::wall());
+    let prefix = format!("store.damaged-{}.", clock::wall());
     for name in FILES {
         if directory.inode(name)?.is_some() {
-            let to = name.replacen("store.", &format!("store.{suffix}."), 1);
+            let to = name.replacen("store.", &prefix, 1);
             directory.rename_file(name, &to)?;
         }
     }
-    let aside = directory.path().join(format!("store.{suffix}.db"));
+    let aside = directory.path().join(format!("{prefix}db"));
     let moved = read_old(directory, durability, &aside, &said.keys);
     if moved.is_err() {
         // Everything gets its name back, so that the next start does not take the store for a new one.
         for name in FILES {
             directory.remove(name)?;
-            let from = name.replacen("store.", &format!("store.{suffix}."), 1);
+            let from = name.replacen("store.", &prefix, 1);
             if directory.inode(&from)?.is_some() {
                 directory.rename_file(&from, name)?;
             }
@@ -186,9 +186,9 @@ fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
 fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     let processes = records::processes(old, &ProcessQuery::all());
     let temporaries = records::temporaries(old);
-    let sessions = records::sessions(old);
+    let sessions = session_row::all(old);
     let is_complete = temporaries.is_ok()
-        && sessions.is_ok()
+        && sessions.as_ref().is_ok_and(|(_, faults)| faults.is_empty())
         && processes
             .as_ref()
             .is_ok_and(|(_, faults)| faults.is_empty());
@@ -198,7 +198,7 @@ fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     for path in temporaries.unwrap_or_default() {
         core.add_temporary(&path, &[])?;
     }
-    for session in sessions.unwrap_or_default() {
+    for session in sessions.unwrap_or_default().0 {
         core.put_session(&session)?;
     }
     Ok(is_complete)

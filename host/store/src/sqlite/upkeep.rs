@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls};
-use super::{chats, records};
+use super::{chats, records, session_row};
 use crate::{ChatQuery, Process, ProcessQuery, Session};
 
 /// The most problems that a check returns.
@@ -52,16 +52,13 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
         }
     }
     let (_, faults) = records::processes(connection, &ProcessQuery::all())?;
-    let text = |fault: &Fault| format!("a process cannot be read: {}", fault.problem());
-    problems.extend(
-        faults
-            .iter()
-            .take(PROBLEMS.saturating_sub(problems.len()))
-            .map(text),
-    );
-    if records::sessions(connection).is_err() {
-        problems.push("the sessions cannot be read".to_owned());
-    }
+    let (_, of_sessions) = session_row::all(connection)?;
+    let processes = faults.iter().map(|fault| ("a process", fault));
+    let sessions = of_sessions.iter().map(|fault| ("a session", fault));
+    let texts = processes
+        .chain(sessions)
+        .map(|(row, fault)| format!("{row} cannot be read: {}", fault.problem()));
+    problems.extend(texts.take(PROBLEMS.saturating_sub(problems.len())));
     Ok(problems)
 }
 
@@ -86,7 +83,7 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     for process in processes.found {
         line(Line::Process(&process))?;
     }
-    for session in records::sessions(connection)? {
+    for session in session_row::all(connection)?.0 {
         line(Line::Session(&session))?;
     }
     for path in records::temporaries(connection)? {

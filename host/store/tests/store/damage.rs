@@ -8,7 +8,7 @@ use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
 use crate::crash::{kill_after, start};
 use crate::file::problems;
 use crate::sqlite::open;
-use crate::values::{call, ended, fence};
+use crate::values::{call, ended, fence, session};
 
 /// How many times files are damaged, unless `STORE_FLIPS` says so.
 const FLIPS: u64 = 400;
@@ -246,4 +246,33 @@ async fn a_recovery_keeps_every_id() {
             .unwrap();
         assert_ne!(begun, Begun::New, "{number}");
     }
+}
+
+/// The other sessions go on, and no client gets into the chat of another.
+#[tokio::test]
+async fn a_damaged_session_hides_no_other() {
+    let base = scratch();
+    let state = base.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    for id in ["a", "b", "c"] {
+        store.put_session(session(id)).await.unwrap();
+    }
+    drop(store);
+    let database = rusqlite::Connection::open(state.join("store.db")).unwrap();
+    for (id, chat) in [("a", "mcp-2"), ("b", "not a chat!")] {
+        let damage = "UPDATE sessions SET chat = ?2 WHERE id = ?1";
+        assert_eq!(database.execute(damage, [id, chat]).unwrap(), 1);
+    }
+    drop(database);
+    assert_eq!(problems(&state).len(), 2);
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(store.sessions().await.unwrap(), [session("c")]);
+    assert_eq!(store.counts().damaged, 2);
+    drop(store);
+    let directory = StateDir::open(&state).unwrap();
+    let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
+    assert!(!recovered.is_complete);
+    let store = open(&state, Durability::Host).unwrap();
+    assert_eq!(store.sessions().await.unwrap(), [session("c")]);
+    assert!(store.counts().has_set_aside);
 }
