@@ -95,7 +95,6 @@ pub struct Sqlite {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
-    durability: Durability,
     writer: Arc<Writer>,
     readers: Readers,
     running: Running,
@@ -138,8 +137,7 @@ impl Sqlite {
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),
-            durability,
-            writer: Arc::new(Writer::new(core)),
+            writer: Writer::start(core, durability).map_err(|error| told(error.into()))?,
             readers: Readers::new(path.clone()),
             running,
             metrics,
@@ -182,9 +180,8 @@ impl Sqlite {
         let (full, _) = sync_channel(1);
         let core = open::open_in_memory(directory.filter(|_| is_there), full).map_err(told)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let writer = Arc::new(Writer::new(core));
+        let writer = Writer::start(core, Durability::Host).map_err(|error| told(error.into()))?;
         let shared = Arc::new(Shared {
-            durability: Durability::Host,
             readers: Readers::Memory(Arc::clone(&writer)),
             path,
             writer,
@@ -238,25 +235,15 @@ impl Sqlite {
         compacted.map_err(|fault| fault.told(&store.shared.path, "be compacted"))
     }
 
-    /// Makes a change on the thread of the caller, or on one that may wait for the disk if every change is synced.
+    /// Makes a change.
     fn change<T: Send + 'static>(
         &self,
         action: &'static str,
         work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<'_, T> {
         Box::pin(async move {
-            let writer = Arc::clone(&self.shared.writer);
-            let answer = match self.shared.durability {
-                Durability::Host => writer.submit(work),
-                Durability::Power => {
-                    let handed = tokio::task::spawn_blocking(move || writer.submit(work)).await;
-                    handed.map_err(|error| StoreError::Failed {
-                        action,
-                        source: error.into(),
-                    })?
-                }
-            };
-            writer::answer(answer.await, &self.shared.path, action)
+            let made = self.shared.writer.make(work).await;
+            made.map_err(|fault| fault.told(&self.shared.path, action))
         })
     }
 
@@ -311,7 +298,7 @@ impl Shared {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.shared.readers.close();
-        if let Err(fault) = self.shared.writer.alone(Core::close) {
+        if let Err(fault) = self.shared.writer.close() {
             tracing::warn!(?fault, "the next start has to read the log of the store");
         }
         if let Some(thread) = self.emptying.take() {
@@ -347,7 +334,7 @@ impl Store for Sqlite {
             let shared = &self.shared;
             let look_up =
                 |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
-            let found = shared.writer.at_once(|core| look_up(&core.connection));
+            let found = shared.writer.soon(|core| look_up(&core.connection));
             let found = found.unwrap_or_else(|| shared.readers.read(look_up));
             found.map_err(|fault| fault.told(&shared.path, "look a call up"))
         })

@@ -1,19 +1,29 @@
 //! Changes: the thread that finds the connection free commits for all that wait.
+//!
+//! A thread of its own commits where callers must not wait for the disk, and where a caller has served others for long enough. It is
+//! none of the runtime's: all threads for blocking work may wait for changes.
 
-use std::sync::Arc;
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::Durability;
 use super::core::Core;
 use super::fault::Fault;
-use crate::StoreError;
 
 /// The most changes of one transaction.
 pub(super) const BATCH: usize = 256;
 
-/// How many transactions a thread commits before it hands the queue to another.
+/// How many transactions the thread of a caller commits before it hands the queue over.
 const ROUNDS: usize = 32;
+
+/// How long a reader waits for this connection before it takes one of its own, which has nothing in its cache.
+const SOON: Duration = Duration::from_micros(200);
 
 /// A change that waits for its transaction.
 pub(super) trait Job: Send {
@@ -62,6 +72,10 @@ impl<T: Send, F: FnMut(&mut Core) -> Result<T, Fault> + Send> Job for Change<T, 
 pub(super) struct Writer {
     queue: Mutex<Vec<Box<dyn Job>>>,
     core: Mutex<Core>,
+    durability: Durability,
+    /// Wakes the thread that commits, until the writer is closed.
+    wake: Mutex<Option<SyncSender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl std::fmt::Debug for Writer {
@@ -71,77 +85,118 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(super) fn new(core: Core) -> Self {
-        Self {
+    /// Starts the thread that commits.
+    pub(super) fn start(core: Core, durability: Durability) -> io::Result<Arc<Self>> {
+        let (wake, woken) = sync_channel(1);
+        let writer = Arc::new(Self {
             queue: Mutex::default(),
             core: Mutex::new(core),
-        }
+            durability,
+            wake: Mutex::new(Some(wake)),
+            thread: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&writer);
+        let thread = std::thread::Builder::new().name("store-commit".to_owned());
+        let thread = thread.spawn(move || commit_when_woken(&weak, &woken))?;
+        *writer.thread.lock() = Some(thread);
+        Ok(writer)
     }
 
-    /// Hands a change over and commits what waits, unless another thread does.
-    pub(super) fn submit<T: Send + 'static>(
-        self: &Arc<Self>,
+    /// Makes a change.
+    ///
+    /// Tasks that are ready to run get their turn first, so that their changes are of the same transaction.
+    pub(super) async fn make<T: Send + 'static>(
+        &self,
         work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
-    ) -> oneshot::Receiver<Result<T, Fault>> {
+    ) -> Result<T, Fault> {
         let (told, answer) = oneshot::channel();
-        let made = Err(Fault::Io(std::io::Error::other("the change was not done")));
+        let made = Err(Fault::Io(io::Error::other("the change was not done")));
         self.queue
             .lock()
             .push(Box::new(Change { work, made, told }));
-        self.lead();
-        answer
+        let committing = GoesOn(self);
+        tokio::task::yield_now().await;
+        drop(committing);
+        let unsaid = |_| Err(Fault::Io(io::Error::other("the change was dropped")));
+        answer.await.unwrap_or_else(unsaid)
     }
 
     /// Does something with the connection alone, and then the changes that have come meanwhile.
-    pub(super) fn alone<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> T {
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
         let done = work(&mut self.core.lock());
-        self.lead();
+        self.go_on();
         done
     }
 
-    /// Does something with the connection if it is free.
-    pub(super) fn at_once<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> Option<T> {
-        let mut core = self.core.try_lock()?;
+    /// Does something with the connection if it is free soon: most transactions take less than [`SOON`].
+    pub(super) fn soon<T>(&self, work: impl FnOnce(&mut Core) -> T) -> Option<T> {
+        let mut core = self.core.try_lock_for(SOON)?;
         let done = work(&mut core);
         drop(core);
-        self.lead();
+        self.go_on();
         Some(done)
     }
 
-    /// Commits what waits, unless another thread does: that one looks at the queue again when it has let go of the connection.
-    fn lead(self: &Arc<Self>) {
-        for _ in 0..ROUNDS {
-            let Some(mut core) = self.core.try_lock() else {
-                return;
-            };
-            let mut queue = self.queue.lock();
-            let rest = queue.len().min(BATCH);
-            let jobs: Vec<_> = queue.drain(..rest).collect();
-            drop(queue);
-            if !jobs.is_empty() {
-                core.run(jobs);
-            }
-            drop(core);
-            if self.queue.lock().is_empty() {
-                return;
-            }
+    /// Empties the log for the last time, and ends the thread.
+    pub(super) fn close(&self) -> Result<(), Fault> {
+        self.wake.lock().take();
+        if let Some(thread) = self.thread.lock().take() {
+            _ = thread.join();
         }
-        // The caller has its own answer by now, and should not serve others for ever.
-        let writer = Arc::clone(self);
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => _ = runtime.spawn_blocking(move || writer.lead()),
-            Err(_) => self.lead(),
+        self.alone(Core::close)
+    }
+
+    /// Commits what waits, on this thread if that does not wait for the disk. If another thread has the connection, it looks at the
+    /// queue when it has let go of it.
+    fn go_on(&self) {
+        if self.durability == Durability::Host {
+            for _ in 0..ROUNDS {
+                if self.commit_some() {
+                    return;
+                }
+            }
+        } else if self.queue.lock().is_empty() {
+            return;
         }
+        // The caller must not wait for the disk, or should not serve others for ever.
+        match &*self.wake.lock() {
+            // If the thread was woken already, it has yet to look at the queue.
+            Some(wake) => _ = wake.try_send(()),
+            None => while !self.commit_some() {},
+        }
+    }
+
+    /// Commits one transaction, and returns whether this thread has nothing left to do.
+    fn commit_some(&self) -> bool {
+        let Some(mut core) = self.core.try_lock() else {
+            return true;
+        };
+        let mut queue = self.queue.lock();
+        let rest = queue.len().min(BATCH);
+        let jobs: Vec<_> = queue.drain(..rest).collect();
+        drop(queue);
+        if !jobs.is_empty() {
+            core.run(jobs);
+        }
+        drop(core);
+        self.queue.lock().is_empty()
     }
 }
 
-/// Returns the answer to a change.
-pub(super) fn answer<T>(
-    told: Result<Result<T, Fault>, oneshot::error::RecvError>,
-    path: &std::path::Path,
-    action: &'static str,
-) -> Result<T, StoreError> {
-    let unsaid = |_| Err(Fault::Io(std::io::Error::other("the change was dropped")));
-    told.unwrap_or_else(unsaid)
-        .map_err(|fault| fault.told(path, action))
+fn commit_when_woken(writer: &Weak<Writer>, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        let Some(writer) = writer.upgrade() else {
+            return;
+        };
+        while !writer.commit_some() {}
+    }
+}
+
+/// Commits what waits, also if the caller gave up meanwhile.
+struct GoesOn<'a>(&'a Writer);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.go_on();
+    }
 }

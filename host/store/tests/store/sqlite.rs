@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Durability, ProcessQuery, Sqlite, Store, StoreError};
+use toolhost_store::{Begun, Durability, ProcessQuery, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
 use crate::values::{call, ended, limits, process};
@@ -24,6 +24,22 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<Sqlite, StoreE
 async fn the_suite_passes() {
     for durability in [Durability::Host, Durability::Power] {
         suite::all(|| Box::new(Directory(tempfile::tempdir().unwrap(), durability))).await;
+    }
+}
+
+/// The start of a process is such work: it stores the process before it runs. The test hangs where a commit needs one more of the
+/// runtime's threads for blocking work.
+#[test]
+fn blocking_work_may_wait_for_changes() {
+    let base = tempfile::tempdir().unwrap();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.max_blocking_threads(1).build().unwrap();
+    for durability in [Durability::Host, Durability::Power] {
+        let store = open(&base.path().join(format!("{durability:?}")), durability).unwrap();
+        let handle = runtime.handle().clone();
+        let begun =
+            runtime.spawn_blocking(move || handle.block_on(store.begin(call("c", "1"))).unwrap());
+        assert_eq!(runtime.block_on(begun).unwrap(), Begun::New);
     }
 }
 
