@@ -88,4 +88,14 @@ async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     let found = registry.get(&chat("a"), second.id()).unwrap();
     assert_eq!(read_all(&found).await, b"second\n");
     registry.shutdown().await;
+    // The output of the process that was lost stays, until the damaged store is removed.
+    assert_eq!(saved_in(&state), 19);
+    for (name, _) in directory.names().unwrap() {
+        if name.starts_with("store.damaged-") {
+            directory.remove(&name).unwrap();
+        }
+    }
+    let registry = open_kept(workspace.path()).await.unwrap();
+    registry.shutdown().await;
+    assert_eq!(saved_in(&state), 13);
 }

@@ -95,6 +95,7 @@ pub struct Sqlite {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
+    has_set_aside: bool,
     writer: Arc<Writer>,
     readers: Readers,
     running: Running,
@@ -137,6 +138,7 @@ impl Sqlite {
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),
+            has_set_aside: recover::has_set_aside(directory).map_err(|error| told(error.into()))?,
             writer: Writer::start(core, durability).map_err(|error| told(error.into()))?,
             readers: Readers::new(path.clone()),
             running,
@@ -181,7 +183,9 @@ impl Sqlite {
         let core = open::open_in_memory(directory.filter(|_| is_there), full).map_err(told)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let writer = Writer::start(core, Durability::Host).map_err(|error| told(error.into()))?;
+        let has_set_aside = directory.map_or(Ok(false), recover::has_set_aside);
         let shared = Arc::new(Shared {
+            has_set_aside: has_set_aside.map_err(|error| told(error.into()))?,
             readers: Readers::Memory(Arc::clone(&writer)),
             path,
             writer,
@@ -427,6 +431,7 @@ impl Store for Sqlite {
             changes: read(&metrics.changes),
             failures: read(&metrics.failures),
             damaged: read(&metrics.damaged),
+            has_set_aside: self.shared.has_set_aside,
             bytes: file + log_bytes(&self.shared.path),
             is_kept: matches!(self.shared.readers, Readers::File { .. }),
         }

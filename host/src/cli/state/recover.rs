@@ -47,7 +47,8 @@ fn report(problems: &[String], recovered: &Recovered) -> String {
         "{found}calls that were read: {}\n\
          calls that are unknown and do not run again: {}\n\
          processes, temporary files and sessions: {rest}\n\
-         the damaged store: {} and the files beside it with that name; remove them when nothing in them is needed",
+         the damaged store: {} and the files beside it with that name; remove them when nothing in them is needed\n\
+         until then, outputs of lost processes are kept in output/",
         recovered.calls,
         recovered.unknown,
         recovered.aside.display()
@@ -72,6 +73,7 @@ mod tests {
         calls that are unknown and do not run again: 2
         processes, temporary files and sessions: some of them are lost
         the damaged store: /state/store.damaged-7.db and the files beside it with that name; remove them when nothing in them is needed
+        until then, outputs of lost processes are kept in output/
         ");
     }
 }

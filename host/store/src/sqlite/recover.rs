@@ -34,10 +34,21 @@ pub struct Recovered {
 /// The files of a store.
 const FILES: [&str; 4] = [FILE, "store.db-wal", "store.db-shm", witness::FILE];
 
+/// Begins the names of the files that were set aside.
+const ASIDE: &str = "store.damaged-";
+
+/// Returns whether a directory has a store that was set aside.
+pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
+    let names = directory.names()?;
+    Ok(names
+        .iter()
+        .any(|(name, _)| name.starts_with(ASIDE) && name.ends_with(".db")))
+}
+
 /// Sets the store aside and makes a new one of what can be read.
 pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
     let (_, said) = Witness::open(directory)?;
-    let prefix = format!("store.damaged-{}.", clock::wall());
+    let prefix = format!("{ASIDE}{}.", clock::wall());
     for name in FILES {
         if directory.inode(name)?.is_some() {
             let to = name.replacen("store.", &prefix, 1);

@@ -52,6 +52,8 @@ pub struct Counts {
     pub failures: u64,
     /// Reads and changes that met damage.
     pub damaged: u64,
+    /// Whether a damaged store was set aside and is still there, so that it may know what this one does not.
+    pub has_set_aside: bool,
     /// Bytes of the files.
     pub bytes: u64,
     /// Whether the store outlives its host.

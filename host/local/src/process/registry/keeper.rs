@@ -63,8 +63,9 @@ impl Keeper {
             unwritten: Backlog::default(),
         };
         let known = keeper.store.processes(ProcessQuery::all()).await?;
-        let is_damaged = keeper.store.counts().damaged > 0;
-        let (found, changed) = recover(&keeper.outputs, known, is_damaged);
+        let counts = keeper.store.counts();
+        let may_lack_some = counts.damaged > 0 || counts.has_set_aside;
+        let (found, changed) = recover(&keeper.outputs, known, may_lack_some);
         keeper.change(Change::Changed(changed)).await;
         Ok((keeper, found))
     }

@@ -19,11 +19,11 @@ const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 pub(super) type Found = (Process, Arc<ChatOutputs>);
 
 /// Returns the processes of earlier hosts, in the order of their starts, and those that must be stored anew because they were live.
-/// Removes outputs that no process names, unless the store is damaged.
+/// Removes outputs that no process names, unless the store may lack some of the processes.
 pub(super) fn recover(
     outputs: &Arc<OutputStore>,
     processes: Processes,
-    is_damaged: bool,
+    may_lack_some: bool,
 ) -> (Vec<Found>, Vec<StoredProcess>) {
     // A chat that was ended and came back has more than one directory: each output is looked for in its own.
     let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
@@ -47,9 +47,9 @@ pub(super) fn recover(
             "records of processes are damaged: their ids are not known any more"
         );
     }
-    if is_damaged {
+    if may_lack_some {
         tracing::warn!(
-            "the store is damaged: outputs that no process names are kept until it has been recovered"
+            "the store is damaged, or a damaged one was set aside: outputs that no process names are kept until it has been recovered, and the one that was set aside is removed"
         );
         return (found, changed);
     }
