@@ -168,23 +168,16 @@ fn one_crate_knows_wasmtime() {
 }
 
 #[test]
-fn bindings_are_generated_in_two_places_and_nothing_else_is_there() {
-    let bindings = [
-        "host/plugin/src/capability/bindings.rs",
-        "guest-tools/sdk/src/bindings.rs",
-    ];
+fn bindings_are_generated_in_one_place_and_nothing_else_is_there() {
+    // Those of the SDK are checked in: `guest-tools/sdk/tests/bindings.rs` generates them.
+    let bindings = "host/plugin/src/capability/bindings.rs";
     for source in sources()
         .iter()
         .filter(|source| source.path != "tests/tidy.rs")
     {
         let code = source.code();
         let generates = code.contains("bindgen!(") || code.contains("wit_bindgen::generate!");
-        assert_eq!(
-            generates,
-            bindings.contains(&source.path.as_str()),
-            "{}",
-            source.path
-        );
+        assert_eq!(generates, source.path == bindings, "{}", source.path);
         if generates {
             assert!(
                 !code.contains("fn ") && !code.contains("impl "),
@@ -264,8 +257,9 @@ fn files_are_small_and_say_what_they_are_for() {
             .unwrap_or_default()
             .lines()
             .count();
+        let is_generated = file.starts_with("guest-tools/sdk/src/bindings/");
         assert!(
-            lines <= 500 || file.starts_with("tests/"),
+            lines <= 500 || file.starts_with("tests/") || is_generated,
             "{file} has {lines} lines before its tests"
         );
     }

@@ -22,7 +22,7 @@ const GUESTS: [(&str, &str); 3] = [
 ];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 9] = [
     "build.rs",
     "../conformance",
     "../edit",
@@ -30,7 +30,6 @@ const SOURCES: [&str; 10] = [
     "../sdk",
     "../shell",
     "../view",
-    "../../wit",
     "../../Cargo.toml",
     "../../Cargo.lock",
 ];

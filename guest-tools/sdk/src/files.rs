@@ -9,14 +9,10 @@ mod host;
 
 use std::fmt;
 
-pub use generated::toolhost::plugin::files::{
+pub use crate::bindings::files::toolhost::plugin::files::{
     Chunk, Entry, Kind, Metadata, Precondition, Skipped, Write,
 };
 pub use host::Host;
-
-crate::bindings::generate!(
-    inline: "package sdk:files; world front { import toolhost:plugin/files@0.1.0; }",
-);
 
 /// The files of the workspace.
 pub trait Files: fmt::Debug {

@@ -12,14 +12,10 @@ mod host;
 use std::fmt;
 use std::time::Duration;
 
-pub use generated::toolhost::plugin::processes::{
+pub use crate::bindings::processes::toolhost::plugin::processes::{
     Cause, Chunk, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor, Waited, Wake,
 };
 pub use host::Host;
-
-crate::bindings::generate!(
-    inline: "package sdk:processes; world front { import toolhost:plugin/processes@0.1.0; }",
-);
 
 /// The processes of the calling chat.
 pub trait Processes: fmt::Debug {

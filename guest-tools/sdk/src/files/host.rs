@@ -1,7 +1,7 @@
 //! The files that the host reads and writes.
 
-use super::generated::toolhost::plugin::files as wit;
 use super::{Chunk, Entry, Error, Files, Metadata, Skipped, Write};
+use crate::bindings::files::toolhost::plugin::files as wit;
 
 /// The files that the host reads and writes. Off WebAssembly there is no host, and everything is denied.
 #[derive(Debug, Clone, Copy, Default)]

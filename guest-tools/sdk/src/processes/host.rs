@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::generated::toolhost::plugin::processes as wit;
 use super::{
     Chunk, Error, Info, Process, Processes, Signal, Snapshot, StartOptions, State, WaitOptions,
     Waited,
 };
+use crate::bindings::processes::toolhost::plugin::processes as wit;
 
 /// The processes that the host runs. Off WebAssembly there is no host, and everything is denied.
 #[derive(Debug, Clone, Copy, Default)]
