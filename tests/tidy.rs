@@ -86,6 +86,7 @@ fn dependencies_point_one_way() {
     for (krate, may_know) in [
         ("state", &[][..]),
         ("store", &["state"]),
+        ("sandbox", &[]),
         ("workspace", &["state"]),
         ("local", &["state", "store", "workspace"]),
         ("call", &["state", "store", "workspace"]),

@@ -1,0 +1,9 @@
+//! Confines the commands of a workspace with what the kernel offers without privilege.
+
+mod limits;
+mod network;
+mod policy;
+
+pub use limits::Limits;
+pub use network::{Network, NetworkError};
+pub use policy::{Mode, ModeError, Narrower, Policy};
