@@ -2,8 +2,10 @@
 
 mod limits;
 mod network;
+mod places;
 mod policy;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
+pub use places::Places;
 pub use policy::{Mode, ModeError, Narrower, Policy};

@@ -17,7 +17,7 @@ pub struct Policy {
     pub mode: Mode,
     /// Whether a command does not start if a part of its policy cannot be applied.
     pub required: bool,
-    /// Absolute paths that commands may read, besides the defaults of the system and toolchains.
+    /// Absolute paths that commands may read, besides the defaults of [`crate::Places`].
     pub read: Vec<PathBuf>,
     /// Absolute paths that commands may read and write, besides the defaults.
     pub write: Vec<PathBuf>,

@@ -1,0 +1,188 @@
+//! Toolchains: their programs and libraries, which commands may read, and their caches, which they may write.
+
+use std::path::PathBuf;
+
+use super::{Environment, Places};
+
+/// Where a toolchain is.
+struct Toolchain {
+    /// The variable that names its directory; the first that is set counts.
+    variables: &'static [&'static str],
+    /// The default below the home. Empty: there is none. With a leading `@`, below the directory for caches.
+    default: &'static str,
+    /// The caches below its directory. A `.` is the directory itself.
+    caches: &'static [&'static str],
+}
+
+const fn toolchain(
+    variables: &'static [&'static str],
+    default: &'static str,
+    caches: &'static [&'static str],
+) -> Toolchain {
+    Toolchain {
+        variables,
+        default,
+        caches,
+    }
+}
+
+/// Programs are never in a cache that commands may write: another program of the user would run them later. What a cache
+/// holds is built later, too; a workspace whose caches must be its own sets these variables to directories below it.
+#[rustfmt::skip]
+const TOOLCHAINS: &[Toolchain] = &[
+    toolchain(&["CARGO_HOME"], ".cargo", &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"]),
+    toolchain(&["RUSTUP_HOME"], ".rustup", &[]),
+    toolchain(&["SCCACHE_DIR"], "@sccache", &["."]),
+    toolchain(&["CCACHE_DIR"], "@ccache", &["."]),
+    toolchain(&["GOPATH"], "go", &["pkg"]),
+    toolchain(&["GOMODCACHE"], "", &["."]),
+    toolchain(&["GOCACHE"], "@go-build", &["."]),
+    toolchain(&["GOROOT"], "", &[]),
+    toolchain(&["GOBIN"], "", &[]),
+    // JavaScript.
+    toolchain(&["NVM_DIR"], ".nvm", &[]),
+    toolchain(&["FNM_DIR"], ".local/share/fnm", &[]),
+    toolchain(&["VOLTA_HOME"], ".volta", &[]),
+    toolchain(&["N_PREFIX"], "", &[]),
+    toolchain(&["NPM_CONFIG_PREFIX", "npm_config_prefix"], ".npm-global", &[]),
+    toolchain(&["NPM_CONFIG_CACHE", "npm_config_cache"], ".npm", &["."]),
+    toolchain(&["COREPACK_HOME"], "@node/corepack", &["."]),
+    toolchain(&["PNPM_HOME"], ".local/share/pnpm", &["store"]),
+    toolchain(&[], "@pnpm", &["."]),
+    toolchain(&["YARN_CACHE_FOLDER"], "@yarn", &["."]),
+    toolchain(&["YARN_GLOBAL_FOLDER"], ".yarn", &["berry"]),
+    toolchain(&["BUN_INSTALL"], ".bun", &["install/cache"]),
+    toolchain(&["DENO_INSTALL", "DENO_INSTALL_ROOT"], ".deno", &[]),
+    toolchain(&["DENO_DIR"], "@deno", &["."]),
+    toolchain(&["PLAYWRIGHT_BROWSERS_PATH"], "@ms-playwright", &[]),
+    toolchain(&["PUPPETEER_CACHE_DIR"], "@puppeteer", &[]),
+    toolchain(&["CYPRESS_CACHE_FOLDER"], "@Cypress", &[]),
+    // Python.
+    toolchain(&["PYENV_ROOT"], ".pyenv", &[]),
+    toolchain(&["VIRTUAL_ENV"], "", &[]),
+    toolchain(&["CONDA_PREFIX"], "", &[]),
+    toolchain(&["MAMBA_ROOT_PREFIX"], "", &[]),
+    toolchain(&["PYTHONHOME"], "", &[]),
+    toolchain(&["PYTHONUSERBASE"], ".local/lib", &[]),
+    toolchain(&["PYTHONPYCACHEPREFIX"], "", &["."]),
+    toolchain(&["PIPX_HOME"], ".local/share/pipx", &[]),
+    toolchain(&["PIP_CACHE_DIR"], "@pip", &["."]),
+    toolchain(&["POETRY_HOME"], ".local/share/pypoetry", &[]),
+    toolchain(&["POETRY_CACHE_DIR"], "@pypoetry", &["."]),
+    toolchain(&["UV_CACHE_DIR"], "@uv", &["."]),
+    toolchain(&["UV_PYTHON_INSTALL_DIR"], ".local/share/uv/python", &[]),
+    toolchain(&["UV_TOOL_DIR"], ".local/share/uv/tools", &[]),
+    // Java and Android.
+    toolchain(&["JAVA_HOME"], "", &[]),
+    toolchain(&["JDK_HOME"], "", &[]),
+    toolchain(&["SDKMAN_DIR"], ".sdkman", &[]),
+    toolchain(&["MAVEN_HOME"], "", &[]),
+    toolchain(&["M2_HOME"], "", &[]),
+    toolchain(&[], ".m2", &["repository"]),
+    toolchain(&["GRADLE_HOME"], "", &[]),
+    toolchain(&["GRADLE_USER_HOME"], ".gradle", &["caches", "daemon", "native", "wrapper"]),
+    toolchain(&["ANDROID_HOME", "ANDROID_SDK_ROOT"], "Android/Sdk", &[]),
+    toolchain(&["ANDROID_NDK_HOME"], "", &[]),
+    toolchain(&["FLUTTER_ROOT"], "", &[]),
+    // Others.
+    toolchain(&["RBENV_ROOT"], ".rbenv", &[]),
+    toolchain(&["GEM_HOME"], ".gem", &[]),
+    toolchain(&["BUNDLE_PATH"], "", &["."]),
+    toolchain(&["DOTNET_ROOT"], ".dotnet", &[]),
+    toolchain(&["NUGET_PACKAGES"], ".nuget/packages", &["."]),
+    toolchain(&["GHCUP_INSTALL_BASE_PREFIX"], ".ghcup", &[]),
+    toolchain(&["STACK_ROOT"], ".stack", &[]),
+    toolchain(&["OPAMROOT"], ".opam", &[]),
+    toolchain(&["MIX_HOME"], ".mix", &[]),
+    toolchain(&["JULIA_DEPOT_PATH"], ".julia", &[]),
+    toolchain(&["ZIG_GLOBAL_CACHE_DIR"], "@zig", &["."]),
+    toolchain(&["ASDF_DIR"], "", &[]),
+    toolchain(&["ASDF_DATA_DIR"], ".asdf", &[]),
+    toolchain(&["MISE_DATA_DIR"], ".local/share/mise", &[]),
+    toolchain(&["MISE_CONFIG_DIR"], ".config/mise", &[]),
+    toolchain(&["HOMEBREW_PREFIX"], "", &[]),
+    toolchain(&["EMSDK"], "", &[]),
+    toolchain(&["WASI_SDK_PATH"], "", &[]),
+    toolchain(&["CUDA_HOME", "CUDA_PATH"], "", &[]),
+    // Configuration of git without credentials, programs of the user, and what desktops know of files.
+    toolchain(&[], ".gitconfig", &[]),
+    toolchain(&[], ".config/git", &[]),
+    toolchain(&[], ".local/bin", &[]),
+    toolchain(&[], ".local/share/mime", &[]),
+    toolchain(&[], ".nix-profile", &[]),
+    toolchain(&[], ".local/state/nix", &[]),
+];
+
+/// Variables with directories that commands may read.
+const LISTS: &[&str] = &[
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "PKG_CONFIG_PATH",
+    "CMAKE_PREFIX_PATH",
+    "PYTHONPATH",
+    "NODE_PATH",
+    "GEM_PATH",
+    "RUBYLIB",
+    "PERL5LIB",
+    "LUA_PATH",
+    "XDG_DATA_DIRS",
+];
+
+/// Files of certificates, without which nothing can be fetched behind some proxies.
+const CERTIFICATES: &[&str] = &[
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "AWS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "DENO_CERT",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "CARGO_HTTP_CAINFO",
+];
+
+/// Adds the toolchains of an environment.
+pub(super) fn add(places: &mut Places, environment: &Environment) {
+    for toolchain in TOOLCHAINS {
+        let Some(directory) = toolchain.directory(environment) else {
+            continue;
+        };
+        for cache in toolchain.caches {
+            places.caches.push(match *cache {
+                "." => directory.clone(),
+                cache => directory.join(cache),
+            });
+        }
+        if toolchain.caches != ["."] {
+            places.read.push(directory);
+        }
+    }
+    for list in LISTS {
+        places.read.extend(environment.directories(list));
+    }
+    let certificates = CERTIFICATES.iter();
+    places
+        .read
+        .extend(certificates.filter_map(|variable| environment.directory(variable)));
+}
+
+impl Toolchain {
+    fn directory(&self, environment: &Environment) -> Option<PathBuf> {
+        let named = self
+            .variables
+            .iter()
+            .find_map(|variable| environment.directory(variable));
+        named.or_else(|| match (self.default, self.default.strip_prefix('@')) {
+            ("", _) => None,
+            (_, Some(cache)) => Some(environment.cache()?.join(cache)),
+            (below, None) => Some(environment.home()?.join(below)),
+        })
+    }
+}
