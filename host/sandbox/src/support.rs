@@ -1,0 +1,180 @@
+//! Which layers of the sandbox this machine offers, each of them tried.
+
+mod namespaces;
+
+use std::fmt;
+use std::fs;
+
+use landlock::{LandlockStatus, RestrictSelf};
+
+use namespaces::Namespace;
+
+/// The Landlock interface from which on signals and abstract sockets are confined, too: that of Linux 6.12.
+pub(crate) const SCOPES: i32 = 6;
+
+/// The one from which on sockets of Unix are, as far as they have a path: that of Linux 7.1.
+pub(crate) const SOCKETS: i32 = 9;
+
+/// What this machine offers. The texts say why something is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// The version of Landlock's interface (ABI).
+    pub landlock: Result<i32, String>,
+    /// Filters of system calls.
+    pub seccomp: Result<(), String>,
+    /// User namespaces without privilege, on which all other namespaces rest.
+    pub user_namespace: Result<(), String>,
+    /// Namespaces with mounts of their own.
+    pub mount_namespace: Result<(), String>,
+    /// Namespaces with processes and a `/proc` of their own.
+    pub pid_namespace: Result<(), String>,
+    /// Namespaces with a network of their own.
+    pub network_namespace: Result<(), String>,
+    /// Namespaces with System V and POSIX message queues of their own.
+    pub ipc_namespace: Result<(), String>,
+}
+
+/// A layer of the sandbox, for a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The name.
+    pub name: &'static str,
+    /// Its version, or empty; or why it is missing.
+    pub state: Result<String, String>,
+    /// What it protects.
+    pub protects: &'static str,
+    /// What would enable or improve it; empty if nothing is left to do.
+    pub enable: &'static str,
+}
+
+impl Support {
+    /// Finds out what this machine offers. It forks a few processes that try namespaces, which takes some milliseconds; the result
+    /// holds until the machine or its container is configured anew.
+    #[must_use]
+    pub fn detect() -> Self {
+        let user_namespace = Namespace::User.try_it();
+        let other = |namespace: Namespace| match &user_namespace {
+            Ok(()) => namespace.try_it(),
+            Err(_) => Err("it needs a user namespace".to_owned()),
+        };
+        Self {
+            landlock: landlock(),
+            seccomp: seccomp(),
+            mount_namespace: other(Namespace::Mount),
+            pid_namespace: other(Namespace::Pid),
+            network_namespace: other(Namespace::Network),
+            ipc_namespace: other(Namespace::Ipc),
+            user_namespace,
+        }
+    }
+
+    /// Returns the version of Landlock's interface, 0 if there is none.
+    pub(crate) fn abi(&self) -> i32 {
+        *self.landlock.as_ref().unwrap_or(&0)
+    }
+
+    /// Returns the layers as rows of a table.
+    #[must_use]
+    pub fn layers(&self) -> Vec<Layer> {
+        let plain = |state: &Result<(), String>| state.clone().map(|()| String::new());
+        let namespace = |name, state: &Result<(), String>, protects| Layer {
+            name,
+            state: plain(state),
+            protects,
+            enable: match state {
+                Ok(()) => "",
+                Err(_) => ENABLE_NAMESPACES,
+            },
+        };
+        vec![
+            Layer {
+                name: "Landlock",
+                state: self.landlock.clone().map(|abi| format!("ABI {abi}")),
+                protects: "files; memory and signals of other processes; abstract sockets",
+                enable: match self.abi() {
+                    0 => "Linux 5.13 or newer with landlock in the boot parameter lsm=",
+                    abi if abi < SCOPES => {
+                        "Linux 6.12 for signals and abstract sockets, 7.1 for sockets with a path"
+                    }
+                    abi if abi < SOCKETS => "Linux 7.1 for sockets with a path",
+                    _ => "",
+                },
+            },
+            Layer {
+                name: "seccomp",
+                state: plain(&self.seccomp),
+                protects: "the kernel: mounts, BPF, io_uring, keys, raw sockets; the network if it is none",
+                enable: match self.seccomp {
+                    Ok(()) => "",
+                    Err(_) => "a kernel with CONFIG_SECCOMP_FILTER",
+                },
+            },
+            namespace(
+                "user namespace",
+                &self.user_namespace,
+                "the base of all other namespaces",
+            ),
+            namespace(
+                "mount namespace",
+                &self.mount_namespace,
+                "hidden paths in writable directories, sockets with a path, a private /tmp",
+            ),
+            namespace(
+                "PID namespace",
+                &self.pid_namespace,
+                "names and arguments of other processes, their priority",
+            ),
+            namespace(
+                "network namespace",
+                &self.network_namespace,
+                "services of this machine; a network of listed hosts",
+            ),
+            namespace(
+                "IPC namespace",
+                &self.ipc_namespace,
+                "System V memory and message queues",
+            ),
+        ]
+    }
+}
+
+/// What namespaces without privilege usually need.
+const ENABLE_NAMESPACES: &str = "sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 (Debian), an AppArmor \
+    profile with userns (Ubuntu); in a container, a seccomp profile that allows unshare, and an unmasked /proc";
+
+fn landlock() -> Result<i32, String> {
+    // Without flags this restricts nothing: it only asks the kernel.
+    let asked = RestrictSelf::default().no_new_privs(false).apply();
+    match asked.map_err(|error| error.to_string())?.landlock {
+        LandlockStatus::NotEnabled => Err("the kernel has it, but it is not enabled".to_owned()),
+        LandlockStatus::NotImplemented => Err("the kernel does not have it".to_owned()),
+        LandlockStatus::Available {
+            effective_abi,
+            kernel_abi,
+        } => Ok(kernel_abi.unwrap_or(effective_abi as i32)),
+    }
+}
+
+fn seccomp() -> Result<(), String> {
+    let status = fs::read_to_string("/proc/self/status");
+    let status = status.map_err(|error| format!("/proc/self/status cannot be read: {error}"))?;
+    match status.contains("\nSeccomp_filters:") || status.contains("\nSeccomp:") {
+        true => Ok(()),
+        false => Err("the kernel does not have it".to_owned()),
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.state {
+            Ok(version) if version.is_empty() => write!(formatter, "{}: there", self.name)?,
+            Ok(version) => write!(formatter, "{}: {version}", self.name)?,
+            Err(why) => write!(formatter, "{}: missing ({why})", self.name)?,
+        }
+        write!(formatter, "; protects {}", self.protects)?;
+        match self.enable {
+            "" => Ok(()),
+            enable => write!(formatter, "; to enable: {enable}"),
+        }
+    }
+}
