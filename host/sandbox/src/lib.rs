@@ -1,9 +1,26 @@
-//! Confines the commands of a workspace with what the kernel offers without privilege.
+//! Confines the commands of a workspace with what the kernel offers without privilege: Landlock, seccomp and limits.
+//!
+//! The host makes a [`Sandbox`] from a [`Policy`], the [`Places`] of the workspace and the [`Support`] of the machine. Its bytes
+//! and descriptors travel to the process that forks commands. There, each forked child carries out the [`Recipe`] as its last
+//! step before the exec. What is dear is done once; a command costs a few system calls.
 
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("the sandbox knows the system calls of Linux on x86_64 and aarch64 only");
+
+mod capabilities;
+mod files;
+mod filter;
+mod grants;
 mod limits;
 mod network;
 mod places;
 mod policy;
+mod recipe;
+mod report;
+mod sandbox;
 mod support;
 mod sys;
 
@@ -11,4 +28,7 @@ pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use places::Places;
 pub use policy::{Mode, ModeError, Narrower, Policy};
+pub use recipe::{ApplyError, Part, Recipe};
+pub use report::{Gap, Report};
+pub use sandbox::{PrepareError, Sandbox};
 pub use support::{Layer, Support};

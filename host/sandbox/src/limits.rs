@@ -2,8 +2,11 @@
 
 mod written;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use written::wish;
@@ -37,6 +40,9 @@ pub struct Limits {
     pub cpu: Option<Duration>,
 }
 
+/// The CPU time between SIGXCPU and SIGKILL, in seconds.
+const CPU_GRACE: u64 = 5;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -45,6 +51,18 @@ impl Default for Limits {
         }
     }
 }
+
+/// The limits that a process gets, in the order of their encoding.
+const RESOURCES: [Resource; 4] = [
+    Resource::Data,
+    Resource::Nproc,
+    Resource::Fsize,
+    Resource::Cpu,
+];
+
+/// The limits of the kernel for a process, in the order of [`RESOURCES`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelLimits(pub(crate) [Option<u64>; RESOURCES.len()]);
 
 impl Limits {
     /// No limits.
@@ -67,6 +85,41 @@ impl Limits {
     pub(crate) fn is_within(&self, outer: &Self) -> bool {
         self.narrow(outer) == *self
     }
+
+    /// Returns the limits for a process of this user.
+    pub(crate) fn for_kernel(&self) -> KernelLimits {
+        KernelLimits([
+            self.memory,
+            self.processes
+                .map(|processes| tasks_of_user().saturating_add(processes)),
+            self.file_size,
+            // Less than a second is a second: the kernel takes 0 for 1.
+            self.cpu.map(|cpu| cpu.as_secs().max(1)),
+        ])
+    }
+}
+
+impl KernelLimits {
+    /// Lowers the limits of this process. Limits that are lower already stay.
+    pub(crate) fn apply(&self) -> rustix::io::Result<()> {
+        for (resource, limit) in RESOURCES.into_iter().zip(self.0) {
+            let Some(limit) = limit else {
+                continue;
+            };
+            let grace = if resource == Resource::Cpu {
+                CPU_GRACE
+            } else {
+                0
+            };
+            let before = getrlimit(resource);
+            let new = Rlimit {
+                current: lower(before.current, Some(limit)),
+                maximum: lower(before.maximum, Some(limit.saturating_add(grace))),
+            };
+            setrlimit(resource, new)?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the lower limit; `None` is no limit.
@@ -75,4 +128,23 @@ fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (limit, None) | (None, limit) => limit,
     }
+}
+
+/// Returns how many processes and threads this user has.
+fn tasks_of_user() -> u64 {
+    let user = rustix::process::getuid().as_raw();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter(|entry| {
+        let name = entry.file_name();
+        let is_process = name
+            .to_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok());
+        is_process && entry.metadata().is_ok_and(|data| data.uid() == user)
+    });
+    let tasks = processes.map(|process| match fs::metadata(process.path().join("task")) {
+        // The directory has a link for each thread, and two of its own.
+        Ok(tasks) => tasks.nlink().saturating_sub(2).max(1),
+        Err(_) => 0,
+    });
+    tasks.sum()
 }

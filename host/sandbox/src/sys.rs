@@ -1,12 +1,23 @@
 //! The system calls that have no safe interface.
-#![expect(unsafe_code, reason = "detecting namespaces needs a fork")]
+#![expect(
+    unsafe_code,
+    reason = "a ruleset that another process made can be applied by its number only, and detecting namespaces needs a fork"
+)]
 
 use std::ffi::CStr;
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::Pid;
+
+/// Restricts this thread, and what it starts, by a Landlock ruleset.
+pub(crate) fn restrict_self(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: the call takes two numbers. A descriptor that is no ruleset is an error.
+    let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    Errno::result(result).map(drop)
+}
 
 /// Runs a function in a forked process and returns its exit code. The process may have several threads, so the function may only
 /// make system calls: it may not allocate.

@@ -1,0 +1,56 @@
+//! The capabilities of commands that run as root: those that Docker leaves to a container, without those for devices and raw
+//! sockets.
+
+use rustix::io::{Errno, Result};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities,
+};
+
+/// What root needs to look after files and to become another user.
+///
+/// Not among them: `SYS_ADMIN` and `SYS_RAWIO`, with which root reads the memory of the kernel; `DAC_READ_SEARCH`, which opens
+/// files without their path; `SYS_PTRACE`, `BPF`, `MKNOD` and `NET_RAW`; and `SYS_RESOURCE`, which raises limits.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETPCAP)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::NET_BIND_SERVICE)
+    .union(CapabilitySet::SYS_CHROOT)
+    .union(CapabilitySet::AUDIT_WRITE);
+
+/// Takes all other capabilities from this process and from all that it executes. For an ordinary user that is nothing.
+pub(crate) fn drop_others() -> Result<()> {
+    let own = capabilities(None)?;
+    if own.effective.contains(CapabilitySet::SETPCAP) {
+        // The numbers of the kernel have no gaps, and end with an error.
+        for number in 0..u64::BITS {
+            let capability = CapabilitySet::from_bits_retain(1 << number);
+            if KEPT.contains(capability) {
+                continue;
+            }
+            match remove_capability_from_bounding_set(capability) {
+                Err(Errno::INVAL) => break,
+                result => result?,
+            }
+        }
+    }
+    match clear_ambient_capability_set() {
+        // The kernel has no ambient capabilities.
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(error) => return Err(error),
+    }
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: own.effective & KEPT,
+            permitted: own.permitted & KEPT,
+            inheritable: own.inheritable & KEPT,
+        },
+    )
+}

@@ -1,0 +1,40 @@
+//! The calls that the filter refuses whatever their arguments are.
+
+use nix::libc::*;
+
+/// `open_tree_attr`, which libc does not name.
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
+/// Calls that change the system, or with which commands have left sandboxes.
+#[rustfmt::skip]
+pub(super) const SYSTEM: &[i64] = &[
+    // Another kernel, and code for this one.
+    SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_init_module, SYS_finit_module, SYS_delete_module,
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
+    // Calls that a filter does not see.
+    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+    // Keys of the user's session.
+    SYS_keyctl, SYS_add_key, SYS_request_key,
+    // The machine.
+    SYS_swapon, SYS_swapoff, SYS_acct, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+    SYS_quotactl, SYS_quotactl_fd, SYS_vhangup,
+    #[cfg(target_arch = "x86_64")] SYS_iopl,
+    #[cfg(target_arch = "x86_64")] SYS_ioperm,
+    // Files by number instead of by path, and files that others open.
+    SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_fanotify_init,
+];
+
+/// Calls that programs with a sandbox of their own need.
+#[rustfmt::skip]
+pub(super) const NAMESPACES: &[i64] = &[
+    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_sethostname, SYS_setdomainname,
+    SYS_move_mount, SYS_mount_setattr, SYS_open_tree, SYS_OPEN_TREE_ATTR,
+    SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
+];
+
+/// Calls that reach into other processes.
+#[rustfmt::skip]
+pub(super) const TRACING: &[i64] = &[
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_pidfd_getfd, SYS_kcmp,
+    SYS_move_pages, SYS_migrate_pages,
+];

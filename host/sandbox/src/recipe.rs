@@ -1,0 +1,208 @@
+//! What a process does to itself to enter the sandbox: made in the host, carried out in the child before it executes the command.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use seccompiler::{BpfProgram, sock_filter};
+
+use crate::limits::KernelLimits;
+use crate::{capabilities, sys};
+
+/// The version of the encoding.
+const VERSION: u8 = 1;
+
+/// The number for no limit.
+const NO_LIMIT: u64 = u64::MAX;
+
+/// The steps into the sandbox. An empty recipe (of the mode `off`) changes nothing.
+#[derive(Debug, Default)]
+pub struct Recipe {
+    pub(crate) confined: bool,
+    pub(crate) limits: KernelLimits,
+    pub(crate) ruleset: Option<OwnedFd>,
+    pub(crate) filter: BpfProgram,
+}
+
+/// A step that failed. The process is half in the sandbox, and must end.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot apply the sandbox: {part}: {error}")]
+pub struct ApplyError {
+    /// The step.
+    pub part: Part,
+    /// The error of the system.
+    pub error: io::Error,
+}
+
+/// A step into the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The limits of resources.
+    Limits,
+    /// The capabilities of root.
+    Capabilities,
+    /// That programs with setuid give no privileges.
+    NoNewPrivileges,
+    /// The Landlock ruleset.
+    Landlock,
+    /// The filter of system calls.
+    Seccomp,
+}
+
+impl Recipe {
+    /// Returns the recipe that [`crate::Sandbox::encode`] wrote, with the descriptors that travelled beside it.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are of another version or end too early, or if a descriptor is missing.
+    pub fn decode(
+        bytes: &[u8],
+        descriptors: impl IntoIterator<Item = OwnedFd>,
+    ) -> io::Result<Self> {
+        let short = || invalid("the recipe of the sandbox is not whole");
+        let (&[version, confined, has_ruleset], mut rest) =
+            bytes.split_first_chunk().ok_or_else(short)?;
+        if version != VERSION {
+            return Err(invalid("the recipe of the sandbox is of another version"));
+        }
+        let mut limits = KernelLimits::default();
+        for limit in &mut limits.0 {
+            let (number, after) = rest.split_first_chunk().ok_or_else(short)?;
+            let number = u64::from_le_bytes(*number);
+            *limit = (number != NO_LIMIT).then_some(number);
+            rest = after;
+        }
+        let (instructions, []) = rest.as_chunks::<8>() else {
+            return Err(short());
+        };
+        let instruction = |&[a, b, jt, jf, c, d, e, f]: &[u8; 8]| sock_filter {
+            code: u16::from_le_bytes([a, b]),
+            jt,
+            jf,
+            k: u32::from_le_bytes([c, d, e, f]),
+        };
+        let ruleset = match has_ruleset {
+            0 => None,
+            _ => Some(descriptors.into_iter().next().ok_or_else(short)?),
+        };
+        Ok(Self {
+            confined: confined != 0,
+            limits,
+            ruleset,
+            filter: instructions.iter().map(instruction).collect(),
+        })
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let head = [VERSION, self.confined.into(), self.ruleset.is_some().into()];
+        let limits = self.limits.0.iter();
+        let limits = limits.flat_map(|limit| limit.unwrap_or(NO_LIMIT).to_le_bytes());
+        let filter = self.filter.iter().flat_map(|instruction| {
+            let [a, b] = instruction.code.to_le_bytes();
+            let [c, d, e, f] = instruction.k.to_le_bytes();
+            [a, b, instruction.jt, instruction.jf, c, d, e, f]
+        });
+        head.into_iter().chain(limits).chain(filter).collect()
+    }
+
+    /// Puts this thread, and whatever it executes, into the sandbox for good. Call it in a forked process of one thread, as the
+    /// last step before the exec. It makes system calls only, and allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a step fails. The process must then end without an exec.
+    pub fn apply(&self) -> Result<(), ApplyError> {
+        if !self.confined {
+            return Ok(());
+        }
+        self.limits.apply().map_err(Part::Limits.failed())?;
+        capabilities::drop_others().map_err(Part::Capabilities.failed())?;
+        rustix::thread::set_no_new_privs(true).map_err(Part::NoNewPrivileges.failed())?;
+        if let Some(ruleset) = &self.ruleset {
+            sys::restrict_self(ruleset.as_fd()).map_err(Part::Landlock.failed())?;
+        }
+        if !self.filter.is_empty() {
+            seccompiler::apply_filter(&self.filter).map_err(|error| ApplyError {
+                part: Part::Seccomp,
+                error: match error {
+                    seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
+                    _ => io::ErrorKind::InvalidInput.into(),
+                },
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn failed<E: Into<io::Error>>(self) -> impl FnOnce(E) -> ApplyError {
+        move |error| ApplyError {
+            part: self,
+            error: error.into(),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Limits => "limits of resources",
+            Self::Capabilities => "capabilities",
+            Self::NoNewPrivileges => "no_new_privs",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "seccomp",
+        })
+    }
+}
+
+impl From<ApplyError> for io::Error {
+    /// Keeps the number of the system's error, which is what a forked child can report.
+    fn from(error: ApplyError) -> Self {
+        error.error
+    }
+}
+
+fn invalid(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn recipes_read_back(
+            limits: [Option<u32>; 4],
+            filter in prop::collection::vec(any::<(u16, u8, u8, u32)>(), 0..9),
+            confined: bool,
+        ) {
+            let instruction = |(code, jt, jf, k)| sock_filter { code, jt, jf, k };
+            let recipe = Recipe {
+                confined,
+                limits: KernelLimits(limits.map(|limit| limit.map(u64::from))),
+                ruleset: None,
+                filter: filter.into_iter().map(instruction).collect(),
+            };
+            let read = Recipe::decode(&recipe.encode(), []).unwrap();
+            prop_assert_eq!(format!("{read:?}"), format!("{recipe:?}"));
+        }
+
+        #[test]
+        fn any_bytes_are_a_recipe_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..99)) {
+            _ = Recipe::decode(&bytes, []);
+        }
+    }
+
+    #[test]
+    fn a_missing_descriptor_is_an_error() {
+        let recipe = Recipe {
+            ruleset: Some(std::fs::File::open("/dev/null").unwrap().into()),
+            ..Recipe::default()
+        };
+        assert!(Recipe::decode(&recipe.encode(), []).is_err());
+        assert!(Recipe::decode(&recipe.encode(), [recipe.ruleset.unwrap()]).is_ok());
+    }
+}

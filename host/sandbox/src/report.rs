@@ -1,0 +1,239 @@
+//! What a sandbox holds and what it does not, in words for an operator.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::grants::Grants;
+use crate::network::Network;
+use crate::policy::{Mode, Policy};
+use crate::support::{SCOPES, SOCKETS, Support};
+
+/// What a sandbox holds and what it does not. `Display` writes it as lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What holds.
+    pub held: Vec<String>,
+    /// What the policy says and this sandbox does not hold. A `required` policy fails on any of these.
+    pub missing: Vec<Gap>,
+    /// What no policy can ask of the layers that are applied.
+    pub beyond: Vec<Gap>,
+}
+
+/// Something that a sandbox does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// What commands can do.
+    pub can: String,
+    /// What would prevent it; empty if nothing does.
+    pub remedy: String,
+}
+
+/// How many paths a line names.
+const MOST_PATHS: usize = 5;
+
+impl Report {
+    pub(crate) fn off() -> Self {
+        let mut report = Self::default();
+        report.beyond(
+            "commands may do whatever the host's user may",
+            "mode = \"workspace\"",
+        );
+        report
+    }
+
+    pub(crate) fn new(policy: &Policy, grants: &Grants, support: &Support) -> Self {
+        let mut report = Self::default();
+        report.held("programs with setuid and file capabilities give no privileges");
+        if support.landlock.is_ok() {
+            report.files(policy, grants);
+        } else {
+            report.missing(
+                "commands reach all files and processes of the host's user",
+                "Landlock",
+            );
+        }
+        report.processes(support);
+        report.calls(policy, support);
+        report.network(policy, support);
+        report.limits(policy);
+        report
+    }
+
+    fn files(&mut self, policy: &Policy, grants: &Grants) {
+        self.held(match policy.mode {
+            Mode::ReadOnly => "commands write only into their temporary directories",
+            _ => "commands write only into the workspace, their temporary directories and caches of toolchains",
+        });
+        self.held("commands read only those, the system, toolchains and what the policy names");
+        let mut roots: Vec<_> = grants.exposed.iter().map(|(_, root)| root).collect();
+        roots.dedup();
+        for root in roots {
+            let hidden = grants.exposed.iter().filter(|(_, other)| other == root);
+            let hidden: Vec<_> = hidden.map(|(path, _)| path.as_path()).collect();
+            let can = format!(
+                "commands reach {} in {}, where they may write",
+                list(&hidden),
+                root.display()
+            );
+            self.missing(
+                &can,
+                "a mount namespace, or a workspace that does not contain them",
+            );
+        }
+        if !policy.protect.is_empty() && policy.mode == Mode::Workspace {
+            let paths: Vec<_> = policy.protect.iter().map(PathBuf::as_path).collect();
+            let can = format!("commands change {} in the workspace", list(&paths));
+            self.missing(&can, "a mount namespace");
+        }
+        let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
+        if !refused.is_empty() {
+            let text = format!("never granted, whatever names them: {}", list(&refused));
+            self.held(&text);
+        }
+        self.beyond(
+            "commands see that a path exists, and change mode, owner and times of the user's own files",
+            "a mount namespace",
+        );
+        self.beyond(
+            "commands share /dev/shm and terminals in /dev/pts with all processes of the user",
+            "a mount namespace",
+        );
+    }
+
+    fn processes(&mut self, support: &Support) {
+        match support.abi() {
+            0 => {}
+            SCOPES.. => {
+                self.held("commands signal, trace and read the memory of their own processes only");
+                self.held("commands reach no abstract socket of other processes");
+            }
+            _ => {
+                self.held("commands trace and read the memory of their own processes only");
+                self.missing(
+                    "commands signal processes of the user and reach their abstract sockets",
+                    "Linux 6.12 or newer",
+                );
+            }
+        }
+        match support.abi() {
+            SOCKETS.. => {
+                self.held("commands reach no socket with a path outside of where they may write")
+            }
+            _ => self.beyond(
+                "commands reach sockets with a path, such as docker.sock, if the user may",
+                "a mount namespace, or Linux 7.1 or newer",
+            ),
+        }
+        self.beyond(
+            "commands see names and arguments of other processes, lower the priority of those of the user, and share System V \
+             memory and message queues",
+            "PID and IPC namespaces",
+        );
+    }
+
+    fn calls(&mut self, policy: &Policy, support: &Support) {
+        if support.seccomp.is_err() {
+            let can = "commands can use every system call: they change the limits of other processes of the user, for example";
+            self.missing(can, "seccomp");
+            return;
+        }
+        self.held("no mounts, modules, BPF, io_uring, keys, raw sockets, input for terminals, or limits of other processes");
+        if policy.nested {
+            self.held("commands may make namespaces, but nothing is mounted: Landlock refuses that in every namespace");
+        } else {
+            self.held("no namespaces");
+        }
+    }
+
+    fn network(&mut self, policy: &Policy, support: &Support) {
+        match (&policy.network, &support.seccomp, support.abi()) {
+            (Network::All, ..) => {
+                self.beyond(
+                    "commands reach services of this machine and its network",
+                    "network = \"none\"",
+                );
+            }
+            (_, Err(_), ..4) => self.missing("commands reach the network", "seccomp"),
+            (_, Err(_), _) => self.missing("commands use the network, but for TCP", "seccomp"),
+            (Network::None, Ok(()), _) => self.held("no network"),
+            (Network::Hosts(_), Ok(()), _) => {
+                self.held("no network");
+                self.missing(
+                    "commands reach none of the listed hosts",
+                    "a network namespace with the proxy; or network = \"all\"",
+                );
+            }
+        }
+    }
+
+    fn limits(&mut self, policy: &Policy) {
+        if policy.limits.processes.is_some() && rustix::process::getuid().is_root() {
+            self.beyond(
+                "commands of root start any number of processes, which the kernel counts for other users only",
+                "a cgroup with pids.max, or another user",
+            );
+        }
+        if policy.limits.memory.is_some() {
+            self.beyond(
+                "the limit of memory holds for each process, not for all of a command",
+                "a cgroup with memory.max",
+            );
+        }
+    }
+
+    fn held(&mut self, text: &str) {
+        self.held.push(text.to_owned());
+    }
+
+    fn missing(&mut self, can: &str, remedy: &str) {
+        self.missing.push(Gap::new(can, remedy));
+    }
+
+    fn beyond(&mut self, can: &str, remedy: &str) {
+        self.beyond.push(Gap::new(can, remedy));
+    }
+}
+
+/// Returns the first paths as a text, and how many more there are.
+fn list(paths: &[&Path]) -> String {
+    let named = paths.iter().take(MOST_PATHS);
+    let named: Vec<_> = named.map(|path| path.display().to_string()).collect();
+    match paths.len().saturating_sub(MOST_PATHS) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+impl Gap {
+    fn new(can: &str, remedy: &str) -> Self {
+        Self {
+            can: can.to_owned(),
+            remedy: remedy.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.can)?;
+        match self.remedy.as_str() {
+            "" => Ok(()),
+            remedy => write!(formatter, " (prevented by {remedy})"),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for text in &self.held {
+            writeln!(formatter, "held: {text}")?;
+        }
+        for gap in &self.missing {
+            writeln!(formatter, "MISSING: {gap}")?;
+        }
+        for gap in &self.beyond {
+            writeln!(formatter, "not held: {gap}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The sandbox of the commands of one workspace, made in the host ahead of need.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::files;
+use crate::filter::{self, Options};
+use crate::grants::Grants;
+use crate::limits::KernelLimits;
+use crate::network::Network;
+use crate::places::Places;
+use crate::policy::{Mode, Policy};
+use crate::recipe::Recipe;
+use crate::report::Report;
+use crate::support::Support;
+
+/// What a process needs to enter the sandbox, and what that holds. Any number of commands can use it at the same time.
+///
+/// Files are granted as they are when it is prepared. Prepare it anew when directories that the policy names come or go.
+#[derive(Debug)]
+pub struct Sandbox {
+    recipe: Recipe,
+    report: Report,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The policy is `required`, and a part of it cannot be applied.
+    #[error(
+        "the sandbox is required, and cannot be applied: {0}; run `toolhost doctor`, or set `required = false` to run commands with what there is"
+    )]
+    Missing(String),
+    /// The workspace is a directory that commands must not reach.
+    #[error(
+        "the workspace {0:?} is a directory that commands must never reach; choose another workspace"
+    )]
+    Forbidden(std::path::PathBuf),
+    /// The kernel refuses the Landlock ruleset.
+    #[error("cannot make the Landlock ruleset: {0}")]
+    Landlock(#[from] landlock::RulesetError),
+    /// The filter of system calls cannot be compiled.
+    #[error("cannot make the filter of system calls: {0}")]
+    Seccomp(#[from] seccompiler::BackendError),
+}
+
+impl Sandbox {
+    /// Makes the sandbox for a policy. What this machine does not offer is left out, and said in the report, unless the policy is
+    /// `required`.
+    ///
+    /// # Errors
+    ///
+    /// If a required part is missing, the workspace is forbidden, or the kernel refuses what it offers.
+    pub fn prepare(
+        policy: &Policy,
+        places: &Places,
+        support: &Support,
+    ) -> Result<Self, PrepareError> {
+        if policy.mode == Mode::Off {
+            return Ok(Self {
+                recipe: Recipe::default(),
+                report: Report::off(),
+            });
+        }
+        let grants = Grants::new(policy, places);
+        let is_refused = |path: &&std::path::PathBuf| grants.refused.contains(path);
+        if let Some(path) = places.workspace.iter().find(is_refused) {
+            return Err(PrepareError::Forbidden(path.clone()));
+        }
+        // A list of hosts needs a namespace whose only way out is a proxy. Without it, nothing is reached.
+        let offline = policy.network != Network::All;
+        let ruleset = match &support.landlock {
+            Ok(_) => files::ruleset(&grants.grants, offline)?,
+            Err(_) => None,
+        };
+        let filter = match &support.seccomp {
+            Ok(()) => filter::program(Options {
+                nested: policy.nested,
+                offline,
+                tracing: ruleset.is_some(),
+            })?,
+            Err(_) => Vec::new(),
+        };
+        let limits = policy.limits.for_kernel();
+        let report = Report::new(policy, &grants, support);
+        if policy.required && !report.missing.is_empty() {
+            let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
+            return Err(PrepareError::Missing(missing.join("; ")));
+        }
+        Ok(Self {
+            recipe: Recipe {
+                confined: true,
+                limits,
+                ruleset,
+                filter,
+            },
+            report,
+        })
+    }
+
+    /// Returns what the sandbox holds, and what it does not.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Returns the recipe as bytes, for [`Recipe::decode`] in another process. The descriptors travel beside them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        self.recipe.encode()
+    }
+
+    /// Returns the descriptors of the recipe: at most one, none if Landlock is missing or the mode is `off`.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.recipe.ruleset.iter().map(AsFd::as_fd)
+    }
+
+    /// Returns the recipe, for a child that this process forks itself.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for another descriptor.
+    pub fn recipe(&self) -> io::Result<Recipe> {
+        let recipe = &self.recipe;
+        let ruleset = recipe.ruleset.as_ref();
+        Ok(Recipe {
+            confined: recipe.confined,
+            limits: KernelLimits(recipe.limits.0),
+            ruleset: ruleset.map(|ruleset| ruleset.try_clone()).transpose()?,
+            filter: recipe.filter.clone(),
+        })
+    }
+}
