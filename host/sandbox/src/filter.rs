@@ -4,13 +4,14 @@
 //! ignores the upper half, so a filter that looks at it can be passed by.
 
 mod calls;
+mod numbers;
 
 use std::collections::BTreeMap;
 
 use nix::libc;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 
 use SeccompCmpArgLen::{Dword, Qword};
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     pub(crate) tracing: bool,
 }
 
-/// The rules of one call: it is refused if one of them applies; without any, always.
+/// The rules of each call: it is refused if one of them applies.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 #[cfg(target_arch = "x86_64")]
@@ -91,54 +92,32 @@ pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
     )?;
     // It kills processes of foreign architectures, such as programs of 32 bits: the numbers of their calls are others.
     let filter = BpfProgram::try_from(filter)?;
-    Ok([before(options), filter].concat())
+    Ok([by_number(options), filter].concat())
 }
 
-/// Returns the instructions that come first: those for calls that fail with ENOSYS.
-fn before(options: Options) -> BpfProgram {
-    let instruction = |code: u32, jt, jf, k| sock_filter {
-        code: u16::try_from(code).unwrap_or_default(),
-        jt,
-        jf,
-        k,
-    };
-    let missing = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    // Load the number of the call.
-    let mut program = vec![instruction(
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        0,
-        0,
-        0,
-    )];
-    let mut fail_if = |test: u32, value: u32| {
-        program.push(instruction(libc::BPF_JMP | test | libc::BPF_K, 0, 1, value));
-        program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, 0, missing));
-    };
+/// Returns the instructions that come first: those for calls that fail whatever their arguments are.
+fn by_number(options: Options) -> BpfProgram {
+    let mut program = vec![numbers::load()];
     // The calls of x32 are those of x86_64 under other numbers. A kernel without x32 answers the same.
     #[cfg(target_arch = "x86_64")]
-    fail_if(libc::BPF_JSET, 0x4000_0000);
+    program.extend(numbers::fail_if(libc::BPF_JSET, 0x4000_0000, libc::ENOSYS));
     // The flags of `clone3` are in memory, where a filter does not see them. Libraries then use `clone`.
     if !options.nested {
-        fail_if(
-            libc::BPF_JEQ,
-            u32::try_from(libc::SYS_clone3).unwrap_or_default(),
-        );
+        program.extend(numbers::fail_each([libc::SYS_clone3], libc::ENOSYS));
     }
-    program
-}
-
-fn rules(options: Options) -> Result<Rules, BackendError> {
-    let mut rules = Rules::new();
     let lists: [(&[i64], bool); 3] = [
         (calls::SYSTEM, true),
         (calls::NAMESPACES, !options.nested),
         (calls::TRACING, !options.tracing),
     ];
-    for (calls, refused) in lists {
-        if refused {
-            rules.extend(calls.iter().map(|call| (*call, Vec::new())));
-        }
-    }
+    let refused = lists.into_iter().filter(|(_, refused)| *refused);
+    let refused = refused.flat_map(|(calls, _)| calls.iter().copied());
+    program.extend(numbers::fail_each(refused, libc::EPERM));
+    program
+}
+
+fn rules(options: Options) -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
     if !options.nested {
         let flags = || NAMESPACES.map(|flag| vec![has(0, flag)]).into_iter();
         rules.insert(libc::SYS_clone, any(flags())?);
