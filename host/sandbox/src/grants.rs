@@ -72,7 +72,7 @@ impl Grants {
         };
         // A command can put a link where it may write.
         let is_led_away = real != path && self.is_writable(path);
-        if is_led_away || never.forbids(&real, may_be_below) {
+        if !path.is_absolute() || is_led_away || never.forbids(&real, may_be_below) {
             self.refused.push(path.to_path_buf());
             return;
         }

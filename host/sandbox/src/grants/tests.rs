@@ -127,6 +127,18 @@ fn a_link_that_a_command_can_make_grants_nothing() {
 }
 
 #[test]
+fn a_relative_path_grants_nothing() {
+    let policy = Policy {
+        read: vec!["src".into(), ".".into()],
+        write: vec!["..".into()],
+        ..Policy::default()
+    };
+    let all = Grants::new(&policy, &Places::default());
+    assert_eq!(all.grants, []);
+    assert_eq!(all.refused.len(), 3);
+}
+
+#[test]
 fn the_mode_decides_what_can_be_written() {
     let tree = tree();
     let root = tree.path().canonicalize().unwrap();
