@@ -8,6 +8,7 @@ for_each_user! {
     a_shell_works[];
     git_works[program = "git"];
     python_works[program = "python3"];
+    a_script_in_memory_works[program = "python3"];
     a_compiler_and_make_work[program = "gcc", program = "make"];
     strace_works[program = "strace"];
     a_debugger_works[program = "gdb"];
@@ -65,6 +66,21 @@ print(subprocess.check_output('echo $((6 * 7))', shell=True).strip() == b'42')";
     let output = fixture.python(script, true);
     assert!(
         output.stdout.ends_with(b"True\n"),
+        "{}",
+        crate::fixture::text(&output)
+    );
+}
+
+/// The spawner passes long commands this way.
+fn a_script_in_memory_works(user: User) {
+    let script = "
+fd = os.memfd_create('script', 0)
+os.write(fd, b'cat file')
+os.execv('/bin/sh', ['sh', f'/dev/fd/{fd}'])";
+    let output = Fixture::new(user).python(script, true);
+    assert_eq!(
+        output.stdout,
+        b"workspace",
         "{}",
         crate::fixture::text(&output)
     );
