@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// The sources of each crate of the host.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "host/state/src/",
+    "host/sandbox/src/",
     "host/workspace/src/",
     "host/local/src/",
     "host/call/src/",
