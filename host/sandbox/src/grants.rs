@@ -48,6 +48,7 @@ impl Grants {
         let mut grants = Self::default();
         let writes = policy.mode == Mode::Workspace;
         let own = if writes { Rights::Write } else { Rights::Read };
+        let maps = process_maps(policy);
         let roots: &[(&[PathBuf], Rights, bool)] = &[
             (&places.workspace, own, true),
             (&places.temporary, Rights::Write, true),
@@ -57,6 +58,7 @@ impl Grants {
             (&places.read, Rights::Read, false),
             (&places.devices, Rights::Device, false),
             (&places.list, Rights::List, false),
+            (&maps, Rights::Device, false),
         ];
         for (paths, rights, may_be_below) in roots {
             for path in *paths {
@@ -131,6 +133,15 @@ impl Grants {
         let mut grants = self.grants.iter();
         grants.any(|grant| grant.rights == Rights::Write && path.starts_with(&grant.path))
     }
+}
+
+/// Returns where programs map the users of a namespace that they make.
+///
+/// No rule can name the files of processes to come, so it is all of `/proc`. There, the system's settings belong to root, who
+/// could set a program that the kernel runs outside of the sandbox: root gets no such rule.
+fn process_maps(policy: &Policy) -> Vec<PathBuf> {
+    let allowed = policy.nested && !rustix::process::getuid().is_root();
+    allowed.then(|| "/proc".into()).into_iter().collect()
 }
 
 /// The paths that no rule may grant.

@@ -104,11 +104,11 @@ impl Report {
         match support.abi() {
             0 => {}
             SCOPES.. => {
-                self.held("commands signal, trace and read the memory of their own processes only");
+                self.held("a command signals, traces and reads the memory of its own processes only, not of another command of its chat");
                 self.held("commands reach no abstract socket of other processes");
             }
             _ => {
-                self.held("commands trace and read the memory of their own processes only");
+                self.held("a command traces and reads the memory of its own processes only, not of another command of its chat");
                 self.missing(
                     "commands signal processes of the user and reach their abstract sockets",
                     "Linux 6.12 or newer",
@@ -138,10 +138,23 @@ impl Report {
             return;
         }
         self.held("no mounts, modules, BPF, io_uring, keys, raw sockets, input for terminals, or limits of other processes");
-        if policy.nested {
-            self.held("commands may make namespaces, but nothing is mounted: Landlock refuses that in every namespace");
+        match (policy.nested, support.abi()) {
+            (false, _) => self.held("no namespaces"),
+            (true, 0) => self.held("commands may make namespaces"),
+            (true, _) => self.nested(),
+        }
+    }
+
+    fn nested(&mut self) {
+        self.held("commands may make namespaces, but nothing is mounted: Landlock refuses that in every namespace");
+        if rustix::process::getuid().is_root() {
+            self.missing(
+                "commands of root make namespaces, but cannot map users in them",
+                "another user for the host",
+            );
         } else {
-            self.held("no namespaces");
+            let can = "commands make the kernel end other processes of the user first when memory runs out";
+            self.beyond(can, "nested = false");
         }
     }
 

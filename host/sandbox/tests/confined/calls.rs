@@ -10,6 +10,7 @@ for_each_user! {
     input_for_a_terminal_is_refused[program = "python3"];
     odd_personalities_are_refused[program = "python3"];
     nested_sandboxes_are_allowed_if_the_policy_says_so[program = "python3"];
+    users_are_mapped_in_nested_namespaces_but_not_by_root[program = "unshare"];
     without_landlock_nothing_is_traced[program = "python3"];
 }
 
@@ -153,6 +154,20 @@ fn nested_sandboxes_are_allowed_if_the_policy_says_so(user: User) {
         "{unshare}\ncall({SYS_unshare}, {CLONE_NEWNS})\nprint(call({SYS_mount}, b'tmpfs', b'/tmp', b'tmpfs', 0, 0))"
     );
     assert_eq!(fixture::errno(&fixture.python(&mount, true)), EPERM);
+}
+
+fn users_are_mapped_in_nested_namespaces_but_not_by_root(user: User) {
+    let mut fixture = Fixture::new(user);
+    fixture.policy.nested = true;
+    let unshare = "unshare --user --map-root-user id -u";
+    // The policy is prepared by the user of the tests.
+    let by_root = rustix::process::getuid().is_root();
+    match &fixture::support().user_namespace {
+        Ok(()) if !by_root => assert_eq!(fixture.works(unshare), "0"),
+        _ => fixture.fails(unshare, ""),
+    }
+    fixture.policy.nested = false;
+    fixture.fails(unshare, "Operation not permitted");
 }
 
 fn without_landlock_nothing_is_traced(user: User) {
