@@ -5,6 +5,8 @@ mod system;
 mod toolchains;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The directories and files of one workspace. `Places::new` gives the defaults; [`crate::Policy`] adds and takes away.
@@ -18,6 +20,8 @@ pub struct Places {
     pub read: Vec<PathBuf>,
     /// The caches of toolchains, which commands may write in the mode `workspace` and read otherwise.
     pub caches: Vec<PathBuf>,
+    /// Caches without which a program in `PATH` fails, and which it could not make: see [`Places::make_caches`].
+    pub needed: Vec<PathBuf>,
     /// The devices that commands may use.
     pub devices: Vec<PathBuf>,
     /// The directories in which commands may list names, and nothing else.
@@ -45,8 +49,17 @@ impl Places {
             ..Self::default()
         };
         toolchains::add(&mut places, &environment);
+        places.needed = toolchains::needed(&environment);
         places.never.extend(secrets::below_home(&environment));
         places
+    }
+
+    /// Makes the caches in `needed` that do not exist, for this user only. Call it before the sandbox is prepared: commands may
+    /// not make them, because they may not write into the home. A cache that cannot be made is left out.
+    pub fn make_caches(&self) {
+        for cache in &self.needed {
+            _ = DirBuilder::new().recursive(true).mode(0o700).create(cache);
+        }
     }
 }
 
@@ -165,6 +178,32 @@ mod tests {
                 let climbs = path.components().any(|part| part == Component::ParentDir);
                 assert!(!climbs && path.is_absolute(), "{value}: {}", path.display());
             }
+        }
+    }
+
+    #[test]
+    fn caches_of_programs_that_are_there_are_made() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, programs) = (root.path().join("home"), root.path().join("programs"));
+        std::fs::create_dir_all(&programs).unwrap();
+        std::fs::write(programs.join("npm"), "").unwrap();
+        let [home, programs] = [&home, &programs].map(|path| path.to_str().unwrap());
+        let places = places(&[("HOME", home), ("PATH", programs)]);
+        assert_eq!(places.needed, [Path::new(home).join(".npm")]);
+        places.make_caches();
+        assert!(Path::new(home).join(".npm").is_dir());
+    }
+
+    #[test]
+    fn every_cache_that_is_made_can_be_written() {
+        let root = tempfile::tempdir().unwrap();
+        for program in toolchains::programs() {
+            std::fs::write(root.path().join(program), "").unwrap();
+        }
+        let places = places(&[("HOME", "/home/u"), ("PATH", root.path().to_str().unwrap())]);
+        assert!(places.needed.len() >= 23);
+        for cache in &places.needed {
+            assert!(places.caches.contains(cache), "{}", cache.display());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Toolchains: their programs and libraries, which commands may read, and their caches, which they may write.
 
+use std::fs;
 use std::path::PathBuf;
 
 use super::{Environment, Places};
@@ -113,6 +114,34 @@ const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&[], ".local/state/nix", &[]),
 ];
 
+/// Programs, and those of their caches without which they fail, by the variable and the default of the toolchain above.
+#[rustfmt::skip]
+const NEEDED: &[(&str, &[&str], &str, &str)] = &[
+    ("cargo", &["CARGO_HOME"], ".cargo", "registry"),
+    ("cargo", &["CARGO_HOME"], ".cargo", "git"),
+    ("ccache", &["CCACHE_DIR"], "@ccache", ""),
+    ("sccache", &["SCCACHE_DIR"], "@sccache", ""),
+    ("go", &["GOPATH"], "go", "pkg"),
+    ("go", &["GOCACHE"], "@go-build", ""),
+    ("npm", &["NPM_CONFIG_CACHE", "npm_config_cache"], ".npm", ""),
+    ("corepack", &["COREPACK_HOME"], "@node/corepack", ""),
+    ("pnpm", &["PNPM_HOME"], ".local/share/pnpm", "store"),
+    ("pnpm", &[], "@pnpm", ""),
+    ("yarn", &["YARN_CACHE_FOLDER"], "@yarn", ""),
+    ("yarn", &["YARN_GLOBAL_FOLDER"], ".yarn", "berry"),
+    ("bun", &["BUN_INSTALL"], ".bun", "install/cache"),
+    ("deno", &["DENO_DIR"], "@deno", ""),
+    ("pip", &["PIP_CACHE_DIR"], "@pip", ""),
+    ("uv", &["UV_CACHE_DIR"], "@uv", ""),
+    ("poetry", &["POETRY_CACHE_DIR"], "@pypoetry", ""),
+    ("mvn", &[], ".m2", "repository"),
+    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "caches"),
+    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "daemon"),
+    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "native"),
+    ("dotnet", &["NUGET_PACKAGES"], ".nuget/packages", ""),
+    ("zig", &["ZIG_GLOBAL_CACHE_DIR"], "@zig", ""),
+];
+
 /// Variables with directories that commands may read.
 const LISTS: &[&str] = &[
     "PATH",
@@ -151,7 +180,7 @@ const CERTIFICATES: &[&str] = &[
 /// Adds the toolchains of an environment.
 pub(super) fn add(places: &mut Places, environment: &Environment) {
     for toolchain in TOOLCHAINS {
-        let Some(directory) = toolchain.directory(environment) else {
+        let Some(directory) = directory(toolchain.variables, toolchain.default, environment) else {
             continue;
         };
         for cache in toolchain.caches {
@@ -173,16 +202,34 @@ pub(super) fn add(places: &mut Places, environment: &Environment) {
         .extend(certificates.filter_map(|variable| environment.directory(variable)));
 }
 
-impl Toolchain {
-    fn directory(&self, environment: &Environment) -> Option<PathBuf> {
-        let named = self
-            .variables
-            .iter()
-            .find_map(|variable| environment.directory(variable));
-        named.or_else(|| match (self.default, self.default.strip_prefix('@')) {
-            ("", _) => None,
-            (_, Some(cache)) => Some(environment.cache()?.join(cache)),
-            (below, None) => Some(environment.home()?.join(below)),
+/// Returns the caches without which a program in `PATH` fails.
+pub(super) fn needed(environment: &Environment) -> Vec<PathBuf> {
+    let path = environment.directories("PATH");
+    let is_there = |program: &str| {
+        let mut programs = path.iter().map(|directory| directory.join(program));
+        programs.any(|program| fs::metadata(program).is_ok_and(|file| file.is_file()))
+    };
+    let needed = NEEDED.iter().filter(|(program, ..)| is_there(program));
+    needed
+        .filter_map(|(_, variables, default, cache)| {
+            let directory = directory(variables, default, environment)?;
+            Some(directory.join(cache).components().collect())
         })
-    }
+        .collect()
+}
+
+fn directory(variables: &[&str], default: &str, environment: &Environment) -> Option<PathBuf> {
+    let mut named = variables.iter();
+    let named = named.find_map(|variable| environment.directory(variable));
+    named.or_else(|| match (default, default.strip_prefix('@')) {
+        ("", _) => None,
+        (_, Some(cache)) => Some(environment.cache()?.join(cache)),
+        (below, None) => Some(environment.home()?.join(below)),
+    })
+}
+
+/// Returns the programs that have caches to be made.
+#[cfg(test)]
+pub(super) fn programs() -> impl Iterator<Item = &'static str> {
+    NEEDED.iter().map(|(program, ..)| *program)
 }

@@ -90,10 +90,15 @@ impl Fixture {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(root.join("outside/program"), executable).unwrap();
         nix::unistd::mkfifo(&root.join("outside/fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let variables = variables(&root);
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let mut places = Places::new(root.join("work"), pairs);
+        places.make_caches();
         if user == User::Nobody {
             give_away(&root);
         }
-        let variables = variables(&root);
         // It waits for a writer of the pipe for as long as it lives, with an open secret and another in its environment.
         let victim = command("cat", user, Recipe::decode(&off(), []).unwrap())
             .arg(root.join("outside/fifo"))
@@ -103,10 +108,6 @@ impl Fixture {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let pairs = variables
-            .iter()
-            .map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let mut places = Places::new(root.join("work"), pairs);
         places.temporary.push(root.join("temp"));
         places
             .never
