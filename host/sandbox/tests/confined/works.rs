@@ -14,6 +14,7 @@ for_each_user! {
     a_debugger_works[program = "gdb"];
     a_terminal_multiplexer_works[program = "tmux"];
     node_works[program = "node"];
+    npm_works[program = "npm"];
     keys_can_be_made_in_the_workspace[program = "ssh-keygen"];
 }
 
@@ -105,7 +106,7 @@ fn a_debugger_works(user: User) {
 fn a_terminal_multiplexer_works(user: User) {
     let tmux = "tmux -f /dev/null -S $TEMP/socket";
     let script = format!(
-        "{tmux} new-session -d 'tty > out; {tmux} wait-for -S done' && {tmux} wait-for done && grep pts out"
+        "{tmux} new-session -d 'tty > out; {tmux} wait-for -S done; cat' && {tmux} wait-for done && {tmux} kill-server && grep pts out"
     );
     Fixture::new(user).works(&script);
 }
@@ -128,6 +129,11 @@ server.listen(0, "127.0.0.1", () => require("http").get(server.address(), (answe
         "{}",
         crate::fixture::text(&output)
     );
+}
+
+fn npm_works(user: User) {
+    let script = "npm init -y && npm pkg set scripts.test='node -e 1' && npm install --offline && npm test && npm pack";
+    Fixture::new(user).works(script);
 }
 
 fn keys_can_be_made_in_the_workspace(user: User) {
