@@ -150,6 +150,14 @@ async fn a_full_disk_does_not_stop_the_start() {
         // Its output is on the disk then.
         assert_eq!(process.snapshot().await.saved, Saved::Complete);
     }
+    let store = rusqlite::Connection::open(setup.workspace.path().join("state/store.db")).unwrap();
+    until("the store knows every end", || {
+        let live = "SELECT count(*) FROM processes WHERE live";
+        let live: u32 = store.query_row(live, [], |row| row.get(0)).unwrap();
+        (live == 0).then_some(())
+    })
+    .await;
+    drop(store);
     disk.fill();
     setup.registry.shutdown().await;
     let TestRegistry {

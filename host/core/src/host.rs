@@ -301,7 +301,7 @@ impl Host {
         self.inner.stopping.cancel();
         self.inner.calls.close();
         self.inner.calls.wait().await;
-        self.inner.ledger.catch_up().await;
+        self.inner.ledger.finish().await;
         let live = match &self.inner.local {
             Some(local) => local.end_all().await,
             None => Vec::new(),

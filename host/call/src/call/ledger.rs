@@ -24,6 +24,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use toolhost_store::{Counts, Durability, Fence, Sqlite, Store, StoreError};
 
 use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
@@ -85,6 +86,7 @@ impl Ledger {
                 sweeper: Default::default(),
                 listener,
                 stopping,
+                tasks: TaskTracker::new(),
                 runtime: Handle::try_current().ok(),
             }),
         }
@@ -235,8 +237,11 @@ impl Ledger {
         }
     }
 
-    /// Stores the changes that could not be stored before, as far as possible. The host calls this before its end.
-    pub async fn catch_up(&self) {
+    /// Waits until every call has ended and its callers were told, and stores the changes that could not be stored before, as far as
+    /// possible. The host calls this before its end, when it admits no calls any more.
+    pub async fn finish(&self) {
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
         if let Err(error) = self.shared.keeper.catch_up().await {
             let error = text(&error);
             tracing::warn!(error, "what happened to the last calls cannot be stored");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::keeper::Keeper;
 use super::running::Calls;
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) listener: Option<Box<dyn Listener>>,
     /// Cancels every call.
     pub(super) stopping: CancellationToken,
+    /// The executions, up to when their callers were told.
+    pub(super) tasks: TaskTracker,
     /// The runtime in which calls run, so that they do not depend on that of a caller; `None`: the runtime of the caller.
     pub(super) runtime: Option<Handle>,
 }
@@ -47,8 +50,8 @@ impl Shared {
     /// Runs a task on the runtime of the ledger.
     pub(super) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         match &self.runtime {
-            Some(runtime) => runtime.spawn(task),
-            None => tokio::spawn(task),
+            Some(runtime) => self.tasks.spawn_on(task, runtime),
+            None => self.tasks.spawn(task),
         };
     }
 }
