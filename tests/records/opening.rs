@@ -52,10 +52,8 @@ async fn what_nothing_names_is_removed_at_the_start() {
 #[tokio::test]
 async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     let setup = TestRegistry::kept(|config| config);
-    let (first, second) = (
-        setup.run("echo first").await,
-        setup.run("echo second").await,
-    );
+    let first = setup.registry.start(&chat("b"), sh("echo first"));
+    let (first, second) = (first.await.unwrap(), setup.run("echo second").await);
     for process in [&first, &second] {
         gone(process).await;
     }
@@ -72,7 +70,7 @@ async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     drop(database);
     for round in 0..2 {
         let registry = open_kept(workspace.path()).await.unwrap();
-        registry.get(&chat("a"), first.id()).unwrap_err();
+        registry.get(&chat("b"), first.id()).unwrap_err();
         let found = registry.get(&chat("a"), second.id()).unwrap();
         assert_eq!(read_all(&found).await, b"second\n");
         let process = registry.start(&chat("a"), sh("echo on")).await.unwrap();
@@ -88,6 +86,7 @@ async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     let found = registry.get(&chat("a"), second.id()).unwrap();
     assert_eq!(read_all(&found).await, b"second\n");
     registry.shutdown().await;
+    drop((registry, found));
     // The output of the process that was lost stays, until the damaged store is removed.
     assert_eq!(saved_in(&state), 19);
     for (name, _) in directory.names().unwrap() {
