@@ -1,5 +1,6 @@
 //! Listeners: at addresses, plain or with TLS, and at Unix sockets.
 
+mod peer;
 mod socket;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use socket2::SockRef;
+use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::access::{Channel, LocalAddress, Principal};
@@ -100,7 +102,8 @@ impl Listener {
         Ok(Self(Kind::Tcp { listener, tls }))
     }
 
-    /// Listens at a Unix socket with this mode. With mode 0600, the user that runs this and root need no token.
+    /// Listens at a Unix socket with this mode. With mode 0600, the user that runs this and root need no token, unless the client
+    /// runs below a host, as a command of a tool does.
     ///
     /// A socket that a server has left behind is replaced. The file goes when this is dropped; `PATH.lock` beside it, by which
     /// servers keep each other out, stays.
@@ -216,9 +219,12 @@ impl Incoming {
 
     fn unix(stream: UnixStream, is_private: bool) -> Self {
         let own = nix::unistd::geteuid().as_raw();
-        // A peer whose credentials cannot be read needs a token.
-        let user = stream.peer_cred().map(|peer| peer.uid());
-        let is_local = is_private && user.is_ok_and(|user| user == own || user == 0);
+        // A peer whose credentials cannot be read needs a token, and so does a command.
+        let is_known = |peer: UCred| {
+            let is_user = peer.uid() == own || peer.uid() == 0;
+            is_user && peer.pid().is_some_and(peer::is_no_command)
+        };
+        let is_local = is_private && stream.peer_cred().is_ok_and(is_known);
         let local = is_local.then(|| Principal::unbounded("local"));
         Self {
             local: None,

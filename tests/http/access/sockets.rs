@@ -56,6 +56,34 @@ async fn a_private_socket_knows_who_asks() {
     assert!(!path.exists(), "the socket outlives its server");
 }
 
+/// Without a token, a command could call tools in any chat.
+#[needs(program = "curl")]
+#[tokio::test]
+async fn a_command_needs_a_token() {
+    let setup = Setup::new().await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = Listener::unix(path.clone(), 0o600).unwrap();
+    let host = setup.host.clone();
+    tokio::spawn(serve(listener, host, access(), std::future::pending()));
+    let ask = |headers: &str| {
+        let path = path.display();
+        format!(
+            "curl --silent --output /dev/null --write-out '%{{http_code}}' --unix-socket {path} {headers} http://localhost/v1/tools"
+        )
+    };
+    for (headers, status) in [
+        (String::new(), "401"),
+        (format!("-H 'authorization: Bearer {TOKEN}'"), "200"),
+    ] {
+        let reply = setup.execute(&ask(&headers)).await;
+        assert_eq!(reply["output"], status, "{reply}");
+        // The same when the process that connected has left its shell.
+        let reply = setup.execute(&format!("setsid {}", ask(&headers))).await;
+        assert_eq!(reply["output"], status, "{reply}");
+    }
+}
+
 #[tokio::test]
 async fn a_socket_for_others_needs_a_token() {
     let setup = Setup::new().await;
