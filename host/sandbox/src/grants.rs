@@ -35,7 +35,7 @@ pub(crate) struct Grant {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grants {
     pub(crate) grants: Vec<Grant>,
-    /// Paths of `never` that are below a writable directory, and that directory.
+    /// Paths of `never` that exist below a writable directory, and that directory.
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
     /// Paths that were asked for, and that `never` forbids.
     pub(crate) refused: Vec<PathBuf>,
@@ -84,7 +84,10 @@ impl Grants {
         } else if rights == Rights::Read {
             self.split(&real, never);
         } else {
-            let exposed = hidden.into_iter().map(|path| (path, real.clone()));
+            let there = hidden
+                .into_iter()
+                .filter(|path| path.symlink_metadata().is_ok());
+            let exposed = there.map(|path| (path, real.clone()));
             if rights != Rights::List {
                 self.exposed.extend(exposed);
             }

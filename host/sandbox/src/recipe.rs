@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use seccompiler::{BpfProgram, sock_filter};
 
@@ -103,6 +103,11 @@ impl Recipe {
             [a, b, instruction.jt, instruction.jf, c, d, e, f]
         });
         head.into_iter().chain(limits).chain(filter).collect()
+    }
+
+    /// Returns the descriptors that must stay open until [`Recipe::apply`]. They close at an exec.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.ruleset.iter().map(AsFd::as_fd)
     }
 
     /// Puts this thread, and whatever it executes, into the sandbox for good. Call it in a forked process of one thread, as the

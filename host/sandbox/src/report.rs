@@ -3,14 +3,20 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::grants::Grants;
+use serde::Serialize;
+
+use crate::grants::{Grants, Rights};
 use crate::network::Network;
 use crate::policy::{Mode, Policy};
 use crate::support::{SCOPES, SOCKETS, Support};
 
 /// What a sandbox holds and what it does not. `Display` writes it as lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
+    /// The paths that commands may write, and all below.
+    pub write: Vec<PathBuf>,
+    /// The paths that commands may only read and execute, and all below.
+    pub read: Vec<PathBuf>,
     /// What holds.
     pub held: Vec<String>,
     /// What the policy says and this sandbox does not hold. A `required` policy fails on any of these.
@@ -20,7 +26,7 @@ pub struct Report {
 }
 
 /// Something that a sandbox does not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gap {
     /// What commands can do.
     pub can: String,
@@ -42,7 +48,16 @@ impl Report {
     }
 
     pub(crate) fn new(policy: &Policy, grants: &Grants, support: &Support) -> Self {
-        let mut report = Self::default();
+        let paths = |rights| {
+            let granted = grants.grants.iter();
+            let granted = granted.filter(move |grant| grant.rights == rights);
+            granted.map(|grant| grant.path.clone()).collect()
+        };
+        let mut report = Self {
+            write: paths(Rights::Write),
+            read: paths(Rights::Read),
+            ..Self::default()
+        };
         report.held("programs with setuid and file capabilities give no privileges");
         if support.landlock.is_ok() {
             report.files(policy, grants);
@@ -75,15 +90,12 @@ impl Report {
                 list(&hidden),
                 root.display()
             );
-            self.missing(
-                &can,
-                "a mount namespace, or a workspace that does not contain them",
-            );
+            self.missing(&can, "a workspace that does not contain them");
         }
         if !policy.protect.is_empty() && policy.mode == Mode::Workspace {
             let paths: Vec<_> = policy.protect.iter().map(PathBuf::as_path).collect();
             let can = format!("commands change {} in the workspace", list(&paths));
-            self.missing(&can, "a mount namespace");
+            self.missing(&can, "a container for this host");
         }
         let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
         if !refused.is_empty() {
@@ -92,11 +104,11 @@ impl Report {
         }
         self.beyond(
             "commands see that a path exists, and change mode, owner and times of the user's own files",
-            "a mount namespace",
+            "a container for this host",
         );
         self.beyond(
             "commands share /dev/shm and terminals in /dev/pts with all processes of the user",
-            "a mount namespace",
+            "a container for this host",
         );
     }
 
@@ -121,13 +133,13 @@ impl Report {
             }
             _ => self.beyond(
                 "commands reach sockets with a path, such as docker.sock, if the user may",
-                "a mount namespace, or Linux 7.1 or newer",
+                "a container for this host, or Linux 7.1 or newer",
             ),
         }
         self.beyond(
             "commands see names and arguments of other processes, lower the priority of those of the user, and share System V \
              memory and message queues",
-            "PID and IPC namespaces",
+            "a container for this host",
         );
     }
 
@@ -173,7 +185,7 @@ impl Report {
                 self.held("no network");
                 self.missing(
                     "commands reach none of the listed hosts",
-                    "a network namespace with the proxy; or network = \"all\"",
+                    "network = \"all\"",
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! The sandbox of the commands of one workspace, made in the host ahead of need.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use crate::files;
 use crate::filter::{self, Options};
@@ -112,7 +112,7 @@ impl Sandbox {
 
     /// Returns the descriptors of the recipe: at most one, none if Landlock is missing or the mode is `off`.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.recipe.ruleset.iter().map(AsFd::as_fd)
+        self.recipe.descriptors()
     }
 
     /// Returns the recipe, for a child that this process forks itself.

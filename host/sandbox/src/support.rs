@@ -1,13 +1,9 @@
 //! Which layers of the sandbox this machine offers, each of them tried.
 
-mod namespaces;
-
 use std::fmt;
 use std::fs;
 
 use landlock::{LandlockStatus, RestrictSelf};
-
-use namespaces::Namespace;
 
 /// The Landlock interface from which on signals and abstract sockets are confined, too: that of Linux 6.12.
 pub(crate) const SCOPES: i32 = 6;
@@ -22,16 +18,6 @@ pub struct Support {
     pub landlock: Result<i32, String>,
     /// Filters of system calls.
     pub seccomp: Result<(), String>,
-    /// User namespaces without privilege, on which all other namespaces rest.
-    pub user_namespace: Result<(), String>,
-    /// Namespaces with mounts of their own.
-    pub mount_namespace: Result<(), String>,
-    /// Namespaces with processes and a `/proc` of their own.
-    pub pid_namespace: Result<(), String>,
-    /// Namespaces with a network of their own.
-    pub network_namespace: Result<(), String>,
-    /// Namespaces with System V and POSIX message queues of their own.
-    pub ipc_namespace: Result<(), String>,
 }
 
 /// A layer of the sandbox, for a table.
@@ -48,23 +34,12 @@ pub struct Layer {
 }
 
 impl Support {
-    /// Finds out what this machine offers. It forks a few processes that try namespaces, which takes some milliseconds; the result
-    /// holds until the machine or its container is configured anew.
+    /// Finds out what this machine offers.
     #[must_use]
     pub fn detect() -> Self {
-        let user_namespace = Namespace::User.try_it();
-        let other = |namespace: Namespace| match &user_namespace {
-            Ok(()) => namespace.try_it(),
-            Err(_) => Err("it needs a user namespace".to_owned()),
-        };
         Self {
             landlock: landlock(),
             seccomp: seccomp(),
-            mount_namespace: other(Namespace::Mount),
-            pid_namespace: other(Namespace::Pid),
-            network_namespace: other(Namespace::Network),
-            ipc_namespace: other(Namespace::Ipc),
-            user_namespace,
         }
     }
 
@@ -76,16 +51,6 @@ impl Support {
     /// Returns the layers as rows of a table.
     #[must_use]
     pub fn layers(&self) -> Vec<Layer> {
-        let plain = |state: &Result<(), String>| state.clone().map(|()| String::new());
-        let namespace = |name, state: &Result<(), String>, protects| Layer {
-            name,
-            state: plain(state),
-            protects,
-            enable: match state {
-                Ok(()) => "",
-                Err(_) => ENABLE_NAMESPACES,
-            },
-        };
         vec![
             Layer {
                 name: "Landlock",
@@ -102,45 +67,16 @@ impl Support {
             },
             Layer {
                 name: "seccomp",
-                state: plain(&self.seccomp),
+                state: self.seccomp.clone().map(|()| String::new()),
                 protects: "the kernel: mounts, BPF, io_uring, keys, raw sockets; the network if it is none",
                 enable: match self.seccomp {
                     Ok(()) => "",
                     Err(_) => "a kernel with CONFIG_SECCOMP_FILTER",
                 },
             },
-            namespace(
-                "user namespace",
-                &self.user_namespace,
-                "the base of all other namespaces",
-            ),
-            namespace(
-                "mount namespace",
-                &self.mount_namespace,
-                "hidden paths in writable directories, sockets with a path, a private /tmp",
-            ),
-            namespace(
-                "PID namespace",
-                &self.pid_namespace,
-                "names and arguments of other processes, their priority",
-            ),
-            namespace(
-                "network namespace",
-                &self.network_namespace,
-                "services of this machine; a network of listed hosts",
-            ),
-            namespace(
-                "IPC namespace",
-                &self.ipc_namespace,
-                "System V memory and message queues",
-            ),
         ]
     }
 }
-
-/// What namespaces without privilege usually need.
-const ENABLE_NAMESPACES: &str = "sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 (Debian), an AppArmor \
-    profile with userns (Ubuntu); in a container, a seccomp profile that allows unshare, and an unmasked /proc";
 
 fn landlock() -> Result<i32, String> {
     // Without flags this restricts nothing: it only asks the kernel.

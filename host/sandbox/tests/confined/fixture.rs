@@ -58,6 +58,12 @@ pub fn support() -> &'static Support {
     SUPPORT.get_or_init(Support::detect)
 }
 
+/// Returns whether an ordinary user can make namespaces of users here.
+pub fn has_user_namespaces() -> bool {
+    let made = Command::new("unshare").args(["--user", "true"]).status();
+    made.is_ok_and(|status| status.success())
+}
+
 impl Fixture {
     pub fn new(user: User) -> Self {
         let directory = tempfile::tempdir().unwrap();
