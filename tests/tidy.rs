@@ -88,7 +88,7 @@ fn dependencies_point_one_way() {
         ("store", &["state"]),
         ("sandbox", &[]),
         ("workspace", &["state"]),
-        ("local", &["state", "store", "workspace"]),
+        ("local", &["state", "store", "sandbox", "workspace"]),
         ("call", &["state", "store", "workspace"]),
         ("plugin", &["state", "workspace", "call", "view"]),
         (
@@ -117,6 +117,7 @@ fn dependencies_point_one_way() {
             &[
                 "state",
                 "store",
+                "sandbox",
                 "workspace",
                 "local",
                 "call",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use toolhost_core::ChatId;
 use toolhost_local::process::{Config, Limits, Process, Registry, Spawner};
+use toolhost_sandbox::Policy;
 use toolhost_workspace::process::{Command, Kind, Signal, State, WaitOptions, Wake};
 
 use super::survivors::Found;
@@ -73,6 +74,11 @@ impl Bench {
                 grace: Duration::from_millis(200),
                 live_per_chat: 1000,
                 ..Limits::default()
+            },
+            // Containment holds on its own: no sandbox keeps these commands from attacking it.
+            sandbox: Policy {
+                mode: toolhost_sandbox::Mode::Off,
+                ..Policy::default()
             },
             ..Config::new(workspace.path().canonicalize().unwrap())
         };

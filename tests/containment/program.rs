@@ -68,6 +68,7 @@ impl Program {
         command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--max-live", "1000"])
+            .args(["--sandbox", "off"])
             .args((!start.cgroup).then_some("--no-cgroup"))
             .args([OsStr::new("--workspace"), workspace.path().as_os_str()])
             .args([

@@ -5,6 +5,7 @@ use std::process::Command as Shell;
 
 use toolhost_local::process::{Config, Registry};
 use toolhost_needs::needs;
+use toolhost_sandbox::{Mode, Policy};
 use toolhost_workspace::process::{Command, WaitOptions, Wake};
 
 use crate::harness::processes::temporary;
@@ -28,6 +29,11 @@ fn plainly(command: &str, workdir: &Path) -> (String, Option<i32>) {
 async fn in_a_command(command: &str, workdir: &Path) -> (String, Option<i32>) {
     let config = Config {
         spawner: Some(spawner()),
+        // Programs read credentials of the user, such as ~/.npmrc, as they do in a shell.
+        sandbox: Policy {
+            mode: Mode::Off,
+            ..Policy::default()
+        },
         ..Config::new(workdir)
     };
     let registry = Registry::open(config, &temporary()).await.unwrap();

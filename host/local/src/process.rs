@@ -8,6 +8,7 @@
 //! `contain` holds a command together: with a supervisor for each, or with a process group where there is no spawner.
 
 mod capture;
+mod confinement;
 mod contain;
 mod counts;
 mod ending;
@@ -32,8 +33,9 @@ use toolhost_workspace::process::{
 };
 
 pub use capture::Capture;
+pub use confinement::VARIABLES as TEMPORARY_VARIABLES;
 pub use contain::Spawner;
-pub use contain::{SPAWNER, is_alive, is_ignored, lists_children, run_spawner};
+pub use contain::{SPAWNER, is_alive, is_ignored, lists_children, run_confined, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};
 pub use registry::{Config, Limits, OpenError, Registry};
 pub use running::Process;

@@ -16,6 +16,7 @@ mod spawner;
 mod supervised;
 mod survivors;
 mod sys;
+mod terminal;
 mod tree;
 mod values;
 mod wire;
@@ -39,6 +40,7 @@ pub use proc::{is_alive, lists_children};
 pub use program::run as run_spawner;
 pub use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
+pub use terminal::run_confined;
 pub(super) use values::{Event, Exit, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.

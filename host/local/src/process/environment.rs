@@ -123,6 +123,12 @@ impl Environment {
         self.base.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// Returns the variables that every command gets, unless it sets its own.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let base = self.base.iter();
+        base.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// Returns the names of the host's variables that are passed on, sorted. For the variables that every command gets
     /// besides, see [`Environment::own_names`].
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -23,6 +23,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::confinement::Confinement;
 use super::counts::Counts;
 use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
@@ -43,6 +44,7 @@ pub struct Registry {
     workspace: PathBuf,
     environment: Environment,
     limits: Limits,
+    confinement: Arc<Confinement>,
     spawner: Option<Spawner>,
     subscribers: Subscribers,
     keeper: Arc<Keeper>,
@@ -81,6 +83,13 @@ impl Registry {
     /// Outside of a tokio runtime: the runtime of the caller runs the tasks of all processes.
     pub async fn open(config: Config, state: &HostState) -> Result<Arc<Self>, OpenError> {
         let (keeper, recovered) = Keeper::open(state, config.save_limits).await?;
+        let confinement = Confinement::open(
+            config.sandbox,
+            &config.workspace,
+            &config.environment,
+            state,
+            config.spawner.is_some(),
+        )?;
         let mut chats = Chats::default();
         for (process, outputs) in recovered {
             chats.recover(process, outputs);
@@ -90,6 +99,7 @@ impl Registry {
             workspace: config.workspace,
             environment: config.environment,
             limits: config.limits,
+            confinement: Arc::new(confinement),
             spawner: config.spawner,
             subscribers: Subscribers::default(),
             keeper: Arc::new(keeper),

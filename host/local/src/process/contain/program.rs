@@ -150,8 +150,8 @@ impl Spawner {
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
             Ok((FRAME, fds)) => {
-                if let Ok(Frame::Start { cgroup }) = Frame::decode(frame)
-                    && let Some(start) = Start::from_descriptors(fds, cgroup)
+                if let Ok(Frame::Start { cgroup, ruleset }) = Frame::decode(frame)
+                    && let Some(start) = Start::from_descriptors(fds, cgroup, ruleset)
                 {
                     self.start(start);
                 }

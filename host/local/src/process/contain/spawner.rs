@@ -190,11 +190,16 @@ impl Spawner {
         let Streams { output, stdin } = &streams;
         let mut fds = vec![request.as_fd(), output.as_fd(), stdin.as_fd()];
         fds.extend(leaf.as_ref().map(AsFd::as_fd));
-        let cgroup = leaf.is_some();
-        let asked = match self.ask(cgroup, &fds)? {
+        let attached = fds.len();
+        fds.extend(spawn.sandbox.descriptors());
+        let start = Frame::Start {
+            cgroup: leaf.is_some(),
+            ruleset: fds.len() > attached,
+        };
+        let asked = match self.ask(start, &fds)? {
             Ok(asked) => asked,
             // Ask the spawner that replaced the failed one.
-            Err(_) => self.ask(cgroup, &fds)??,
+            Err(_) => self.ask(start, &fds)??,
         };
         drop(streams);
         let started = match read_frame(&asked.control) {
@@ -217,13 +222,13 @@ impl Spawner {
 
     /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
     /// replaced.
-    fn ask(&self, cgroup: bool, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
+    fn ask(&self, start: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(PATIENCE))?;
         let (spawner, spawner_ended) = {
             let theirs = theirs;
             let attached = std::iter::once(theirs.as_fd()).chain(fds.iter().copied());
-            self.send(Frame::Start { cgroup }, &attached.collect::<Vec<_>>())?
+            self.send(start, &attached.collect::<Vec<_>>())?
         };
         let failed = match read_frame(&control) {
             Ok(Frame::Accepted) => {
@@ -367,6 +372,7 @@ fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
         env: env.collect::<Result<_, _>>()?,
         nice: spawn.nice,
         oom_score_adj: spawn.oom_score_adj,
+        sandbox: spawn.sandbox.encode(),
     })
 }
 

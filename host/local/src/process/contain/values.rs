@@ -6,6 +6,8 @@ use std::io::PipeWriter;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use toolhost_sandbox::Sandbox;
+
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::process) enum Exit {
@@ -25,6 +27,8 @@ pub(in crate::process) struct Spawn<'a> {
     pub(in crate::process) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(in crate::process) oom_score_adj: i32,
+    /// The sandbox. Only a spawner can put a command into it.
+    pub(in crate::process) sandbox: &'a Sandbox,
 }
 
 /// The two streams of a command.

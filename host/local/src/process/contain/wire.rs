@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::io;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 3;
+pub(super) const VERSION: u8 = 4;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -18,9 +18,9 @@ pub(super) const FRAME: usize = 12;
 pub(super) enum Frame {
     /// Spawner to host: ready.
     Ready,
-    /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, and
-    /// the cgroup if `cgroup` is set.
-    Start { cgroup: bool },
+    /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, the cgroup
+    /// if `cgroup` is set, and the ruleset of the sandbox if `ruleset` is set.
+    Start { cgroup: bool, ruleset: bool },
     /// Spawner to host, on the control socket: the start is accepted and under way.
     Accepted,
     /// Supervisor to host: the shell runs.
@@ -45,7 +45,7 @@ impl Frame {
     pub(super) fn encode(self) -> [u8; FRAME] {
         let (kind, first, second) = match self {
             Self::Ready => (1, 0, 0),
-            Self::Start { cgroup } => (2, i32::from(cgroup), 0),
+            Self::Start { cgroup, ruleset } => (2, i32::from(cgroup), i32::from(ruleset)),
             Self::Started { supervisor, shell } => (3, supervisor, shell),
             Self::Failed { errno } => (4, errno, 0),
             Self::Exited { code } => (5, code, 0),
@@ -74,7 +74,10 @@ impl Frame {
         let (first, second) = (i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes(rest));
         Ok(match kind {
             1 => Self::Ready,
-            2 => Self::Start { cgroup: first != 0 },
+            2 => Self::Start {
+                cgroup: first != 0,
+                ruleset: second != 0,
+            },
             3 => Self::Started {
                 supervisor: first,
                 shell: second,
@@ -125,13 +128,18 @@ pub(super) struct Request {
     pub(super) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
+    /// The recipe of the sandbox, without its ruleset.
+    pub(super) sandbox: Vec<u8>,
     /// Each variable as `NAME=VALUE`.
     pub(super) env: Vec<CString>,
 }
 
 impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
+        let length = u32::try_from(self.sandbox.len()).unwrap_or(u32::MAX);
         let mut bytes = [self.nice.to_le_bytes(), self.oom_score_adj.to_le_bytes()].concat();
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(&self.sandbox);
         let texts = [&self.shell, &self.command, &self.workdir];
         for text in texts.into_iter().chain(&self.env) {
             bytes.extend(text.to_bytes_with_nul());
@@ -143,6 +151,9 @@ impl Request {
         let short = || invalid("a request that ends too early");
         let (nice, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let (oom_score_adj, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (length, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let (sandbox, bytes) = bytes.split_at_checked(length).ok_or_else(short)?;
         let texts = bytes.split_inclusive(|byte| *byte == 0);
         let mut texts =
             texts.map(|text| CString::from_vec_with_nul(text.to_vec()).map_err(|_| short()));
@@ -153,6 +164,7 @@ impl Request {
             workdir: text()?,
             nice: i32::from_le_bytes(*nice),
             oom_score_adj: i32::from_le_bytes(*oom_score_adj),
+            sandbox: sandbox.to_vec(),
             env: texts.collect::<io::Result<_>>()?,
         })
     }
@@ -172,7 +184,10 @@ mod tests {
     fn frames_read_back_however_they_are_cut() {
         let sent = [
             Frame::Ready,
-            Frame::Start { cgroup: true },
+            Frame::Start {
+                cgroup: true,
+                ruleset: true,
+            },
             Frame::Started {
                 supervisor: 7,
                 shell: i32::MAX,
@@ -210,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), nice: i32) {
+        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), sandbox: Vec<u8>, nice: i32) {
             let request = Request {
                 shell: c"/bin/sh".into(),
                 command: CString::new(command).unwrap(),
@@ -218,6 +233,7 @@ mod tests {
                 env: env.into_iter().map(|variable| CString::new(variable).unwrap()).collect(),
                 nice,
                 oom_score_adj: 500,
+                sandbox,
             };
             prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request);
         }

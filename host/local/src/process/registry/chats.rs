@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::Limits;
+use crate::process::confinement;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Command, Error};
@@ -44,6 +45,7 @@ pub(super) struct Chat {
     /// Tracks those starts. It is empty once each of their processes is in the list or has ended.
     pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
+    pub(super) confined: confinement::Place,
     keys: HashMap<String, (blake3::Hash, Start)>,
     used: Instant,
 }
@@ -85,6 +87,7 @@ impl Chats {
                 starting: 0,
                 starts: TaskTracker::new(),
                 outputs: outputs(),
+                confined: confinement::Place::default(),
                 keys: HashMap::new(),
                 used: Instant::now(),
             }

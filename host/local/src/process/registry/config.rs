@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::process::confinement::places;
 use crate::process::{Environment, SaveLimits, Spawner};
+use toolhost_sandbox::{Policy, PrepareError, Sandbox, Support};
 use toolhost_store::StoreError;
 
 /// The configuration of a registry.
@@ -19,6 +21,8 @@ pub struct Config {
     pub save_limits: SaveLimits,
     /// The program that forks a supervisor for every command; `None`: plain process groups.
     pub spawner: Option<Spawner>,
+    /// What commands may do. Only a spawner can confine them.
+    pub sandbox: Policy,
 }
 
 /// A reason why a registry cannot be opened.
@@ -30,6 +34,9 @@ pub enum OpenError {
     /// The saved outputs cannot be used.
     #[error("the saved outputs cannot be used")]
     Saved(#[source] std::io::Error),
+    /// The commands of the workspace cannot be confined.
+    #[error(transparent)]
+    Sandbox(#[from] PrepareError),
 }
 
 /// The limits of a chat, and the retention of its processes.
@@ -93,6 +100,18 @@ impl Config {
             limits: Limits::default(),
             save_limits: SaveLimits::default(),
             spawner: None,
+            sandbox: Policy::default(),
         }
+    }
+
+    /// Makes the sandbox that a command of this configuration gets, with a directory for its temporary files.
+    ///
+    /// # Errors
+    ///
+    /// If the policy cannot be applied.
+    pub fn prepare_sandbox(&self, temporary: PathBuf) -> Result<Sandbox, PrepareError> {
+        let mut places = places(&self.sandbox, &self.workspace, &self.environment);
+        places.temporary.push(temporary);
+        Sandbox::prepare(&self.sandbox, &places, &Support::detect())
     }
 }

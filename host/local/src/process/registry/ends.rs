@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
+use crate::process::confinement::{self, Confined};
 use crate::process::running::Process;
 use crate::process::{Cause, Error, Info, State, ending};
 use toolhost_state::id::ChatId;
@@ -72,6 +73,7 @@ impl Registry {
                 tracing::error!(%error, "failed to end a chat");
             }
             keeper.remove_chat(chat.outputs, &chat.processes).await;
+            remove_temporary(vec![chat.confined]).await;
         };
         if let Err(error) = self.removals.spawn_on(removal, &self.runtime).await {
             tracing::error!(%error, "failed to remove the saved outputs of a chat");
@@ -125,6 +127,11 @@ impl Registry {
             self.removals.close();
             self.removals.wait().await;
             keeper.close().await;
+            let confinement = Arc::clone(&self.confinement);
+            let removal = tokio::task::spawn_blocking(move || confinement.close());
+            if let Err(error) = removal.await {
+                tracing::error!(%error, "failed to remove temporary files");
+            }
         };
         if timeout(LAST_WORDS, last).await.is_err() {
             tracing::warn!("the disk does not take the last output");
@@ -158,5 +165,13 @@ async fn end_with_call(process: &Process, grace: Duration, kill_now: &Cancellati
             process = process.id(),
             "some processes of a command could not be ended"
         );
+    }
+}
+
+/// Removes the temporary files of chats that have ended.
+pub(super) async fn remove_temporary(places: Vec<confinement::Place>) {
+    let removal = move || places.iter().for_each(Confined::remove);
+    if let Err(error) = tokio::task::spawn_blocking(removal).await {
+        tracing::error!(%error, "failed to remove temporary files");
     }
 }

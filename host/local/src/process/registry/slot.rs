@@ -6,6 +6,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Registry;
 use super::chats::{Number, Owner};
+use crate::process::confinement;
 use crate::process::running::Process;
 use crate::process::saved::ChatOutputs;
 
@@ -14,6 +15,7 @@ pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
     pub(super) outputs: Arc<ChatOutputs>,
+    pub(super) confined: confinement::Place,
     pub(super) number: Number,
     pub(super) taken: bool,
     /// The id that the caller chose, reserved.

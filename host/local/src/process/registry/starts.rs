@@ -133,10 +133,12 @@ impl Registry {
         }
         chat.starting += 1;
         let (outputs, number) = (Arc::clone(&chat.outputs), chat.number);
+        let confined = Arc::clone(&chat.confined);
         let under_way = [chat.starts.token(), self.lives.token()];
         Ok(Slot {
             registry: Arc::clone(self),
             outputs,
+            confined,
             number,
             owner,
             taken: true,
@@ -154,9 +156,11 @@ impl Registry {
             )
         })?;
         let owner = slot.owner.as_ref();
-        let env = self
+        let confined = self.confinement.of_chat(&slot.confined)?;
+        let mut env = self
             .environment
             .of_command(&command.trace, &command.env, owner);
+        env.extend(confined.variables(command));
         let spawn = Spawn {
             shell: &shell,
             command: &command.command,
@@ -165,6 +169,7 @@ impl Registry {
             stdin: command.stdin.as_deref(),
             nice: self.limits.nice,
             oom_score_adj: self.limits.oom_score_adj,
+            sandbox: &confined.sandbox,
         };
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::Registry;
 use super::chats::{Chat, Chats};
-use super::ends::LAST_WORDS;
+use super::ends::{LAST_WORDS, remove_temporary};
 
 /// How often ended processes are looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -49,9 +49,14 @@ impl Registry {
         let removal = async move {
             keeper.catch_up().await;
             keeper.remove(&old).await;
+            let places = empty
+                .iter()
+                .map(|chat| Arc::clone(&chat.confined))
+                .collect();
             for chat in empty {
                 keeper.remove_chat(chat.outputs, &[]).await;
             }
+            remove_temporary(places).await;
         };
         let removal = self.removals.spawn_on(removal, &self.runtime);
         // A disk that hangs does not stop the upkeep: the removal goes on without it.

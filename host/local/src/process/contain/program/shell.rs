@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::Request;
+use toolhost_sandbox::Recipe;
 
 /// The longest command that can be an argument, in bytes: Linux takes 131,072 in one, with its final NUL.
 const MOST_IN_ARGUMENT: usize = 131_071;
@@ -27,6 +28,7 @@ const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
 /// A request, and the parts of an exec that are made before the fork.
 struct Prepared {
     request: Request,
+    sandbox: Recipe,
     arguments: Vec<CString>,
     script: Option<OwnedFd>,
 }
@@ -34,18 +36,14 @@ struct Prepared {
 /// Starts the shell of a request and returns once it has executed, or could not.
 pub(super) fn start(
     request: OwnedFd,
-    output: &OwnedFd,
-    stdin: &OwnedFd,
+    ruleset: Option<OwnedFd>,
+    [output, stdin]: [&OwnedFd; 2],
     cgroup: Option<&OwnedFd>,
 ) -> io::Result<Pid> {
-    let prepared = Prepared::read(request)?;
+    let prepared = Prepared::read(request, ruleset)?;
     let (mut failure, failing) = io::pipe()?;
-    // Move the descriptor above the numbers that the child will use, and close the original: otherwise the pipe would never
-    // end.
-    let failing = {
-        let low = failing;
-        rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?
-    };
+    // This closes the original: otherwise the pipe would never end.
+    let failing = above_the_childs(failing.into())?;
     // If the cgroup cannot be entered, start the shell without it: the supervisor contains the command alone.
     let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
     let side = match within {
@@ -78,10 +76,12 @@ pub(super) fn start(
 }
 
 impl Prepared {
-    fn read(request: OwnedFd) -> io::Result<Self> {
+    fn read(request: OwnedFd, ruleset: Option<OwnedFd>) -> io::Result<Self> {
         let mut bytes = Vec::new();
         File::from(request).read_to_end(&mut bytes)?;
         let request = Request::decode(&bytes)?;
+        let ruleset = ruleset.map(above_the_childs).transpose()?;
+        let sandbox = Recipe::decode(&request.sandbox, ruleset)?;
         let command = request.command.as_bytes();
         let (script, arguments) = if command.len() > MOST_IN_ARGUMENT {
             let script = sys::in_memory(&[CLOSE_SCRIPT, command].concat())?;
@@ -93,10 +93,16 @@ impl Prepared {
         };
         Ok(Self {
             request,
+            sandbox,
             arguments,
             script,
         })
     }
+}
+
+/// Moves a descriptor above the numbers that the child will use.
+fn above_the_childs(low: OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?)
 }
 
 /// Turns this process into the shell. Returns only if that fails.
@@ -114,19 +120,21 @@ fn become_shell(
     sys::duplicate(stdin, 0)?;
     sys::duplicate(output, 1)?;
     sys::duplicate(output, 2)?;
-    match &prepared.script {
-        Some(script) => {
-            sys::duplicate(script.as_fd(), SCRIPT)?;
-            sys::close_all_but(&[SCRIPT, failing])?;
-        }
-        None => sys::close_all_but(&[failing])?,
+    // Those of the sandbox close at the exec.
+    let mut keep = vec![failing];
+    keep.extend(prepared.sandbox.descriptors().map(|fd| fd.as_raw_fd()));
+    if let Some(script) = &prepared.script {
+        sys::duplicate(script.as_fd(), SCRIPT)?;
+        keep.push(SCRIPT);
     }
+    sys::close_all_but(&keep)?;
     raise_oom_score(request.oom_score_adj);
     if request.nice != 0 {
         _ = rustix::process::nice(request.nice);
     }
     // The spawner has reset the actions of all signals.
     SigSet::empty().thread_set_mask()?;
+    prepared.sandbox.apply()?;
     Ok(nix::unistd::execve(
         &request.shell,
         &prepared.arguments,

@@ -14,19 +14,21 @@ pub(super) struct Start {
     pub(super) output: OwnedFd,
     pub(super) stdin: OwnedFd,
     pub(super) cgroup: Option<OwnedFd>,
+    pub(super) ruleset: Option<OwnedFd>,
 }
 
 impl Start {
     /// Takes the descriptors of a message. If some are missing, this process may have no more of them, and the host is told so.
-    pub(super) fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool) -> Option<Self> {
+    pub(super) fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool, ruleset: bool) -> Option<Self> {
         let mut fds = fds.into_iter();
         let control = fds.next()?;
         let rest = (|| {
             let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
-            Some((request, output, stdin, cgroup))
+            let ruleset = if ruleset { Some(fds.next()?) } else { None };
+            Some((request, output, stdin, cgroup, ruleset))
         })();
-        let Some((request, output, stdin, cgroup)) = rest else {
+        let Some((request, output, stdin, cgroup, ruleset)) = rest else {
             let errno = Errno::EMFILE as i32;
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
             return None;
@@ -37,6 +39,7 @@ impl Start {
             output,
             stdin,
             cgroup,
+            ruleset,
         })
     }
 }

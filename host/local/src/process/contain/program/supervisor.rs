@@ -59,6 +59,7 @@ pub(super) fn run(start: Start) -> ! {
     let keep: Vec<_> = [&start.control, &start.request, &start.output, &start.stdin]
         .into_iter()
         .chain(&start.cgroup)
+        .chain(&start.ruleset)
         .map(AsRawFd::as_raw_fd)
         .collect();
     if sys::close_all_but(&keep).is_err() {
@@ -80,6 +81,7 @@ impl Supervisor {
             output,
             stdin,
             cgroup,
+            ruleset,
         } = start;
         let begun = (|| {
             _ = nix::unistd::setsid();
@@ -92,7 +94,7 @@ impl Supervisor {
             if sys::is_closed(control.as_fd()) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            let shell = shell::start(request, &output, &stdin, cgroup.as_ref())?;
+            let shell = shell::start(request, ruleset, [&output, &stdin], cgroup.as_ref())?;
             Ok::<_, io::Error>((events, own, killer.transpose()?, shell))
         })();
         let (events, own, cgroup, shell) = begun.map_err(|error| {
