@@ -12,6 +12,7 @@ mod mcp;
 mod plugin;
 mod plugins;
 mod remote;
+mod sandbox;
 mod serve;
 mod show;
 mod state;
@@ -31,9 +32,9 @@ use toolhost_service::{agent, block_on, finish, logging, name_process, protect};
 
 use crate::config::Config;
 
-/// Run the tools of chat servers: their logic in WebAssembly, commands as processes of this user
+/// Run the tools of chat servers: their logic in WebAssembly, commands in a sandbox of the kernel
 ///
-/// Shell commands are not sandboxed. They run as the user of the host, with everything that this user may do.
+/// A command may write into the workspace, and read that, the system and toolchains. `toolhost sandbox explain` shows the rest.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolhost",
@@ -68,6 +69,14 @@ struct Common {
     /// The content of that file.
     #[arg(skip)]
     configuration: Option<Config>,
+}
+
+impl Common {
+    /// Returns the paths of the state and of the configuration that commands must not reach.
+    fn private_paths(&self) -> Vec<PathBuf> {
+        let files = self.configuration.iter().flat_map(Config::private_files);
+        self.state_dir().into_iter().chain(files).collect()
+    }
 }
 
 impl Deref for Common {
@@ -113,6 +122,8 @@ enum Command {
     ///
     /// Exit codes: 0 if commands can be run, 2 if something does not work.
     Doctor(doctor::Options),
+    /// Show the sandbox of commands, or run a command in it
+    Sandbox(sandbox::Options),
     /// Check plugins before a host runs them
     Plugin(plugin::Options),
     /// Check a configuration before a host uses it
@@ -176,7 +187,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::State(_)
         | Command::Tools(_)
         | Command::Token(_)
-        | Command::Config(_) => Prepared::default(),
+        | Command::Config(_)
+        | Command::Sandbox(_) => Prepared::default(),
         Command::Serve(options) => options.host.prepare(),
         Command::Mcp(options) => options.host.prepare(),
         Command::Agent(options) => options.agent.prepare(),
@@ -197,6 +209,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 agent::run(common, tokens, options.agent, prepared).await
             }
             Command::Doctor(options) => doctor::run(common, options, prepared).await,
+            Command::Sandbox(options) => sandbox::run(common, options).await,
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,

@@ -302,6 +302,16 @@ impl Config {
         self.path.iter().cloned().chain(files).collect()
     }
 
+    /// Returns the file, and the files of tokens and secrets that it names: commands must not reach them.
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let secrets = self
+            .plugins
+            .values()
+            .flat_map(plugins::Plugin::secret_files);
+        let secrets = secrets.map(|path| self.resolve(path));
+        self.token_files().into_iter().chain(secrets).collect()
+    }
+
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
     /// anew each time. A plugin for which one of these fails is in [`PluginSet::broken`].
     ///

@@ -60,10 +60,16 @@ fn a_configuration_that_is_not_valid_ends_the_program() {
     };
     insta::assert_snapshot!(refused("lissten = 'x'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: lissten: there is no such key; did you mean "listen"?"#);
     insta::assert_snapshot!(refused("log = ['a']"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log: it must be a text in quotes, such as "warn,toolhost=info""#);
-    insta::assert_snapshot!(refused("config = 'x'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: config: there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [plugins.NAME] and [tokens.NAME]");
+    insta::assert_snapshot!(refused("config = 'x'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: config: there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [sandbox], [plugins.NAME] and [tokens.NAME]");
     insta::assert_snapshot!(refused("[workspace]\nroot = '.'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: workspace.root: there is no such key; [workspace] has one, `dir`");
     insta::assert_snapshot!(refused("log = true"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log: it must be a text in quotes, such as "warn,toolhost=info""#);
     insta::assert_snapshot!(refused("log_format = 'xml'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log_format: "xml" is not valid; it must be one of text, json"#);
+    insta::assert_snapshot!(refused("sandbox = 'off'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: sandbox: write it as a section [sandbox] with the key `mode`");
+    insta::assert_snapshot!(refused("[sandbox]\nmodes = 'off'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: sandbox.modes: there is no such key; [sandbox] has limits, mode, nested, network, never, read, required, write");
+    insta::assert_snapshot!(refused("[sandbox]\nmode = 'on'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: sandbox.mode: "on" is no mode of the sandbox: write "workspace", "read-only" or "off""#);
+    insta::assert_snapshot!(refused("[sandbox]\nlimits = { ram = '1GiB' }"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 12: sandbox.limits.ram: there is no such limit; there are memory, processes, file_size, cpu");
+    insta::assert_snapshot!(refused("[sandbox]\nlimits = { processes = 'many' }"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 12: sandbox.limits.processes: "many" is not valid: invalid digit found in string; for no limit, write none"#);
+    insta::assert_snapshot!(refused("sandbox_network = 'none'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: sandbox_network: there is no such key; did you mean "sandbox"?"#);
     // What is wrong with one plugin is said, and the others work.
     std::fs::write(&path, "[plugins.a]\n").unwrap();
     let output = run(&["--config", path.to_str().unwrap(), "tools"]);
@@ -92,4 +98,46 @@ fn a_component_can_be_named_on_the_command_line() {
     let mut found = tools["tools"].as_array().unwrap().iter();
     let found = found.find(|tool| tool["name"] == "t").unwrap();
     assert_eq!(found["plugin"], "x");
+}
+
+/// The section of the sandbox is what its flags are.
+#[test]
+fn the_sandbox_is_a_section() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("toolhost.toml");
+    std::fs::write(
+        &path,
+        "[sandbox]\nmode = 'read-only'\nnetwork = 'none'\nread = ['data']\nlimits = { processes = 7, cpu = '5s' }\n",
+    )
+    .unwrap();
+    let explain = |arguments: &[&str]| {
+        let config = [
+            "--config",
+            path.to_str().unwrap(),
+            "sandbox",
+            "explain",
+            "--json",
+        ];
+        let output = run(&[&config, arguments].concat());
+        super::json_of(&output)["policy"].clone()
+    };
+    let policy = explain(&[]);
+    assert_eq!(policy["mode"], "read-only");
+    assert_eq!(policy["network"], "none");
+    assert_eq!(
+        policy["read"][0],
+        base.path().join("data").to_str().unwrap()
+    );
+    assert_eq!(policy["limits"]["processes"], 7);
+    assert_eq!(policy["limits"]["cpu"], "5s");
+    // Commands do not read the file that says what they may do.
+    assert!(
+        policy["never"]
+            .as_array()
+            .unwrap()
+            .contains(&path.to_str().unwrap().into())
+    );
+    let policy = explain(&["--sandbox", "workspace"]);
+    assert_eq!(policy["mode"], "workspace", "a flag wins");
+    assert_eq!(policy["network"], "none");
 }

@@ -57,7 +57,12 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let oversight = options.oversight.open(common)?;
     let start = async || {
-        let processes = options.processes.config(&common.workspace()?, prepared)?;
+        let mut never = options.clients.private_files();
+        never.extend(options.oversight.private_paths());
+        never.extend(common.state_dir());
+        let processes = options
+            .processes
+            .config(&common.workspace()?, prepared, never)?;
         let files = files::Config {
             roots: options.files.roots(),
             hidden: common.state_dir().into_iter().collect(),

@@ -110,6 +110,12 @@ impl Options {
         })
     }
 
+    /// Returns the paths that commands must not reach.
+    pub fn private_paths(&self) -> Vec<PathBuf> {
+        let paths = self.audit_dir.iter().chain(&self.approval_token_file);
+        paths.cloned().collect()
+    }
+
     fn audit(&self, common: &Common, metrics: &Metrics) -> anyhow::Result<Audit> {
         if self.no_audit {
             return Ok(Audit::default());

@@ -23,6 +23,7 @@ mod notify;
 pub mod processes;
 mod program;
 mod retention;
+pub mod sandbox;
 pub mod signals;
 pub mod stderr;
 pub mod time;

@@ -109,6 +109,15 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl Clients {
+    /// Returns the files that commands must not reach.
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        self.token_file
+            .iter()
+            .chain(&self.tls_key)
+            .cloned()
+            .collect()
+    }
+
     fn tls(&self) -> anyhow::Result<Option<Tls>> {
         // clap ensures that both files are given, or none.
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());

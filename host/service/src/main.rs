@@ -16,8 +16,8 @@ Examples:
 
 /// Serve the processes and files of a workspace over HTTP, without any tool
 ///
-/// For a chat server that has its tools elsewhere, and speaks the agent API of coder/coder. Shell commands are not sandboxed.
-/// They run as the user of this program, with everything that this user may do.
+/// For a chat server that has its tools elsewhere, and speaks the agent API of coder/coder. Commands run as the user of this program,
+/// in a sandbox of the kernel: see --sandbox.
 #[derive(Debug, Parser)]
 #[command(name = "toolhost-agent", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {

@@ -1,12 +1,13 @@
 //! Running commands: the options that all subcommands share which run commands, and the spawner.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::{THIS_PROGRAM, retention};
+use super::{THIS_PROGRAM, retention, sandbox};
 use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Spawner};
+use toolhost_sandbox::Policy;
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
@@ -59,6 +60,8 @@ pub struct Options {
     env: Vec<String>,
     #[command(flatten)]
     retention: retention::Options,
+    #[command(flatten)]
+    sandbox: sandbox::Options,
 }
 
 fn variable(pattern: &str) -> Result<String, ExtrasError> {
@@ -91,7 +94,7 @@ impl Prepared {
         let spawner = started.inspect_err(|error| {
             tracing::warn!(
                 %error,
-                "no supervisors: commands run in plain process groups, which they can leave"
+                "no supervisors: commands run without a sandbox, in plain process groups, which they can leave"
             );
         });
         Self {
@@ -106,8 +109,22 @@ impl Options {
         Prepared::with_cgroup(!self.no_cgroup)
     }
 
-    /// Returns the configuration of processes.
-    pub fn config(&self, workspace: &Path, prepared: Prepared) -> anyhow::Result<Config> {
+    /// Returns what commands may do.
+    ///
+    /// # Errors
+    ///
+    /// If there is no current directory that a relative path could begin at.
+    pub fn sandbox(&self) -> std::io::Result<Policy> {
+        self.sandbox.policy()
+    }
+
+    /// Returns the configuration of processes. Commands must not reach the paths `never`, relative ones at the current directory.
+    pub fn config(
+        &self,
+        workspace: &Path,
+        prepared: Prepared,
+        never: Vec<PathBuf>,
+    ) -> anyhow::Result<Config> {
         let extras = Extras::new(elements(&self.env))?;
         let mut limits = Limits {
             live_per_chat: self.max_live.into(),
@@ -116,11 +133,16 @@ impl Options {
             ..Limits::default()
         };
         self.retention.limit(&mut limits);
+        let mut sandbox = self.sandbox()?;
+        for path in never {
+            sandbox.never.push(std::path::absolute(path)?);
+        }
         Ok(Config {
             environment: Environment::from_host(std::env::vars_os(), &extras),
             limits,
             save_limits: self.retention.saved(),
             spawner: prepared.spawner,
+            sandbox,
             ..Config::new(workspace)
         })
     }
@@ -142,7 +164,9 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_library() {
         let program = Program::try_parse_from(["toolhost"]).unwrap();
-        let config = program.options.config(Path::new("/"), Prepared::default());
+        let config = program
+            .options
+            .config(Path::new("/"), Prepared::default(), Vec::new());
         let config = config.unwrap();
         assert_eq!(
             format!("{:?}", config.limits),

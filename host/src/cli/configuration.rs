@@ -52,7 +52,7 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
 pub(super) fn with_locations(common: &Common, config: &Config) -> Common {
     let mut common = common.clone();
     for setting in settings::of(config) {
-        let place = match setting.key {
+        let place = match &*setting.key {
             "workspace" => &mut common.base.workspace,
             "state_dir" => &mut common.base.state_dir,
             _ => continue,

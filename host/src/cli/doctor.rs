@@ -1,5 +1,6 @@
 //! `toolhost doctor`: checks of this machine, and advice where one fails.
 
+mod layers;
 mod machine;
 mod probe;
 mod store;
@@ -86,16 +87,23 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
-    let mut checks = machine::checks();
+    let workspace = common.workspace();
+    let sandbox = options.processes.sandbox()?;
+    let (layers, is_confined) = layers::checks(&sandbox);
+    let mut checks = machine::checks(is_confined);
+    checks.extend(layers);
     checks.push(configuration(common).await);
     let (state, named) = (common.state_dir(), common.state_dir.is_some());
     checks.push(machine::state_directory(state.as_deref(), named));
     checks.extend(state.as_deref().and_then(store::check));
-    let workspace = machine::workspace(common.workspace());
+    let workspace = machine::workspace(workspace);
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);
-    let config = options.processes.config(&common.workspace()?, prepared)?;
-    checks.push(machine::environment(&config.environment));
+    let config =
+        options
+            .processes
+            .config(&common.workspace()?, prepared, common.private_paths())?;
+    checks.push(machine::environment(&config));
     // Without a workspace, no command runs.
     if usable {
         checks.extend(probe::checks(config, HostState::temporary(std::env::temp_dir())?).await);

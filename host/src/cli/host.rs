@@ -1,5 +1,7 @@
 //! The options of all commands that run a host, and the one way in which they build and start it.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use toolhost_call::call::Durability;
 use toolhost_core::{Builder, Host, PluginSet, StartError};
@@ -36,6 +38,8 @@ pub(super) struct Plan<'a> {
     pub(super) oversight: Oversight,
     /// The plugins of the configuration.
     pub(super) plugins: PluginSet,
+    /// The paths that commands must not reach.
+    pub(super) never: Vec<PathBuf>,
 }
 
 impl Options {
@@ -48,7 +52,10 @@ impl Options {
     pub(super) fn plan<'a>(&'a self, common: &'a Common) -> anyhow::Result<Plan<'a>> {
         let config = self.plugins.configuration(common)?;
         let oversight = self.oversight.open(common)?;
+        let mut never = common.private_paths();
+        never.extend(self.oversight.private_paths());
         Ok(Plan {
+            never,
             common,
             options: self,
             plugins: config.plugins()?,
@@ -113,7 +120,10 @@ impl Plan<'_> {
             None => HostState::temporary(std::env::temp_dir())?,
         };
         let start = start(common, plugins, |builder| {
-            let processes = options.processes.config(&workspace, prepared.clone())?;
+            let processes =
+                options
+                    .processes
+                    .config(&workspace, prepared.clone(), self.never.clone())?;
             let builder = builder
                 .processes(processes)
                 .state(state.clone())

@@ -87,7 +87,8 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
-    let plan = options.host.plan(common)?;
+    let mut plan = options.host.plan(common)?;
+    plan.never.extend(options.clients.private_files());
     // The configuration is followed until this is dropped.
     let mut watcher = None;
     let start = async || {

@@ -228,11 +228,18 @@ impl Plugin {
 
     /// Returns every file that it depends on.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        let secrets = self.secrets.values().filter_map(|secret| match secret {
+        self.component
+            .as_deref()
+            .into_iter()
+            .chain(self.secret_files())
+    }
+
+    /// Returns the files of its secrets.
+    pub(super) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        self.secrets.values().filter_map(|secret| match secret {
             Secret::File(path) => Some(path.as_path()),
             Secret::Variable(_) => None,
-        });
-        self.component.as_deref().into_iter().chain(secrets)
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! The settings of the file: keys that are long flags, with `_` for `-`.
 
 use std::any::TypeId;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use toml::Value;
 use super::super::Arguments;
 use crate::config::{Config, MOST, Problem, meant};
 use toolhost_call::approval::Approval;
+use toolhost_service::sandbox::Limit;
 
 /// The subcommands whose flags are settings. The flags of the others concern a single run.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
@@ -24,9 +27,18 @@ const NO_SETTINGS: [&str; 3] = ["config", "plugin", "call"];
 /// Keys of the file that are no flags.
 const SECTIONS: [&str; 4] = ["workspace", "plugin_dir", "plugins", "tokens"];
 
+/// Begins the keys of the flags that are in the section `[sandbox]`.
+const OF_SANDBOX: &str = "sandbox_";
+
+/// The flags of the sandbox that are in its section `limits`.
+const LIMITS_OF_SANDBOX: [&str; 4] = ["memory", "processes", "file_size", "cpu"];
+
 /// One setting of a file.
 pub(super) struct Setting<'c> {
-    pub(super) key: &'c str,
+    /// The flag, with `_` for `-`.
+    pub(super) key: Cow<'c, str>,
+    /// The path of the key in the file.
+    path: Cow<'c, str>,
     pub(super) value: &'c Value,
 }
 
@@ -35,19 +47,50 @@ const MADE: [&str; 2] = ["state_dir", "audit_dir"];
 
 /// Returns the settings of a file.
 pub(super) fn of(config: &Config) -> impl Iterator<Item = Setting<'_>> {
-    config.settings().iter().filter_map(|(key, value)| {
-        let value = match (key.as_str(), value) {
-            ("workspace", Value::Table(table)) => table.get("dir")?,
-            (_, value) => value,
-        };
-        Some(Setting { key, value })
+    let mut all = Vec::new();
+    for (key, value) in config.settings() {
+        match (key.as_str(), value) {
+            ("workspace", Value::Table(table)) => {
+                all.extend(table.get("dir").map(|value| Setting {
+                    key: "workspace".into(),
+                    path: "workspace.dir".into(),
+                    value,
+                }))
+            }
+            ("sandbox", Value::Table(table)) => all.extend(of_sandbox(table)),
+            (key, value) => all.push(Setting {
+                key: key.into(),
+                path: key.into(),
+                value,
+            }),
+        }
+    }
+    all.into_iter()
+}
+
+/// Returns the settings of the section `[sandbox]`, whose flags begin with its name.
+fn of_sandbox(table: &toml::Table) -> impl Iterator<Item = Setting<'_>> {
+    let limits = table.get("limits").and_then(Value::as_table);
+    let limits = limits.into_iter().flatten();
+    let limits = limits.map(|(key, value)| (format!("limits.{key}"), key, value));
+    let others = table
+        .iter()
+        .filter(|(key, value)| *key != "limits" || !value.is_table());
+    let others = others.map(|(key, value)| (key.clone(), key, value));
+    others.chain(limits).map(|(path, key, value)| Setting {
+        key: match key.as_str() {
+            "mode" => "sandbox".into(),
+            key => format!("sandbox_{key}").into(),
+        },
+        path: format!("sandbox.{path}").into(),
+        value,
     })
 }
 
 impl Setting<'_> {
     /// Returns whether this is the flag of the setting.
     pub(super) fn is_of(&self, arg: &Arg) -> bool {
-        key_of(arg).as_deref() == Some(self.key)
+        key_of(arg).as_deref() == Some(&*self.key)
     }
 
     /// Returns the setting as flags. If its value has the wrong type, returns the path of the key, and a text that names the
@@ -58,12 +101,13 @@ impl Setting<'_> {
         config: &Config,
     ) -> Result<Vec<OsString>, (String, String)> {
         let long = arg.get_long().unwrap_or_default();
-        let wrong = |text: &str| Err((self.path(), format!("it must be {text}")));
+        let wrong =
+            |text: &str| Err((self.path.clone().into_owned(), format!("it must be {text}")));
         let each = |(index, value): (usize, &Value)| {
             let flag = with_value(long, arg, value, config);
             flag.ok_or_else(|| {
                 (
-                    format!("{}[{index}]", self.key),
+                    format!("{}[{index}]", self.path),
                     format!("it must be {}", kind(arg)),
                 )
             })
@@ -83,13 +127,6 @@ impl Setting<'_> {
                 Some(flag) => Ok(vec![flag]),
                 None => wrong(&kind(arg)),
             },
-        }
-    }
-
-    fn path(&self) -> String {
-        match self.key {
-            "workspace" => "workspace.dir".into(),
-            key => key.to_owned(),
         }
     }
 }
@@ -118,7 +155,7 @@ fn with_value(long: &str, arg: &Arg, value: &Value, config: &Config) -> Option<O
     match value {
         Value::String(text) if is_path(arg) => flag.push(config.resolve(Path::new(text))),
         Value::String(text) if !is_number(arg) => flag.push(OsStr::new(text)),
-        Value::Integer(number) if is_number(arg) => flag.push(number.to_string()),
+        Value::Integer(number) if is_number(arg) || is_count(arg) => flag.push(number.to_string()),
         _ => return None,
     }
     Some(flag)
@@ -138,6 +175,11 @@ fn is_number(arg: &Arg) -> bool {
     ];
     let parsed = arg.get_value_parser().type_id();
     numbers.into_iter().any(|number| parsed == number)
+}
+
+/// Returns whether the values of this flag are numbers or the word `none`.
+fn is_count(arg: &Arg) -> bool {
+    arg.get_value_parser().type_id() == TypeId::of::<Limit<u64>>()
 }
 
 /// Returns a problem for each file or directory that a setting names and that does not exist.
@@ -160,9 +202,9 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
             let text = format!(
                 "the program {program:?} is not there, so every call that needs approval would be refused"
             );
-            problems.push(config.problem(setting.path(), text));
+            problems.push(config.problem(setting.path.clone().into_owned(), text));
         }
-        if MADE.contains(&setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
+        if MADE.contains(&&*setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
             continue;
         }
         let values = match setting.value {
@@ -173,7 +215,7 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
             let path = config.resolve(Path::new(path));
             if let Err(error) = std::fs::metadata(&path) {
                 let text = format!("{} cannot be used: {error}", path.display());
-                problems.push(config.problem(setting.path(), text));
+                problems.push(config.problem(setting.path.clone().into_owned(), text));
             }
         }
     }
@@ -205,9 +247,13 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
     if let Some(workspace) = config.settings().get("workspace") {
         problems.extend(check_workspace(workspace));
     }
+    if let Some(sandbox) = config.settings().get("sandbox") {
+        problems.extend(check_sandbox(sandbox, &keys));
+    }
     for (key, _) in config.settings() {
-        if !keys.contains(key) {
+        if !keys.contains(key) || key.starts_with(OF_SANDBOX) {
             let known = keys.iter().map(String::as_str).chain(SECTIONS);
+            let known = known.filter(|key| !key.starts_with(OF_SANDBOX));
             // Suggest a name only for the problems that are shown: comparing names takes time.
             let meant = match problems.len() < MOST {
                 true => meant(key, known),
@@ -215,7 +261,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
             };
             let text = match meant {
                 Some(meant) => format!("there is no such key; did you mean {meant:?}?"),
-                None => "there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [plugins.NAME] and [tokens.NAME]".into(),
+                None => "there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [sandbox], [plugins.NAME] and [tokens.NAME]".into(),
             };
             problems.push((key.clone(), text));
         }
@@ -249,6 +295,44 @@ fn check_workspace(workspace: &Value) -> Vec<(String, String)> {
     problems
 }
 
+fn check_sandbox(sandbox: &Value, keys: &[String]) -> Vec<(String, String)> {
+    let Value::Table(table) = sandbox else {
+        let text = "write it as a section [sandbox] with the key `mode`";
+        return vec![("sandbox".into(), text.into())];
+    };
+    let known = keys.iter().filter_map(|key| key.strip_prefix(OF_SANDBOX));
+    // Several commands have these flags.
+    let known: BTreeSet<_> = known.chain(["mode", "limits"]).collect();
+    let is_limit = |key: &str| LIMITS_OF_SANDBOX.contains(&key);
+    let limits = table.get("limits").and_then(Value::as_table);
+    let limits = limits.into_iter().flat_map(toml::Table::keys);
+    let limits = limits.map(|key| (format!("limits.{key}"), is_limit(key)));
+    let others = table.iter().map(|(key, value)| {
+        let is_known = match key.as_str() {
+            "limits" => value.is_table(),
+            key => known.contains(&key) && !is_limit(key),
+        };
+        (key.clone(), is_known)
+    });
+    let unknown = limits.chain(others).filter(|(_, is_known)| !is_known);
+    let texts = unknown.map(|(key, _)| {
+        let keys = known.iter().filter(|key| !is_limit(key));
+        let text = match key.as_str() {
+            "limits" => format!("it must be a section with {}", LIMITS_OF_SANDBOX.join(", ")),
+            key if key.starts_with("limits.") => format!(
+                "there is no such limit; there are {}",
+                LIMITS_OF_SANDBOX.join(", ")
+            ),
+            _ => {
+                let keys: Vec<_> = keys.copied().collect();
+                format!("there is no such key; [sandbox] has {}", keys.join(", "))
+            }
+        };
+        (format!("sandbox.{key}"), text)
+    });
+    texts.collect()
+}
+
 /// Returns a subcommand with the global flags, changed so that no flag is required and no variable is read.
 fn lenient(command: &Command, root: &Command) -> Command {
     let command = command.clone().args(root.get_arguments());
@@ -276,8 +360,8 @@ fn check_values(command: &Command, config: &Config) -> Vec<(String, String)> {
                 continue;
             };
             let path = match several {
-                true => format!("{}[{index}]", setting.key),
-                false => setting.path(),
+                true => format!("{}[{index}]", setting.path),
+                false => setting.path.clone().into_owned(),
             };
             let problem = match problem {
                 Refused::Value(text) => (path, text),

@@ -1,5 +1,6 @@
 //! The checks that start no process: kernel, user, limits, and state directory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, Uid, User};
 
 use super::Check;
-use toolhost_local::process::{Environment, Limits, lists_children};
+use toolhost_local::process::{Config, Limits, TEMPORARY_VARIABLES, lists_children};
+use toolhost_sandbox::Mode;
 use toolhost_service::errors;
 use toolhost_state::state_dir::{StateDir, StateDirError, holder, is_full};
 
@@ -19,8 +21,15 @@ const DESCRIPTORS_OF_HOST: u64 = 20;
 /// The free space of the state directory below which saving output is going to fail soon, in bytes.
 const LITTLE_SPACE: u64 = 1 << 30;
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![kernel(), user(), memory(), descriptors()]
+/// Returns the checks of the machine. `is_confined` says whether commands run in a sandbox that keeps them from this host's files
+/// and processes.
+pub(super) fn checks(is_confined: bool) -> Vec<Check> {
+    vec![
+        kernel(),
+        user(is_confined),
+        memory(is_confined),
+        descriptors(),
+    ]
 }
 
 fn kernel() -> Check {
@@ -40,14 +49,21 @@ fn kernel() -> Check {
     }
 }
 
-fn user() -> Check {
+fn user(is_confined: bool) -> Check {
     const NAME: &str = "user";
     let uid = Uid::effective();
     let name = User::from_uid(uid)
         .ok()
         .flatten()
         .map_or_else(|| uid.to_string(), |user| user.name);
-    if uid.is_root() {
+    if is_confined {
+        Check::ok(
+            NAME,
+            format!(
+                "commands of all chats run as {name}, like this host, each in a sandbox; they share the workspace"
+            ),
+        )
+    } else if uid.is_root() {
         Check::warning(
             NAME,
             "commands run as root: they can read and end everything on this machine, this host included",
@@ -62,8 +78,14 @@ fn user() -> Check {
     }
 }
 
-fn memory() -> Check {
+fn memory(is_confined: bool) -> Check {
     const NAME: &str = "memory";
+    if is_confined {
+        return Check::ok(
+            NAME,
+            "commands can neither attach to this host nor change its compiled code",
+        );
+    }
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     if Uid::effective().is_root() {
         return Check::warning(
@@ -222,9 +244,14 @@ fn writable(directory: &StateDir) -> io::Result<()> {
 }
 
 /// Lists the variables of this environment that commands get.
-pub(super) fn environment(environment: &Environment) -> Check {
-    let passed: Vec<_> = environment.names().collect();
-    let own: Vec<_> = environment.own_names().collect();
+pub(super) fn environment(config: &Config) -> Check {
+    let environment = &config.environment;
+    let is_confined = config.sandbox.mode != Mode::Off;
+    let temporary = TEMPORARY_VARIABLES.into_iter().filter(|_| is_confined);
+    let mut passed: Vec<_> = environment.names().collect();
+    let own: BTreeSet<_> = environment.own_names().chain(temporary).collect();
+    passed.retain(|name| !own.contains(name));
+    let own: Vec<_> = own.into_iter().collect();
     Check::ok(
         "environment",
         format!(
