@@ -27,6 +27,8 @@ pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
 /// The numbers that a store counts since its start.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
+    /// How many calls began in this host and run.
+    pub(super) open: AtomicU64,
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
     pub(super) failures: AtomicU64,
@@ -231,6 +233,9 @@ impl Core {
         if !keys.is_empty() {
             self.witness.add(&keys);
         }
+        self.metrics
+            .open
+            .store(self.open.len() as u64, Ordering::Relaxed);
         self.commits += 1;
         if self.commits.is_multiple_of(LOOK)
             && super::log_bytes(&self.path) > LOG

@@ -186,7 +186,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     connection.pragma_update(None, "trusted_schema", false)?;
     keep_plans(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "cache_size", -8192)?;
+    connection.pragma_update(None, "cache_size", -4096)?;
     schema::migrate(&connection, schema::STEPS, |version| {
         upkeep::copy(&connection, &beside(path, &format!(".version-{version}")))
     })?;

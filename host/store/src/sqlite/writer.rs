@@ -4,6 +4,7 @@
 //! none of the runtime's: all threads for blocking work may wait for changes.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Durability;
-use super::core::Core;
+use super::core::{Core, Metrics};
 use super::fault::Fault;
 
 /// The most changes of one transaction.
@@ -73,6 +74,7 @@ pub(super) struct Writer {
     queue: Mutex<Vec<Box<dyn Job>>>,
     core: Mutex<Core>,
     durability: Durability,
+    metrics: Arc<Metrics>,
     /// Wakes the thread that commits, until the writer is closed.
     wake: Mutex<Option<SyncSender<()>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -88,7 +90,9 @@ impl Writer {
     /// Starts the thread that commits.
     pub(super) fn start(core: Core, durability: Durability) -> io::Result<Arc<Self>> {
         let (wake, woken) = sync_channel(1);
+        let metrics = Arc::clone(&core.metrics);
         let writer = Arc::new(Self {
+            metrics,
             queue: Mutex::default(),
             core: Mutex::new(core),
             durability,
@@ -104,7 +108,7 @@ impl Writer {
 
     /// Makes a change.
     ///
-    /// Tasks that are ready to run get their turn first, so that their changes are of the same transaction.
+    /// If several calls run, tasks that are ready get their turn first, so that their changes are of the same transaction.
     pub(super) async fn make<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
@@ -115,7 +119,9 @@ impl Writer {
             .lock()
             .push(Box::new(Change { work, made, told }));
         let committing = GoesOn(self);
-        tokio::task::yield_now().await;
+        if self.metrics.open.load(Ordering::Relaxed) > 1 {
+            tokio::task::yield_now().await;
+        }
         drop(committing);
         let unsaid = |_| Err(Fault::Io(io::Error::other("the change was dropped")));
         answer.await.unwrap_or_else(unsaid)
