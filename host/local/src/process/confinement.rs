@@ -1,8 +1,9 @@
 //! The sandboxes of commands: one for each chat, because each chat has temporary files of its own.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,8 +170,10 @@ impl Confined {
 impl Temporary {
     fn open(state: &HostState) -> io::Result<Self> {
         let Some(directory) = state.directory() else {
-            let directory = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
-            return Ok(Self::Own(directory));
+            let mut builder = tempfile::Builder::new();
+            return Ok(Self::Own(
+                for_this_user(&mut builder).prefix("toolhost-").tempdir()?,
+            ));
         };
         let path = directory.join(TEMPORARY);
         remove(&path);
@@ -188,11 +191,18 @@ impl Temporary {
 
 /// Makes a directory with a short name: the path of a socket has 107 bytes at most.
 fn make_directory(parent: &Path) -> io::Result<PathBuf> {
-    let directory = tempfile::Builder::new()
+    let directory = for_this_user(&mut tempfile::Builder::new())
         .prefix("")
         .rand_bytes(8)
         .tempdir_in(parent)?;
     Ok(directory.keep())
+}
+
+/// Lets other users neither list nor enter what is made: the usual mode is that of the umask.
+fn for_this_user<'a, 'b>(
+    builder: &'a mut tempfile::Builder<'b, 'b>,
+) -> &'a mut tempfile::Builder<'b, 'b> {
+    builder.permissions(Permissions::from_mode(0o700))
 }
 
 fn private() -> std::fs::DirBuilder {
