@@ -1,5 +1,7 @@
 //! The sandboxes of commands: one for each chat, because each chat has temporary files of its own.
 
+mod removal;
+
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
@@ -142,8 +144,8 @@ impl Confinement {
 
     /// Removes the temporary files of all chats. No command may run any more.
     pub(super) fn close(&self) {
-        if let Some(Temporary::Kept(path)) = &self.temporary {
-            remove(path);
+        if let Some(temporary) = &self.temporary {
+            remove(temporary.path());
         }
     }
 }
@@ -212,7 +214,7 @@ fn private() -> std::fs::DirBuilder {
 }
 
 fn remove(directory: &Path) {
-    match std::fs::remove_dir_all(directory) {
+    match removal::remove(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let path = directory.display();
             tracing::warn!(%path, %error, "temporary files of commands stay");
