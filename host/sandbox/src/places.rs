@@ -216,6 +216,8 @@ mod tests {
             "/home/u/.npmrc",
             "/data/cargo/credentials.toml",
             "/run/docker.sock",
+            "/home/u/.config/toolhost",
+            "/etc/toolhost",
         ] {
             assert!(home.never.contains(&path.into()), "{path}");
         }

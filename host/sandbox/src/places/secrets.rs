@@ -27,6 +27,8 @@ const SECRETS: &[&str] = &[
     ".pgpass", ".my.cnf", ".mylogin.cnf",
     // Other agents.
     ".claude", ".claude.json", ".codex", ".gemini", ".config/github-copilot",
+    // The host's own configuration.
+    ".config/toolhost",
     // What a person typed, and browsers.
     ".bash_history", ".zsh_history", ".local/share/fish", ".python_history", ".node_repl_history",
     ".psql_history", ".mysql_history", ".lesshst", ".mozilla", ".thunderbird",
@@ -41,7 +43,7 @@ const MOVED: &[(&str, &str, &[&str])] = &[
     ("COMPOSER_HOME", ".composer", &["auth.json"]),
     ("CABAL_DIR", ".cabal", &["config"]),
     ("HEX_HOME", ".hex", &["hex.config"]),
-    ("XDG_CONFIG_HOME", ".config", &["gh", "git/credentials", "gcloud", "containers", "pip", "op", "sops"]),
+    ("XDG_CONFIG_HOME", ".config", &["gh", "git/credentials", "gcloud", "containers", "pip", "op", "sops", "toolhost"]),
 ];
 
 /// Files that a variable names.

@@ -62,6 +62,8 @@ const NEVER: &[&str] = &[
     "/etc/gshadow-",
     "/etc/sudoers",
     "/etc/krb5.keytab",
+    // The host's own configuration, with the files of keys and tokens beside it.
+    "/etc/toolhost",
     "/sys/firmware",
     "/sys/fs/bpf",
     "/sys/kernel/debug",
