@@ -36,6 +36,9 @@ mod resources;
 /// Nothing that a command starts outlives its end.
 mod containment;
 
+/// Commands in their sandbox, below a real host.
+mod sandboxing;
+
 /// Hostile guests, each held by its limit.
 mod sandbox;
 

@@ -1,0 +1,314 @@
+//! A server whose state, home and secrets are beside its workspace.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolhost_core::CallId;
+
+use crate::harness::serving::{Serving, with_state};
+use crate::harness::{TOKEN, copy_for_others, file, with_code};
+
+/// The flags of a server without a sandbox.
+pub(super) const OFF: &[&str] = &["--sandbox=off"];
+
+/// The flags of a server with the default sandbox.
+pub(super) const DEFAULT: &[&str] = &[];
+
+/// In each file that no command may read.
+pub(super) const SECRET: &str = "hunter2";
+
+/// Files of a site, below its directory, and their texts.
+const FILES: &[(&str, &str)] = &[
+    ("work/file", "workspace\n"),
+    ("outside/secret", SECRET),
+    ("data/open", "open\n"),
+    ("data/keys/key", SECRET),
+    ("home/.ssh/id", SECRET),
+    ("home/.aws/credentials", SECRET),
+    ("home/.netrc", SECRET),
+    ("home/.cargo/credentials.toml", SECRET),
+    ("home/.cargo/registry/cached", "cached\n"),
+    (
+        "home/.gitconfig",
+        "[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n",
+    ),
+];
+
+/// The directories of a server that does not run yet.
+pub(super) struct Ground {
+    directory: tempfile::TempDir,
+    /// The user that runs the server, if that is another one.
+    owner: Option<u32>,
+}
+
+impl Ground {
+    pub(super) fn new() -> Self {
+        Self::of(None)
+    }
+
+    /// The same for a server of another user. Needs root.
+    pub(super) fn of(owner: Option<u32>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let ground = Self { directory, owner };
+        for (name, text) in FILES {
+            ground.write(name, text);
+        }
+        if owner.is_some() {
+            copy_for_others(ground.directory.path());
+            for name in ["work", "home", "outside", "data"] {
+                give(&ground.path(name), owner);
+            }
+        }
+        with_code(ground.path("state"), owner);
+        ground
+    }
+
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(below)
+    }
+
+    pub(super) fn write(&self, below: &str, text: &str) {
+        let path = self.path(below);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Returns a command of the program with these directories, without a token.
+    pub(super) fn command(&self, name: &str, flags: &[&str]) -> Command {
+        self.command_in("work", name, flags)
+    }
+
+    /// The same with another workspace.
+    pub(super) fn command_in(&self, workspace: &str, name: &str, flags: &[&str]) -> Command {
+        let mut command = with_state(&self.path(workspace), &self.path("state"));
+        if let Some(owner) = self.owner {
+            let arguments = command.get_args().map(ToOwned::to_owned);
+            let mut other = Command::new(self.path("toolhost"));
+            other.args(arguments).env_clear().current_dir("/");
+            other.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+            command = other;
+            command.uid(owner).gid(owner);
+        }
+        command.env("HOME", self.path("home")).arg(name);
+        command.args(flags.iter().map(|flag| self.text(flag)));
+        // The toolchains of the user, which are below another home.
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        for (name, below) in [("RUSTUP_HOME", ".rustup"), ("PYENV_ROOT", ".pyenv")] {
+            let directory = std::env::var_os(name).unwrap_or_else(|| home.join(below).into());
+            if self.owner.is_none() && Path::new(&directory).is_dir() {
+                command.env(name, directory);
+            }
+        }
+        command
+    }
+
+    pub(super) fn serve(self, flags: &[&str]) -> Site {
+        let mut command = self.command("serve", flags);
+        command.env("TOOLHOST_TOKEN", TOKEN);
+        self.serve_command(command)
+    }
+
+    /// Starts a command line whose token is [`TOKEN`].
+    pub(super) fn serve_command(self, command: Command) -> Site {
+        let serving = Serving::of(command);
+        Site {
+            ground: self,
+            serving,
+            token: TOKEN.to_owned(),
+        }
+    }
+
+    /// Starts a server that makes a token of its own.
+    pub(super) fn serve_with_new_token(self, flags: &[&str]) -> Site {
+        let serving = Serving::of(self.command("serve", flags));
+        let mut lines = serving.stderr.lines();
+        let path = lines.find_map(|line| line.strip_prefix("token file: "));
+        let token = std::fs::read_to_string(path.unwrap()).unwrap();
+        Site {
+            ground: self,
+            serving,
+            token,
+        }
+    }
+
+    /// Replaces the names of places in a text, such as `@STATE`.
+    fn text(&self, text: &str) -> String {
+        let places = ["work", "state", "home", "data", "outside"];
+        places.iter().fold(text.to_owned(), |text, name| {
+            let path = self.path(name);
+            let name = format!("@{}", name.to_ascii_uppercase());
+            text.replace(&name, path.to_str().unwrap())
+        })
+    }
+}
+
+/// A server that runs.
+pub(super) struct Site {
+    pub(super) ground: Ground,
+    pub(super) serving: Serving,
+    token: String,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) output: String,
+    pub(super) code: Option<i64>,
+}
+
+impl Site {
+    pub(super) fn new(flags: &[&str]) -> Self {
+        Ground::new().serve(flags)
+    }
+
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.ground.path(below)
+    }
+
+    pub(super) fn host(&self) -> u32 {
+        self.serving.child.id()
+    }
+
+    pub(super) fn spawner(&self) -> u32 {
+        let children = children(self.host());
+        let is_spawner = |pid: &&u32| command_line(**pid) == b"toolhost\0spawner\0";
+        *children.iter().find(is_spawner).expect("it has a spawner")
+    }
+
+    /// Replaces the names of places and processes in a script: `@STATE`, `@HOST`, `@SPAWNER` and so on.
+    pub(super) fn text(&self, script: &str) -> String {
+        let mut text = self.ground.text(script);
+        if text.contains("@SPAWNER") {
+            text = text.replace("@SPAWNER", &self.spawner().to_string());
+        }
+        text.replace("@HOST", &self.host().to_string())
+    }
+
+    pub(super) async fn put(&self, chat: &str, tool: &str, arguments: Value) -> (u16, Value) {
+        let call = CallId::random();
+        let path = format!("/v1/chats/{chat}/calls/{call}");
+        let request = self.request(Method::PUT, &path);
+        let body = json!({ "tool": tool, "arguments": arguments });
+        let response = request.json(&body).send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    pub(super) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let url = format!("{}{path}", self.serving.url);
+        let request = self.serving.client.request(method, url);
+        request.bearer_auth(&self.token)
+    }
+
+    /// Runs a script in the chat `chat`.
+    pub(super) async fn run_in(&self, chat: &str, script: &str) -> Reply {
+        let command = format!("exec 2>&1; {}", self.text(script));
+        let arguments = json!({ "command": command, "timeout": "5m" });
+        let (_, body) = self.put(chat, "execute", arguments).await;
+        let reply = &body["structured"];
+        assert!(reply.is_object(), "{body}");
+        Reply {
+            output: reply["output"].as_str().unwrap_or_default().to_owned(),
+            code: reply["exit_code"].as_i64(),
+        }
+    }
+
+    /// Runs a script.
+    pub(super) async fn run(&self, script: &str) -> Reply {
+        self.run_in("a", script).await
+    }
+
+    /// Starts a script in the background, and returns the number of its shell.
+    pub(super) async fn start_in(&self, chat: &str, script: &str) -> u32 {
+        let name = format!("pid-{}", CallId::random());
+        let command = format!("exec 2>&1; echo $$ > {name}; {}", self.text(script));
+        let arguments = json!({ "command": command, "run_in_background": true });
+        let (status, body) = self.put(chat, "execute", arguments).await;
+        assert_eq!(status, 200, "{body}");
+        self.file(&name).await.trim().parse().unwrap()
+    }
+
+    /// Waits until a file of the workspace has a whole line, and returns its text.
+    pub(super) async fn file(&self, name: &str) -> String {
+        file(&self.path("work").join(name)).await
+    }
+
+    /// Asserts that a script succeeds, and returns its output.
+    #[track_caller]
+    pub(super) fn works(&self, script: &str) -> impl Future<Output = String> {
+        let place = std::panic::Location::caller();
+        async move {
+            let reply = self.run(script).await;
+            assert_eq!(reply.code, Some(0), "{place}: {script}\n{}", reply.output);
+            reply.output.trim().to_owned()
+        }
+    }
+
+    /// Asserts that a script fails with this text, and shows no secret.
+    #[track_caller]
+    pub(super) fn fails(&self, script: &str, error: &str) -> impl Future<Output = ()> {
+        let place = std::panic::Location::caller();
+        async move {
+            let Reply { output, code } = self.run(script).await;
+            assert_ne!(code, Some(0), "{place}: succeeded: {script}\n{output}");
+            assert!(output.contains(error), "{place}: {script}\n{output}");
+            assert!(!output.contains(SECRET), "{place}: {script}\n{output}");
+        }
+    }
+
+    /// Ends the server with a signal, and returns its directories.
+    pub(super) fn end(mut self, signal: Signal) -> Ground {
+        self.serving.signal(signal);
+        self.ground
+    }
+}
+
+/// Runs scripts with the sandbox off, where each must succeed, and then in the default mode, where each must fail with its error.
+pub(super) async fn refused(rows: &[(&str, &str)]) {
+    let off = Site::new(OFF);
+    for (script, _) in rows {
+        off.works(script).await;
+    }
+    let site = Site::new(DEFAULT);
+    for (script, error) in rows {
+        site.fails(script, error).await;
+    }
+}
+
+/// Returns whether a process may trace others of its user that are not its children: the security module Yama may refuse it.
+pub(super) fn tracing_is_open() -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    match scope.as_deref().map(str::trim) {
+        Err(_) | Ok("0") => true,
+        Ok("3") => false,
+        Ok(_) => nix::unistd::geteuid().is_root(),
+    }
+}
+
+/// Gives a directory and everything below to a user.
+fn give(path: &Path, owner: Option<u32>) {
+    std::os::unix::fs::lchown(path, owner, owner).unwrap();
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap().flatten() {
+            give(&entry.path(), owner);
+        }
+    }
+}
+
+/// Returns the children of a process, whichever of its threads started them.
+pub(super) fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let texts = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let texts: Vec<_> = texts.collect();
+    let pids = texts.iter().flat_map(|text| text.split_whitespace());
+    pids.map(|pid| pid.parse().unwrap()).collect()
+}
+
+pub(super) fn command_line(pid: u32) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
