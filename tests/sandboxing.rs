@@ -5,3 +5,5 @@
 mod exploits;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
+/// Processes that commands try to trace.
+mod tracing;
