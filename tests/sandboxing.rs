@@ -1,6 +1,8 @@
 //! Commands in their sandbox, below a real host. Most tests do the same with the sandbox off, where it must succeed: otherwise a
 //! test would also pass for a reason of its own.
 
+/// Two chats of one host.
+mod chats;
 /// Attacks on the host that commands have carried out without a sandbox.
 mod exploits;
 /// A server whose state, home and secrets are beside its workspace.
