@@ -5,6 +5,8 @@
 mod chats;
 /// Attacks on the host that commands have carried out without a sandbox.
 mod exploits;
+/// What each mode allows.
+mod modes;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.
