@@ -11,3 +11,5 @@ mod modes;
 mod site;
 /// Processes that commands try to trace.
 mod tracing;
+/// Programs that must work in the default mode.
+mod works;
