@@ -11,5 +11,7 @@ mod modes;
 mod site;
 /// Processes that commands try to trace.
 mod tracing;
+/// A host of an ordinary user, where the tests run as root.
+mod users;
 /// Programs that must work in the default mode.
 mod works;
