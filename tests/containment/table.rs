@@ -1,17 +1,74 @@
-//! Every command, with every end, with and without a cgroup.
+//! Every command, with every end, with and without a cgroup, with and without a sandbox.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::signal::Signal as Raw;
-use toolhost_local::process::Process;
+use toolhost_local::process::{Config, Limits, Process, Registry};
 use toolhost_needs::needs;
 use toolhost_workspace::process::{Signal, State};
 
 use super::bench::{Bench, Mode, chat};
 use super::commands::{Escapee, WAYS, Way};
-use super::program::Program;
-use super::survivors::{Expected, kill_one, until_nothing_is_left};
-use crate::harness::until;
+use super::program::{Program, Start};
+use super::survivors::{Expected, Found, kill_one, until_nothing_is_left};
+use crate::harness::processes::temporary;
+use crate::harness::{program, until, wait};
+
+/// The sandbox of the commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sandbox {
+    Workspace,
+    Off,
+}
+
+impl Sandbox {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Off => "off",
+        }
+    }
+
+    /// Makes a registry whose commands have this sandbox.
+    fn bench(self, mode: Mode) -> Bench {
+        let bench = Bench::with(mode);
+        let mut config = Config {
+            spawner: Some(bench.spawner.clone()),
+            limits: Limits {
+                grace: Duration::from_millis(200),
+                live_per_chat: 1000,
+                ..Limits::default()
+            },
+            ..Config::new(bench.workspace.path().canonicalize().unwrap())
+        };
+        config.sandbox.mode = self.name().parse().unwrap();
+        let registry = wait(Registry::open(config, &temporary())).unwrap();
+        Bench { registry, ..bench }
+    }
+
+    /// Starts a host of its own whose commands have this sandbox.
+    async fn serve(self, mode: Mode) -> Program {
+        let start = Start {
+            program: program().to_path_buf(),
+            env: vec![("TOOLHOST_SANDBOX", self.name().to_owned())],
+            owner: None,
+            cgroup: mode == Mode::Cgroup,
+        };
+        Program::start_as(start).await
+    }
+
+    /// Fails if the commands have no sandbox although this says that they have.
+    fn check(self, name: &str, processes: &[Found]) {
+        for one in processes {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", one.pid));
+            // One that has ended meanwhile says nothing.
+            let status = status.unwrap_or_default();
+            let may_gain = status.contains("NoNewPrivs:\t0");
+            assert!(self == Self::Off || !may_gain, "{name}: {one:?}");
+        }
+    }
+}
 
 /// How it ends while the host lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +81,9 @@ enum End {
     SupervisorKilledByItself,
     SpawnerKilled,
 }
+
+/// What holds commands.
+type Held = (Sandbox, Mode);
 
 /// What runs: a command on its way, its supervisor, and its process if this host has it.
 struct Row {
@@ -47,7 +107,7 @@ fn ways(python: bool) -> impl Iterator<Item = &'static Way> {
     WAYS.iter().filter(move |way| way.needs_python() == python)
 }
 
-async fn begin(bench: &Bench, end: End, mode: Mode, python: bool) -> Vec<Row> {
+async fn begin(bench: &Bench, end: End, (sandbox, mode): Held, python: bool) -> Vec<Row> {
     let directory = bench.workspace.path();
     let kills = end == End::SupervisorKilledByItself;
     let mut started = Vec::new();
@@ -60,6 +120,7 @@ async fn begin(bench: &Bench, end: End, mode: Mode, python: bool) -> Vec<Row> {
     for (escapee, process) in started {
         let (supervisor, found) = escapee.at_work().await;
         mode.check(escapee.name, &found);
+        sandbox.check(escapee.name, &found);
         assert!(process.state().is_live(), "{:?}", process.state());
         rows.push(Row {
             escapee,
@@ -70,9 +131,10 @@ async fn begin(bench: &Bench, end: End, mode: Mode, python: bool) -> Vec<Row> {
     rows
 }
 
-async fn ends(end: End, mode: Mode, python: bool) {
-    let bench = Bench::with(mode);
-    let rows = begin(&bench, end, mode, python).await;
+async fn ends(end: End, held: Held, python: bool) {
+    let (sandbox, mode) = held;
+    let bench = sandbox.bench(mode);
+    let rows = begin(&bench, end, held, python).await;
     let processes = || rows.iter().filter_map(|row| row.process.as_ref());
     match end {
         End::Kill => processes().for_each(|one| bench.signal(one, Signal::Kill)),
@@ -90,7 +152,8 @@ async fn ends(end: End, mode: Mode, python: bool) {
         }
         End::SpawnerKilled => kill_one(bench.spawner.pid(), Raw::SIGKILL),
     }
-    until_nothing_is_left(&expected(&rows, &format!("{end:?}"), mode)).await;
+    let name = format!("{end:?} × {sandbox:?}");
+    until_nothing_is_left(&expected(&rows, &name, mode)).await;
     for row in &rows {
         told(row, end, mode).await;
     }
@@ -120,8 +183,8 @@ async fn told(row: &Row, end: End, mode: Mode) {
 }
 
 /// The same below a host that is a program of its own, which a signal ends. Nobody else may have to do anything.
-async fn host_ends(signal: Raw, mode: Mode, python: bool) {
-    let program = Program::serve(mode).await;
+async fn host_ends(signal: Raw, (sandbox, mode): Held, python: bool) {
+    let program = sandbox.serve(mode).await;
     let mut escapees = Vec::new();
     for way in ways(python) {
         let escapee = Escapee::new(way, program.workspace.path(), false);
@@ -132,6 +195,7 @@ async fn host_ends(signal: Raw, mode: Mode, python: bool) {
     for escapee in escapees {
         let (supervisor, found) = escapee.at_work().await;
         mode.check(escapee.name, &found);
+        sandbox.check(escapee.name, &found);
         rows.push(Row {
             escapee,
             supervisor,
@@ -141,18 +205,25 @@ async fn host_ends(signal: Raw, mode: Mode, python: bool) {
     let spawner = program.spawner();
     program.signal(signal);
     program.ended().await;
-    until_nothing_is_left(&expected(&rows, &format!("host {signal}"), mode)).await;
+    until_nothing_is_left(&expected(
+        &rows,
+        &format!("host {signal} × {sandbox:?}"),
+        mode,
+    ))
+    .await;
     crate::harness::until_dead(spawner).await;
 }
 
 /// Each end, of the ways of shells and of those of Python, without and with a cgroup.
 macro_rules! table {
-    ($($name:ident: $function:ident($end:expr);)*) => {
+    ($sandbox:ident: $($name:ident: $function:ident($end:expr);)*) => {
+        use super::*;
+
         mod without_a_cgroup {
             use super::*;
             $(#[tokio::test]
             async fn $name() {
-                $function($end, Mode::Supervisor, false).await;
+                $function($end, (Sandbox::$sandbox, Mode::Supervisor), false).await;
             })*
         }
 
@@ -161,7 +232,7 @@ macro_rules! table {
             $(#[needs(program = "python3")]
             #[tokio::test]
             async fn $name() {
-                $function($end, Mode::Supervisor, true).await;
+                $function($end, (Sandbox::$sandbox, Mode::Supervisor), true).await;
             })*
         }
 
@@ -170,7 +241,7 @@ macro_rules! table {
             $(#[needs(cgroup)]
             #[tokio::test]
             async fn $name() {
-                $function($end, Mode::Cgroup, false).await;
+                $function($end, (Sandbox::$sandbox, Mode::Cgroup), false).await;
             })*
         }
 
@@ -179,22 +250,40 @@ macro_rules! table {
             $(#[needs(cgroup, program = "python3")]
             #[tokio::test]
             async fn $name() {
-                $function($end, Mode::Cgroup, true).await;
+                $function($end, (Sandbox::$sandbox, Mode::Cgroup), true).await;
             })*
         }
     };
 }
 
-table! {
-    killed: ends(End::Kill);
-    terminated: ends(End::Terminate);
-    the_chat_ended: ends(End::ChatEnded);
-    the_registry_shut_down: ends(End::Shutdown);
-    the_supervisor_killed: ends(End::SupervisorKilled);
-    the_supervisor_killed_by_the_command: ends(End::SupervisorKilledByItself);
-    the_spawner_killed: ends(End::SpawnerKilled);
-    the_host_terminated: host_ends(Raw::SIGTERM);
-    the_host_killed: host_ends(Raw::SIGKILL);
+/// A command in a sandbox cannot kill its supervisor: `sandboxing::exploits` shows that.
+mod confined {
+    table! {
+        Workspace:
+        killed: ends(End::Kill);
+        terminated: ends(End::Terminate);
+        the_chat_ended: ends(End::ChatEnded);
+        the_registry_shut_down: ends(End::Shutdown);
+        the_supervisor_killed: ends(End::SupervisorKilled);
+        the_spawner_killed: ends(End::SpawnerKilled);
+        the_host_terminated: host_ends(Raw::SIGTERM);
+        the_host_killed: host_ends(Raw::SIGKILL);
+    }
+}
+
+mod unconfined {
+    table! {
+        Off:
+        killed: ends(End::Kill);
+        terminated: ends(End::Terminate);
+        the_chat_ended: ends(End::ChatEnded);
+        the_registry_shut_down: ends(End::Shutdown);
+        the_supervisor_killed: ends(End::SupervisorKilled);
+        the_supervisor_killed_by_the_command: ends(End::SupervisorKilledByItself);
+        the_spawner_killed: ends(End::SpawnerKilled);
+        the_host_terminated: host_ends(Raw::SIGTERM);
+        the_host_killed: host_ends(Raw::SIGKILL);
+    }
 }
 
 /// A host that is stopped is not gone, and whoever kills it ends everything all the same.
