@@ -52,7 +52,8 @@ async fn what_nothing_names_is_removed_at_the_start() {
 #[tokio::test]
 async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     let setup = TestRegistry::kept(|config| config);
-    let first = setup.registry.start(&chat("b"), sh("echo first"));
+    let other = chat("b");
+    let first = setup.registry.start(&other, sh("echo first"));
     let (first, second) = (first.await.unwrap(), setup.run("echo second").await);
     for process in [&first, &second] {
         gone(process).await;
