@@ -31,11 +31,12 @@ impl Connection {
         self.stream.write_all(request.as_bytes()).expect("it reads");
         let mut read = 0;
         let reply = loop {
-            let more = self.stream.read(&mut self.buffer[read..]);
-            let more = more.expect("it answers");
+            let room = self.buffer.get_mut(read..).expect("it is within");
+            let more = self.stream.read(room).expect("it answers");
             assert_ne!(more, 0, "it closed the connection");
             read += more;
-            let text = std::str::from_utf8(&self.buffer[..read]).expect("it is text");
+            let reply = self.buffer.get(..read).expect("it is within");
+            let text = std::str::from_utf8(reply).expect("it is text");
             let Some((head, rest)) = text.split_once("\r\n\r\n") else {
                 continue;
             };

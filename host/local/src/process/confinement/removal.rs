@@ -91,7 +91,7 @@ mod tests {
         fs::write(top.join("3"), "x").unwrap();
         symlink(&outside, top.join("4")).unwrap();
         for path in ["a/b", "a", ""] {
-            fs::set_permissions(top.join(path), Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(top.join(path), Permissions::from_mode(0o0)).unwrap();
         }
         remove(&top).unwrap();
         assert!(!top.exists());

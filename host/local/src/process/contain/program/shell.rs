@@ -43,7 +43,7 @@ pub(super) fn start(
     let prepared = Prepared::read(request, ruleset)?;
     let (mut failure, failing) = io::pipe()?;
     // This closes the original: otherwise the pipe would never end.
-    let failing = above_the_childs(failing.into())?;
+    let failing = above_the_childs(failing)?;
     // If the cgroup cannot be entered, start the shell without it: the supervisor contains the command alone.
     let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
     let side = match within {
@@ -101,7 +101,8 @@ impl Prepared {
 }
 
 /// Moves a descriptor above the numbers that the child will use.
-fn above_the_childs(low: OwnedFd) -> io::Result<OwnedFd> {
+fn above_the_childs(low: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
+    let low = low.into();
     Ok(rustix::io::fcntl_dupfd_cloexec(&low, SCRIPT + 1)?)
 }
 
