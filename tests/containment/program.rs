@@ -68,7 +68,6 @@ impl Program {
         command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--max-live", "1000"])
-            .args(["--sandbox", "off"])
             .args((!start.cgroup).then_some("--no-cgroup"))
             .args([OsStr::new("--workspace"), workspace.path().as_os_str()])
             .args([
@@ -78,6 +77,7 @@ impl Program {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TOOLHOST_TOKEN", TOKEN)
+            .env("TOOLHOST_SANDBOX", "off")
             .envs(start.env)
             .current_dir("/")
             .stdin(Stdio::null())

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, OFF, Site};
+use super::site::{DEFAULT, Ground, OFF, SECRET, Site};
 
 const READ_ONLY: &[&str] = &["--sandbox=read-only"];
 
@@ -147,6 +147,7 @@ async fn limits_hold() {
 /// Starts a server that should not start.
 fn refused(workspace: &str, flags: &[&str]) -> String {
     let ground = Ground::new();
+    ground.write("work/private/key", SECRET);
     let mut command = ground.command_in(workspace, "serve", flags);
     let output = command.args(["--listen", "127.0.0.1:0"]).output();
     let Output { status, stderr, .. } = output.unwrap();
@@ -170,7 +171,9 @@ fn a_sandbox_that_is_required_and_cannot_hold_is_an_error() {
 
 #[test]
 fn what_cannot_hold_and_is_not_required_is_a_warning() {
-    let site = Site::new(&["--sandbox-never=@WORK/private"]);
+    let ground = Ground::new();
+    ground.write("work/private/key", SECRET);
+    let site = ground.serve(&["--sandbox-never=@WORK/private"]);
     let mut serving = site.serving;
     assert!(serving.signal(Signal::SIGTERM).success());
     let rest = serving.rest();
@@ -217,7 +220,7 @@ fn a_call_without_a_server_is_confined() {
 #[test]
 fn the_mode_comes_from_a_flag_a_variable_or_the_configuration() {
     let ground = Ground::new();
-    ground.write("config/toolhost.toml", "sandbox = 'read-only'\n");
+    ground.write("config/toolhost.toml", "[sandbox]\nmode = 'read-only'\n");
     let code = |change: &dyn Fn(&mut std::process::Command)| {
         let mut command = ground.command("call", &[]);
         command

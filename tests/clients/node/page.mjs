@@ -69,7 +69,8 @@ const shown = await evaluate(`document.documentElement.outerHTML.includes(${JSON
 console.log(JSON.stringify({ address, tags, bars, status: status.trim(), curl, shown }));
 browser.removeAllListeners("exit");
 browser.on("exit", () => {
-  rmSync(profile, { recursive: true, force: true });
+  // Processes of the browser that are about to end still write there.
+  rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   process.exit();
 });
 browser.kill();

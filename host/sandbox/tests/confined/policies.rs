@@ -31,8 +31,9 @@ fn what_is_required_and_missing_is_an_error() {
     let prepare = |fixture: &Fixture| Sandbox::prepare(&fixture.policy, &fixture.places, support());
     fixture.policy.network = Network::Hosts(vec!["a.example".to_owned()]);
     let error = prepare(&fixture).unwrap_err();
-    assert!(error.to_string().contains("network namespace"), "{error}");
+    assert!(error.to_string().contains("the listed hosts"), "{error}");
     fixture.policy.network = Network::All;
+    std::fs::create_dir(fixture.path("work/.git")).unwrap();
     fixture.places.never.push(fixture.path("work/.git"));
     let error = prepare(&fixture).unwrap_err();
     assert!(error.to_string().contains("work/.git"), "{error}");
