@@ -8,23 +8,19 @@
 //! Each request has a connection of its own, straight to its host: no proxy, nothing shared between calls.
 
 mod account;
-mod address;
 mod body;
 mod connect;
-mod destination;
 mod error;
 mod network;
 mod observer;
 mod pattern;
-mod resolve;
 mod send;
 
 pub use account::Quota;
 pub use body::ResponseBody;
-pub use destination::{Destination, Host, HostError, Scheme};
 pub use error::{Limit, SendError};
 pub use network::Network;
 pub use observer::Observer;
 pub use pattern::{Pattern, PatternError};
-pub use resolve::{Resolve, Resolver, Resolving};
 pub use send::{Connection, Sender, Session, Timeouts};
+pub use toolhost_egress::{Destination, Host, HostError, Resolve, Resolver, Resolving, Scheme};

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::destination::{Destination, Host, HostError};
 use super::pattern::PRIVATE;
 use toolhost_call::metrics::LimitKind;
+use toolhost_egress::{Destination, Host, HostError, ReachError};
 
 /// A quota that was used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +87,18 @@ impl SendError {
     /// Returns whether the error refuses a destination that the plugin was not granted.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::NotGranted(_) | Self::Prohibited(_))
+    }
+
+    /// Returns the reason why a destination is not reached.
+    pub(super) fn reach(error: ReachError, destination: &Destination) -> Self {
+        match error {
+            ReachError::Lookup(error) => Self::Lookup(error),
+            ReachError::LookupTimeout => Self::LookupTimeout,
+            ReachError::Interfaces(error) => Self::Interfaces(error),
+            ReachError::Prohibited => Self::Prohibited(destination.clone()),
+            ReachError::Connect(error) => Self::Connect(error),
+            ReachError::ConnectTimeout => Self::ConnectTimeout,
+        }
     }
 
     /// Returns the reason why an exchange failed. A limit that the call has reached takes precedence, because it ends every

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use rustls::{ClientConfig, RootCertStore};
 
-use super::resolve::{Resolve, Resolver};
 use toolhost_call::client::{system_roots, tls};
+use toolhost_egress::{Resolve, Resolver};
 
 /// Access to the network: a resolver and trusted certificates. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::destination::Destination;
 use super::error::SendError;
+use toolhost_egress::Destination;
 
 /// An observer of the results of requests.
 pub trait Observer: Send + Sync + fmt::Debug {

@@ -1,11 +1,11 @@
 //! Patterns: the destinations to which an operator lets a plugin send requests.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::address::Allowance;
-use super::destination::{Destination, Host, HostError, Scheme, split};
+use toolhost_egress::{
+    Allowance, Destination, HostError, HostPattern, HostPatternError, Scheme, split,
+};
 
 /// The prefix of an entry whose names may resolve to private addresses.
 pub(super) const PRIVATE: &str = "private:";
@@ -26,17 +26,8 @@ pub(super) const PRIVATE: &str = "private:";
 pub struct Pattern {
     private: bool,
     scheme: Scheme,
-    hosts: Hosts,
+    hosts: HostPattern,
     port: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Hosts {
-    /// Every host that is public.
-    Any,
-    /// Every name that ends with a dot and this suffix.
-    Below(String),
-    Exactly(Host),
 }
 
 /// A text that is not a valid pattern, and why.
@@ -54,16 +45,14 @@ pub struct PatternError {
 enum Problem {
     #[error("the scheme must be http or https")]
     Scheme,
-    #[error("a * stands alone, or before the first dot of a name")]
-    Wildcard,
     #[error(
         "`private:` needs hosts with names, as an address stands for itself and * means public ones"
     )]
     Private,
-    #[error("no connection can be made to that address")]
-    Unusable,
     #[error(transparent)]
-    Host(#[from] HostError),
+    Authority(#[from] HostError),
+    #[error(transparent)]
+    Hosts(#[from] HostPatternError),
 }
 
 impl Pattern {
@@ -72,27 +61,14 @@ impl Pattern {
         if (self.scheme, self.port) != (destination.scheme, destination.port) {
             return None;
         }
-        match (&self.hosts, &destination.host) {
-            (Hosts::Any, _) => Some(Allowance::Public),
-            (Hosts::Below(suffix), Host::Name(name)) => {
-                let below = name.strip_suffix(suffix.as_str())?;
-                (below.len() > 1 && below.ends_with('.')).then_some(self.allowance_of_names())
-            }
-            (Hosts::Below(_), Host::Ip(_)) => None,
-            (Hosts::Exactly(host), other) if host == other => match host {
-                Host::Name(_) => Some(self.allowance_of_names()),
-                Host::Ip(_) => Some(Allowance::Itself),
-            },
-            (Hosts::Exactly(_), _) => None,
+        if !self.hosts.matches(&destination.host) {
+            return None;
         }
-    }
-
-    fn allowance_of_names(&self) -> Allowance {
-        if self.private {
-            Allowance::Private
-        } else {
-            Allowance::Public
-        }
+        Some(match self.hosts.address() {
+            Some(_) => Allowance::Itself,
+            None if self.private => Allowance::Private,
+            None => Allowance::Public,
+        })
     }
 
     fn parse(text: &str) -> Result<Self, Problem> {
@@ -105,20 +81,9 @@ impl Pattern {
             None => (Scheme::Https, rest),
         };
         let (host, port) = split(rest)?;
-        let hosts = match (host.strip_prefix('*'), host.strip_prefix("*.")) {
-            (Some(""), _) => Hosts::Any,
-            (_, Some(suffix)) if !suffix.contains('*') => match Host::parse(suffix)? {
-                Host::Name(suffix) => Hosts::Below(suffix),
-                Host::Ip(_) => return Err(Problem::Wildcard),
-            },
-            _ if host.contains('*') => return Err(Problem::Wildcard),
-            _ => Hosts::Exactly(Host::parse(host)?),
-        };
-        if private && matches!(hosts, Hosts::Any | Hosts::Exactly(Host::Ip(_))) {
+        let hosts = HostPattern::parse(host)?;
+        if private && (hosts == HostPattern::Any || hosts.address().is_some()) {
             return Err(Problem::Private);
-        }
-        if matches!(&hosts, Hosts::Exactly(Host::Ip(address)) if is_unusable(*address)) {
-            return Err(Problem::Unusable);
         }
         Ok(Self {
             private,
@@ -127,12 +92,6 @@ impl Pattern {
             port: port.unwrap_or_else(|| scheme.port()),
         })
     }
-}
-
-/// Returns whether an address cannot be that of a single machine: it is unspecified, multicast or broadcast.
-fn is_unusable(address: IpAddr) -> bool {
-    let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
-    address.is_unspecified() || address.is_multicast() || broadcast
 }
 
 impl FromStr for Pattern {
@@ -151,12 +110,7 @@ impl fmt::Display for Pattern {
         if self.private {
             formatter.write_str(PRIVATE)?;
         }
-        write!(formatter, "{}://", self.scheme)?;
-        match &self.hosts {
-            Hosts::Any => formatter.write_str("*")?,
-            Hosts::Below(suffix) => write!(formatter, "*.{suffix}")?,
-            Hosts::Exactly(host) => host.fmt(formatter)?,
-        }
+        write!(formatter, "{}://{}", self.scheme, self.hosts)?;
         if self.port != self.scheme.port() {
             write!(formatter, ":{}", self.port)?;
         }

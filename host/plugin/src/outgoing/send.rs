@@ -11,21 +11,19 @@ use futures_util::future::BoxFuture;
 use hyper::body::Body;
 use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, HOST, HeaderValue};
-use hyper::http::uri::PathAndQuery;
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::account::{Account, Counted, Quota};
-use super::address::Allowance;
 use super::body::ResponseBody;
 use super::connect;
-use super::destination::{Destination, Scheme};
 use super::error::{Limit, SendError};
 use super::network::Network;
 use super::observer::Observer;
 use super::pattern::Pattern;
+use toolhost_egress::{Allowance, Destination, Scheme, origin_form};
 
 /// The default time for a connection: resolving the name, TCP and TLS together.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -224,17 +222,7 @@ impl Session {
 
 /// Reduces the URI to its path and query, and sets the headers `Host` and `Connection`.
 fn prepare<B>(request: &mut Request<B>, destination: &Destination) {
-    let path = request
-        .uri()
-        .path_and_query()
-        .map_or("/", PathAndQuery::as_str);
-    // A query alone is allowed in a URI, but not in a request.
-    let path = if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("/{path}")
-    };
-    *request.uri_mut() = path.parse().unwrap_or_else(|_| Uri::from_static("/"));
+    *request.uri_mut() = origin_form(request.uri());
     let headers = request.headers_mut();
     if let Ok(host) = HeaderValue::from_str(&destination.authority()) {
         headers.insert(HOST, host);

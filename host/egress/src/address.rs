@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses that a request may reach. A later variant allows more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Allowance {
+pub enum Allowance {
     /// Addresses of the internet.
     Public,
     /// Also addresses of this machine and of private networks.
@@ -38,7 +38,7 @@ const METADATA: [IpAddr; 3] = [
 /// # Errors
 ///
 /// If the system does not list them.
-pub(super) fn own_addresses() -> io::Result<Vec<IpAddr>> {
+pub(crate) fn own_addresses() -> io::Result<Vec<IpAddr>> {
     let interfaces = nix::ifaddrs::getifaddrs()?;
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
@@ -48,16 +48,16 @@ pub(super) fn own_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses.collect())
 }
 
-/// Returns the addresses that may be reached. `own` are the addresses of this machine. They count as private even if they are
-/// public, because a server on them may trust connections from this machine.
-pub(super) fn vet(addresses: &[IpAddr], allowance: Allowance, own: &[IpAddr]) -> Vec<IpAddr> {
-    let allowed = |address: &IpAddr| match allowance {
-        Allowance::Itself => true,
-        Allowance::Private => reach(*address, own) != Reach::Never,
-        Allowance::Public => reach(*address, own) == Reach::Public,
-    };
-    let addresses = addresses.iter().map(IpAddr::to_canonical);
-    addresses.filter(allowed).collect()
+impl Allowance {
+    /// Returns whether it admits an address in its canonical form. `own` are the addresses of this machine. They count as private
+    /// even if they are public, because a server on them may trust connections from this machine.
+    pub fn admits(self, address: IpAddr, own: &[IpAddr]) -> bool {
+        match self {
+            Self::Itself => true,
+            Self::Private => reach(address, own) != Reach::Never,
+            Self::Public => reach(address, own) == Reach::Public,
+        }
+    }
 }
 
 fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
@@ -236,44 +236,42 @@ mod tests {
     }
 
     #[test]
-    fn of_several_addresses_only_those_that_are_allowed_are_left() {
-        let addresses: Vec<IpAddr> = [
+    fn each_allowance_admits_its_kinds_of_addresses() {
+        let addresses = [
             "10.0.0.1",
             "1.1.1.1",
             "169.254.169.254",
             "::ffff:127.0.0.1",
             "2606:4700::1",
         ]
-        .iter()
-        .map(|text| text.parse().unwrap())
-        .collect();
-        let left = |allowance| {
-            let left = vet(&addresses, allowance, &[]);
-            left.iter().map(IpAddr::to_string).collect::<Vec<_>>()
+        .map(|text| text.parse::<IpAddr>().unwrap().to_canonical());
+        let admitted = |allowance: Allowance| {
+            let admitted = addresses.iter().filter(|one| allowance.admits(**one, &[]));
+            admitted.map(IpAddr::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(left(Allowance::Public), ["1.1.1.1", "2606:4700::1"]);
+        assert_eq!(admitted(Allowance::Public), ["1.1.1.1", "2606:4700::1"]);
         assert_eq!(
-            left(Allowance::Private),
+            admitted(Allowance::Private),
             ["10.0.0.1", "1.1.1.1", "127.0.0.1", "2606:4700::1"]
         );
-        assert_eq!(left(Allowance::Itself).len(), 5);
+        assert_eq!(admitted(Allowance::Itself).len(), 5);
     }
+
     #[test]
     fn own_addresses_are_not_public() {
         let own: Vec<IpAddr> = ["1.1.1.1", "2a00::1"]
             .map(|text| text.parse().unwrap())
             .into();
         for text in ["1.1.1.1", "::ffff:1.1.1.1", "2a00::1"] {
-            let address = [text.parse().unwrap()];
-            assert!(vet(&address, Allowance::Public, &own).is_empty(), "{text}");
-            assert_eq!(vet(&address, Allowance::Private, &own).len(), 1, "{text}");
-            assert_eq!(vet(&address, Allowance::Itself, &own).len(), 1, "{text}");
-            assert_eq!(vet(&address, Allowance::Public, &[]).len(), 1, "{text}");
+            let address = text.parse::<IpAddr>().unwrap().to_canonical();
+            assert!(!Allowance::Public.admits(address, &own), "{text}");
+            assert!(Allowance::Private.admits(address, &own), "{text}");
+            assert!(Allowance::Itself.admits(address, &own), "{text}");
+            assert!(Allowance::Public.admits(address, &[]), "{text}");
         }
         // A translator may lead back to this machine.
         for text in ["64:ff9b::101:101", "2002:101:101::"] {
-            let address = [text.parse().unwrap()];
-            assert!(vet(&address, Allowance::Private, &own).is_empty(), "{text}");
+            assert!(!Allowance::Private.admits(text.parse().unwrap(), &own));
         }
         let loopback = IpAddr::from([127, 0, 0, 1]);
         assert!(own_addresses().unwrap().contains(&loopback));

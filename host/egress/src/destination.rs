@@ -86,7 +86,8 @@ impl Scheme {
         }
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// Reads a scheme, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
             .find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()))
@@ -119,7 +120,12 @@ impl Destination {
 }
 
 impl Host {
-    pub(super) fn parse(text: &str) -> Result<Self, HostError> {
+    /// Reads a name or an address; IPv6 has brackets.
+    ///
+    /// # Errors
+    ///
+    /// See [`HostError`].
+    pub fn parse(text: &str) -> Result<Self, HostError> {
         if let Some(bracketed) = text.strip_prefix('[') {
             let address = bracketed
                 .strip_suffix(']')
@@ -157,7 +163,11 @@ impl Host {
 }
 
 /// Splits `host[:port]`; brackets stay at an address that has them.
-pub(super) fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
+///
+/// # Errors
+///
+/// If there is anything else in the text, or the port is not one from 1 to 65535.
+pub fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
     if authority.contains('@') {
         return Err(HostError::Userinfo);
     }

@@ -1,0 +1,102 @@
+//! A connection to an address that passed the check, and to no other.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::address::own_addresses;
+use crate::destination::Host;
+use crate::resolve::Resolve;
+
+/// How many addresses of one name are tried.
+const ADDRESSES: usize = 8;
+
+/// A reason why a host is not reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// The name has no address.
+    #[error("the name was not found: {0}")]
+    Lookup(io::Error),
+    /// Finding the address took too long.
+    #[error("finding the address took too long")]
+    LookupTimeout,
+    /// The addresses of this machine are not known, and one of them could be meant.
+    #[error("the addresses of this machine cannot be listed: {0}")]
+    Interfaces(io::Error),
+    /// The host has addresses, but may be reached at none of them.
+    #[error("it has no address that may be reached")]
+    Prohibited,
+    /// The host does not accept a connection.
+    #[error("no connection could be made: {}", without_number(.0))]
+    Connect(io::Error),
+    /// Connecting took too long.
+    #[error("making the connection took too long")]
+    ConnectTimeout,
+}
+
+/// Returns the text of an error without its number, because the words before it say the same.
+fn without_number(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error ").next().unwrap_or_default();
+    words.to_owned()
+}
+
+/// Returns the addresses of a host that may be reached: at least one. `admits` judges an address; it also gets the addresses of
+/// this machine.
+///
+/// # Errors
+///
+/// See [`ReachError`].
+pub async fn find(
+    resolver: &dyn Resolve,
+    host: &Host,
+    until: Instant,
+    admits: impl Fn(IpAddr, &[IpAddr]) -> bool,
+) -> Result<Vec<IpAddr>, ReachError> {
+    let found = match host {
+        Host::Ip(address) => vec![*address],
+        Host::Name(name) => timeout_at(until, resolver.resolve(name))
+            .await
+            .map_err(|_| ReachError::LookupTimeout)?
+            .map_err(ReachError::Lookup)?,
+    };
+    if found.is_empty() {
+        let nothing = io::Error::new(io::ErrorKind::NotFound, "it has no address");
+        return Err(ReachError::Lookup(nothing));
+    }
+    // Looked up for each connection: interfaces come and go.
+    let own = own_addresses().map_err(ReachError::Interfaces)?;
+    let addresses = found.iter().map(IpAddr::to_canonical);
+    let admitted = addresses.filter(|address| admits(*address, &own));
+    let good: Vec<IpAddr> = admitted.take(ADDRESSES).collect();
+    if good.is_empty() {
+        return Err(ReachError::Prohibited);
+    }
+    Ok(good)
+}
+
+/// Connects to one of these addresses: one after the other is tried, each for an even share of the time that is left.
+///
+/// # Errors
+///
+/// [`ReachError::Connect`] or [`ReachError::ConnectTimeout`], for the last address.
+pub async fn connect(
+    addresses: &[IpAddr],
+    port: u16,
+    until: Instant,
+) -> Result<TcpStream, ReachError> {
+    let mut failure = ReachError::ConnectTimeout;
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        let now = Instant::now();
+        let share = until.saturating_duration_since(now) / u32::try_from(left).unwrap_or(u32::MAX);
+        let connecting = TcpStream::connect(SocketAddr::new(*address, port));
+        match timeout_at(now + share, connecting).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failure = ReachError::Connect(error),
+            Err(_) => {}
+        }
+    }
+    Err(failure)
+}
