@@ -148,12 +148,12 @@ fn process_maps(policy: &Policy) -> Vec<PathBuf> {
 }
 
 /// The paths that no rule may grant.
-struct Never {
+pub(crate) struct Never {
     paths: Vec<PathBuf>,
 }
 
 impl Never {
-    fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
+    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
         let mut all: Vec<_> = paths.flat_map(|path| [path.clone(), real(path)]).collect();
         all.sort();
         all.dedup();
@@ -165,6 +165,12 @@ impl Never {
             true => path == never,
             false => path.starts_with(never),
         })
+    }
+
+    /// Returns those that exist, without links.
+    pub(crate) fn that_exist(&self) -> impl Iterator<Item = &PathBuf> {
+        let is_itself = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
+        self.paths.iter().filter(is_itself)
     }
 
     fn below(&self, path: &Path) -> impl Iterator<Item = &PathBuf> {

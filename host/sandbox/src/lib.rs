@@ -23,6 +23,7 @@ mod report;
 mod sandbox;
 mod support;
 mod sys;
+mod view;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
@@ -32,3 +33,4 @@ pub use recipe::{ApplyError, Part, Recipe};
 pub use report::{Gap, Report};
 pub use sandbox::{PrepareError, Sandbox};
 pub use support::{Layer, Support};
+pub use view::{EnterError, Entered, View};

@@ -31,6 +31,8 @@ pub struct Policy {
     pub nested: bool,
     /// Paths in the workspace that commands may only read, because programs outside of the sandbox run code from them.
     pub protect: Vec<PathBuf>,
+    /// Whether commands stay in the namespaces of the host even where they could have their own. No plugin or call changes it.
+    pub no_namespaces: bool,
 }
 
 /// Where commands may write.
@@ -112,6 +114,7 @@ impl Policy {
             limits: self.limits.narrow(&wish.limits),
             nested: self.nested && wish.nested != Some(false),
             protect: joined(&self.protect, &wish.protect),
+            no_namespaces: self.no_namespaces,
         }
     }
 

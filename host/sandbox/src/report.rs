@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use crate::grants::{Grants, Rights};
 use crate::network::Network;
+use crate::places::Places;
 use crate::policy::{Mode, Policy};
 use crate::support::{SCOPES, SOCKETS, Support};
+use crate::view::unprotected;
 
 /// What a sandbox holds and what it does not. `Display` writes it as lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,7 +49,12 @@ impl Report {
         report
     }
 
-    pub(crate) fn new(policy: &Policy, grants: &Grants, support: &Support) -> Self {
+    pub(crate) fn new(
+        policy: &Policy,
+        places: &Places,
+        grants: &Grants,
+        support: &Support,
+    ) -> Self {
         let paths = |rights| {
             let granted = grants.grants.iter();
             let granted = granted.filter(move |grant| grant.rights == rights);
@@ -60,7 +67,12 @@ impl Report {
         };
         report.held("programs with setuid and file capabilities give no privileges");
         if support.landlock.is_ok() {
-            report.files(policy, grants);
+            report.files(policy);
+            match support.namespaces.is_ok() {
+                true => report.view(policy, places),
+                false => report.without_view(policy, grants),
+            }
+            report.refused(grants);
         } else {
             report.missing(
                 "commands reach all files and processes of the host's user",
@@ -74,12 +86,39 @@ impl Report {
         report
     }
 
-    fn files(&mut self, policy: &Policy, grants: &Grants) {
+    fn files(&mut self, policy: &Policy) {
         self.held(match policy.mode {
             Mode::ReadOnly => "commands write only into their temporary directories",
             _ => "commands write only into the workspace, their temporary directories and caches of toolchains",
         });
         self.held("commands read only those, the system, toolchains and what the policy names");
+    }
+
+    /// What namespaces hold.
+    fn view(&mut self, policy: &Policy, places: &Places) {
+        self.held("commands see no process but those of their own chat, whose memory, terminals and temporary files no other shares");
+        self.held("what commands must never reach is empty for them, also in the workspace");
+        self.held("commands change no mode, owner or time of a file that they cannot write");
+        let protected = !policy.protect.is_empty() && policy.mode == Mode::Workspace;
+        if protected && policy.protect != unprotected(policy, places) {
+            self.held("commands cannot change the protected paths of the workspace that exist");
+        }
+        let made = unprotected(policy, places);
+        if protected && !made.is_empty() {
+            let made: Vec<_> = made.iter().map(PathBuf::as_path).collect();
+            let can = format!(
+                "commands make {} in the workspace, which exist in it nowhere",
+                list(&made)
+            );
+            self.beyond(&can, "files or directories of these names");
+        }
+        self.beyond(
+            "commands see that a path exists",
+            "a container for this host",
+        );
+    }
+
+    fn without_view(&mut self, policy: &Policy, grants: &Grants) {
         let mut roots: Vec<_> = grants.exposed.iter().map(|(_, root)| root).collect();
         roots.dedup();
         for root in roots {
@@ -90,26 +129,41 @@ impl Report {
                 list(&hidden),
                 root.display()
             );
-            self.missing(&can, "a workspace that does not contain them");
+            self.missing(
+                &can,
+                "namespaces, or a workspace that does not contain them",
+            );
         }
         if !policy.protect.is_empty() && policy.mode == Mode::Workspace {
             let paths: Vec<_> = policy.protect.iter().map(PathBuf::as_path).collect();
             let can = format!("commands change {} in the workspace", list(&paths));
-            self.missing(&can, "a container for this host");
+            // Nobody asked for the default.
+            match policy.protect == Policy::PROTECTED.map(PathBuf::from) {
+                true => self.beyond(&can, "namespaces"),
+                false => self.missing(&can, "namespaces"),
+            }
         }
+        self.beyond(
+            "commands see that a path exists, and change mode, owner and times of the user's own files",
+            "namespaces",
+        );
+        self.beyond(
+            "commands share /dev/shm and terminals in /dev/pts with all processes of the user",
+            "namespaces",
+        );
+        self.beyond(
+            "commands see names and arguments of other processes, lower the priority of those of the user, and share System V \
+             memory and message queues",
+            "namespaces",
+        );
+    }
+
+    fn refused(&mut self, grants: &Grants) {
         let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
         if !refused.is_empty() {
             let text = format!("never granted, whatever names them: {}", list(&refused));
             self.held(&text);
         }
-        self.beyond(
-            "commands see that a path exists, and change mode, owner and times of the user's own files",
-            "a container for this host",
-        );
-        self.beyond(
-            "commands share /dev/shm and terminals in /dev/pts with all processes of the user",
-            "a container for this host",
-        );
     }
 
     fn processes(&mut self, support: &Support) {
@@ -131,16 +185,15 @@ impl Report {
             SOCKETS.. => {
                 self.held("commands reach no socket with a path outside of where they may write")
             }
+            _ if support.namespaces.is_ok() => self.beyond(
+                "commands reach sockets with a path that is neither hidden nor in /run or /tmp, if the user may",
+                "Linux 7.1 or newer",
+            ),
             _ => self.beyond(
                 "commands reach sockets with a path, such as docker.sock, if the user may",
-                "a container for this host, or Linux 7.1 or newer",
+                "namespaces, or Linux 7.1 or newer",
             ),
         }
-        self.beyond(
-            "commands see names and arguments of other processes, lower the priority of those of the user, and share System V \
-             memory and message queues",
-            "a container for this host",
-        );
     }
 
     fn calls(&mut self, policy: &Policy, support: &Support) {
@@ -172,6 +225,12 @@ impl Report {
 
     fn network(&mut self, policy: &Policy, support: &Support) {
         match (&policy.network, &support.seccomp, support.abi()) {
+            (Network::None, ..) if support.namespaces.is_ok() => {
+                self.held("no network but the loopback interface of the chat");
+            }
+            (Network::Hosts(_), ..) if support.namespaces.is_ok() => {
+                self.held("no network but the listed hosts, through a proxy, and the loopback interface of the chat");
+            }
             (Network::All, ..) => {
                 self.beyond(
                     "commands reach services of this machine and its network",

@@ -13,6 +13,7 @@ use crate::policy::{Mode, Policy};
 use crate::recipe::Recipe;
 use crate::report::Report;
 use crate::support::Support;
+use crate::view::Entered;
 
 /// What a process needs to enter the sandbox, and what that holds. Any number of commands can use it at the same time.
 ///
@@ -45,8 +46,8 @@ pub enum PrepareError {
 }
 
 impl Sandbox {
-    /// Makes the sandbox for a policy. What this machine does not offer is left out, and said in the report, unless the policy is
-    /// `required`.
+    /// Makes the sandbox for a policy, of commands in the namespaces that were entered, or in those of this process. What this
+    /// machine does not offer is left out, and said in the report, unless the policy is `required`.
     ///
     /// # Errors
     ///
@@ -55,6 +56,7 @@ impl Sandbox {
         policy: &Policy,
         places: &Places,
         support: &Support,
+        entered: Option<&Entered>,
     ) -> Result<Self, PrepareError> {
         if policy.mode == Mode::Off {
             return Ok(Self {
@@ -68,9 +70,10 @@ impl Sandbox {
             return Err(PrepareError::Forbidden(path.clone()));
         }
         // A list of hosts needs a namespace whose only way out is a proxy. Without it, nothing is reached.
-        let offline = policy.network != Network::All;
+        let offline = policy.network != Network::All && entered.is_none();
+        let new = entered.map(|entered| entered.new.as_slice());
         let ruleset = match &support.landlock {
-            Ok(_) => files::ruleset(&grants.grants, offline)?,
+            Ok(_) => files::ruleset(&grants.grants, offline, new.unwrap_or_default())?,
             Err(_) => None,
         };
         let filter = match &support.seccomp {
@@ -82,7 +85,7 @@ impl Sandbox {
             Err(_) => Vec::new(),
         };
         let limits = policy.limits.for_kernel();
-        let report = Report::new(policy, &grants, support);
+        let report = Report::new(policy, places, &grants, support);
         if policy.required && !report.missing.is_empty() {
             let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
             return Err(PrepareError::Missing(missing.join("; ")));

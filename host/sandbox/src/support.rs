@@ -18,6 +18,8 @@ pub struct Support {
     pub landlock: Result<i32, String>,
     /// Filters of system calls.
     pub seccomp: Result<(), String>,
+    /// Namespaces of users, mounts, processes and the network, in which a [`crate::View`] was entered.
+    pub namespaces: Result<(), String>,
 }
 
 /// A layer of the sandbox, for a table.
@@ -34,12 +36,13 @@ pub struct Layer {
 }
 
 impl Support {
-    /// Finds out what this machine offers.
+    /// Finds out what this machine offers, but for namespaces: only a process of one thread can try them.
     #[must_use]
     pub fn detect() -> Self {
         Self {
             landlock: landlock(),
             seccomp: seccomp(),
+            namespaces: Err("they were not tried".to_owned()),
         }
     }
 
@@ -72,6 +75,17 @@ impl Support {
                 enable: match self.seccomp {
                     Ok(()) => "",
                     Err(_) => "a kernel with CONFIG_SECCOMP_FILTER",
+                },
+            },
+            Layer {
+                name: "namespaces",
+                state: self.namespaces.clone().map(|()| String::new()),
+                protects: "names of processes, /tmp, /run, paths to hide below the workspace, modes of files; lists of hosts",
+                enable: match self.namespaces {
+                    Ok(()) => "",
+                    Err(_) => {
+                        "namespaces for ordinary users (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces), or in a container its options for them"
+                    }
                 },
             },
         ]

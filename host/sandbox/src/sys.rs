@@ -1,10 +1,11 @@
 //! The system calls that have no safe interface.
 #![expect(
     unsafe_code,
-    reason = "a ruleset that another process made can be applied by its number only"
+    reason = "rulesets of other processes, attributes of mounts and flags of interfaces have no safe interface"
 )]
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -13,5 +14,44 @@ use nix::libc;
 pub(crate) fn restrict_self(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: the call takes two numbers. A descriptor that is no ruleset is an error.
     let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    Errno::result(result).map(drop)
+}
+
+/// Makes a mount read-only, with those below if `recursive`. It is that of the path, or with an empty path that of the descriptor.
+pub(crate) fn set_read_only(at: impl AsFd, path: &CStr, recursive: bool) -> Result<(), Errno> {
+    // SAFETY: the structure may be all zeroes, which changes nothing.
+    let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
+    attributes.attr_set = libc::MOUNT_ATTR_RDONLY;
+    let recursive = if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path and the structure live until the call returns, which writes to neither.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            at.as_fd().as_raw_fd(),
+            path.as_ptr(),
+            libc::AT_EMPTY_PATH | recursive,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    Errno::result(result).map(drop)
+}
+
+/// Sets the flags of a network interface.
+pub(crate) fn set_interface_flags(socket: impl AsFd, name: &CStr, flags: i32) -> Result<(), Errno> {
+    // SAFETY: the structure may be all zeroes.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
+        *place = byte.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
+    // SAFETY: the request reads a name and flags from the structure, which lives until the call returns.
+    let result = unsafe {
+        libc::ioctl(
+            socket.as_fd().as_raw_fd(),
+            libc::SIOCSIFFLAGS,
+            &raw const request,
+        )
+    };
     Errno::result(result).map(drop)
 }

@@ -148,7 +148,7 @@ prop_compose! {
         required: bool, nested: bool,
         (read, write, never, protect) in (paths(), paths(), paths(), paths()),
     ) -> Policy {
-        Policy { mode, required, read, write, never, network, limits, nested, protect }
+        Policy { mode, required, read, write, never, network, limits, nested, protect, no_namespaces: false }
     }
 }
 

@@ -156,7 +156,7 @@ impl Fixture {
                 ..Policy::default()
             },
         };
-        let sandbox = Sandbox::prepare(&policy, &self.places, &self.support).unwrap();
+        let sandbox = Sandbox::prepare(&policy, &self.places, &self.support, None).unwrap();
         // As it travels to the process that forks commands.
         let descriptors = sandbox
             .descriptors()
@@ -269,7 +269,7 @@ fn off() -> Vec<u8> {
         mode: Mode::Off,
         ..Policy::default()
     };
-    Sandbox::prepare(&policy, &Places::default(), support())
+    Sandbox::prepare(&policy, &Places::default(), support(), None)
         .unwrap()
         .encode()
 }

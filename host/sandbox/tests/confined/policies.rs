@@ -14,7 +14,7 @@ fn off_changes_nothing() {
         fixture.works("grep -c NoNewPrivs:.0 /proc/self/status"),
         "1"
     );
-    let sandbox = Sandbox::prepare(&fixture.policy, &fixture.places, support()).unwrap();
+    let sandbox = Sandbox::prepare(&fixture.policy, &fixture.places, support(), None).unwrap();
     assert_eq!(sandbox.descriptors().count(), 0);
     assert!(
         sandbox
@@ -28,7 +28,8 @@ fn off_changes_nothing() {
 fn what_is_required_and_missing_is_an_error() {
     let mut fixture = Fixture::new(User::Own);
     fixture.policy.required = true;
-    let prepare = |fixture: &Fixture| Sandbox::prepare(&fixture.policy, &fixture.places, support());
+    let prepare =
+        |fixture: &Fixture| Sandbox::prepare(&fixture.policy, &fixture.places, support(), None);
     fixture.policy.network = Network::Hosts(vec!["a.example".to_owned()]);
     let error = prepare(&fixture).unwrap_err();
     assert!(error.to_string().contains("the listed hosts"), "{error}");
@@ -46,7 +47,7 @@ fn what_is_required_and_missing_is_an_error() {
 fn a_workspace_that_must_not_be_reached_is_an_error() {
     let mut fixture = Fixture::new(User::Own);
     fixture.places.workspace = vec![fixture.path("state")];
-    let error = Sandbox::prepare(&fixture.policy, &fixture.places, support()).unwrap_err();
+    let error = Sandbox::prepare(&fixture.policy, &fixture.places, support(), None).unwrap_err();
     assert!(matches!(error, PrepareError::Forbidden(_)), "{error}");
 }
 
@@ -56,10 +57,10 @@ fn a_machine_without_layers_is_reported() {
     let mut support = support().clone();
     support.landlock = Err("no".to_owned());
     support.seccomp = Err("no".to_owned());
-    let sandbox = Sandbox::prepare(&fixture.policy, &fixture.places, &support).unwrap();
+    let sandbox = Sandbox::prepare(&fixture.policy, &fixture.places, &support, None).unwrap();
     assert_eq!(sandbox.report().missing.len(), 2, "{}", sandbox.report());
     fixture.policy.required = true;
-    assert!(Sandbox::prepare(&fixture.policy, &fixture.places, &support).is_err());
+    assert!(Sandbox::prepare(&fixture.policy, &fixture.places, &support, None).is_err());
 }
 
 /// The bounding set decides what a program of root gets.

@@ -1,0 +1,92 @@
+//! A view as bytes, for another process.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::{Shown, Step, View, Way};
+
+/// The version of the encoding.
+const VERSION: u8 = 1;
+
+impl View {
+    /// Returns the view as bytes, for [`View::decode`].
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let network = match self.network {
+            Way::Open => 0,
+            Way::None => 1,
+            Way::Proxy => 2,
+        };
+        let mut bytes = vec![VERSION, network];
+        for Step { path, shown } in &self.steps {
+            let (kind, of) = match shown {
+                Shown::Nothing => (0, None),
+                Shown::Files { of, writable } => (1 + u8::from(*writable), Some(of)),
+                Shown::Processes => (3, None),
+                Shown::Memory => (4, None),
+                Shown::Terminals => (5, None),
+            };
+            bytes.push(kind);
+            for path in std::iter::once(path).chain(of) {
+                bytes.extend(path.as_os_str().as_bytes());
+                // No path has it.
+                bytes.push(0);
+            }
+        }
+        bytes
+    }
+
+    /// Returns the view that [`View::encode`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are of another version, or end too early.
+    pub fn decode(bytes: &[u8]) -> io::Result<Self> {
+        let (&[VERSION, network], mut rest) = bytes.split_first_chunk().ok_or_else(invalid)? else {
+            return Err(invalid());
+        };
+        let mut steps = Vec::new();
+        while let Some((kind, after)) = rest.split_first() {
+            rest = after;
+            let path = path(&mut rest)?;
+            let shown = match kind {
+                0 => Shown::Nothing,
+                1 | 2 => Shown::Files {
+                    of: self::path(&mut rest)?,
+                    writable: *kind == 2,
+                },
+                3 => Shown::Processes,
+                4 => Shown::Memory,
+                5 => Shown::Terminals,
+                _ => return Err(invalid()),
+            };
+            steps.push(Step { path, shown });
+        }
+        let network = match network {
+            0 => Way::Open,
+            1 => Way::None,
+            2 => Way::Proxy,
+            _ => return Err(invalid()),
+        };
+        Ok(Self { steps, network })
+    }
+}
+
+/// Takes a path from the beginning of the bytes.
+fn path(bytes: &mut &[u8]) -> io::Result<PathBuf> {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let (path, rest) = end
+        .and_then(|end| bytes.split_at_checked(end))
+        .ok_or_else(invalid)?;
+    *bytes = rest.get(1..).unwrap_or_default();
+    Ok(OsStr::from_bytes(path).into())
+}
+
+fn invalid() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "this is no view of this version",
+    )
+}

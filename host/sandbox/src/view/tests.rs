@@ -1,0 +1,155 @@
+//! What views show, and how they travel.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A workspace and a directory for temporary files, beside each other.
+struct Setup {
+    directory: TempDir,
+    policy: Policy,
+    places: Places,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["work/.git/hooks", "temporary", "home/.ssh", "data"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let mut setup = Self {
+            directory,
+            policy: Policy::default(),
+            places: Places::default(),
+        };
+        setup.places.workspace.push(root.join("work"));
+        setup.places.temporary.push(root.join("temporary"));
+        setup.places.never.push(root.join("home/.ssh"));
+        setup
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(below)
+    }
+
+    fn view(&self) -> View {
+        View::new(&self.policy, &self.places, &self.path("temporary"))
+    }
+
+    /// What the view shows at a path, if it says something about it.
+    fn shown(&self, path: &Path) -> Option<Shown> {
+        let mut steps = self.view().steps.into_iter();
+        steps.find_map(|step| (step.path == path).then_some(step.shown))
+    }
+
+    fn same(&self, below: &str, writable: bool) -> Option<Shown> {
+        let of = self.path(below);
+        Some(Shown::Files { of, writable })
+    }
+}
+
+#[test]
+fn a_chat_has_its_own_temporary_files() {
+    let mut setup = Setup::new();
+    let own = setup.same("temporary", true);
+    assert_eq!(setup.shown(Path::new("/tmp")), own);
+    assert_eq!(setup.shown(&setup.path("temporary")), None);
+    let seen_at = |setup: &Setup| setup.view().temporary(&setup.path("temporary")).to_owned();
+    assert_eq!(seen_at(&setup), Path::new("/tmp"));
+    // The operator opened /tmp itself.
+    setup.policy.write.push("/tmp".into());
+    assert_eq!(seen_at(&setup), setup.path("temporary"));
+}
+
+#[test]
+fn what_commands_must_never_reach_is_empty() {
+    let mut setup = Setup::new();
+    assert_eq!(setup.shown(&setup.path("home/.ssh")), Some(Shown::Nothing));
+    setup.policy.never.push(setup.path("work/private"));
+    assert_eq!(setup.shown(&setup.path("work/private")), None);
+    fs::write(setup.path("work/private"), "").unwrap();
+    let private = setup.path("work/private");
+    assert_eq!(setup.shown(&private), Some(Shown::Nothing));
+}
+
+#[test]
+fn what_can_be_written_stays_so() {
+    let mut setup = Setup::new();
+    let work = setup.path("work");
+    assert_eq!(setup.shown(&work), setup.same("work", true));
+    setup.policy.mode = Mode::ReadOnly;
+    assert_eq!(setup.shown(&work), setup.same("work", false));
+    setup.policy.read.push(setup.path("data"));
+    assert_eq!(setup.shown(&setup.path("data")), setup.same("data", false));
+}
+
+#[test]
+fn protected_paths_are_read_only_and_cannot_be_moved() {
+    let mut setup = Setup::new();
+    symlink("hooks", setup.path("work/.git/led")).unwrap();
+    let protect = [".git/hooks", ".git/led", ".envrc", "../home", "/etc"];
+    setup.policy.protect = protect.map(PathBuf::from).into();
+    let hooks = setup.path("work/.git/hooks");
+    assert_eq!(setup.shown(&hooks), setup.same("work/.git/hooks", false));
+    let git = setup.path("work/.git");
+    assert_eq!(setup.shown(&git), setup.same("work/.git", true));
+    for other in ["work/.git/led", "work/.envrc", "home"] {
+        assert_eq!(setup.shown(&setup.path(other)), None);
+    }
+    let expected: Vec<_> = protect.iter().skip(1).map(PathBuf::from).collect();
+    assert_eq!(unprotected(&setup.policy, &setup.places), expected);
+    setup.policy.mode = Mode::ReadOnly;
+    assert_eq!(setup.shown(&git), None);
+}
+
+#[test]
+fn no_step_hides_what_an_earlier_one_shows() {
+    let view = Setup::new().view();
+    for (number, step) in view.steps.iter().enumerate() {
+        let mut earlier = view.steps.iter().take(number);
+        assert!(!earlier.any(|other| other.path.starts_with(&step.path)));
+    }
+}
+
+#[test]
+fn a_network_of_its_own_is_for_policies_without_the_hosts() {
+    let mut setup = Setup::new();
+    let has_network = |setup: &Setup| !setup.view().namespaces().contains(UnshareFlags::NEWNET);
+    assert!(has_network(&setup));
+    setup.policy.network = Network::None;
+    assert!(!has_network(&setup));
+}
+
+fn shown() -> impl Strategy<Value = Shown> {
+    let files = ("[^\0]{1,20}", any::<bool>());
+    let files = files.prop_map(|(of, writable)| Shown::Files {
+        of: of.into(),
+        writable,
+    });
+    let others = [
+        Shown::Nothing,
+        Shown::Processes,
+        Shown::Memory,
+        Shown::Terminals,
+    ];
+    prop_oneof![files, prop::sample::select(others.to_vec())]
+}
+
+proptest! {
+    #[test]
+    fn views_read_back(steps in prop::collection::vec(("[^\0]{1,20}", shown()), 0..9), network in prop::sample::select(vec![Way::Open, Way::None, Way::Proxy])) {
+        let steps = steps.into_iter().map(|(path, shown)| step(path, shown)).collect();
+        let view = View { steps, network };
+        prop_assert_eq!(View::decode(&view.encode()).unwrap(), view);
+    }
+
+    #[test]
+    fn any_bytes_are_a_view_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..99)) {
+        _ = View::decode(&bytes);
+    }
+}
