@@ -23,6 +23,7 @@ mod running;
 mod saved;
 mod search;
 mod subscribers;
+mod terminal;
 mod wait;
 mod workdir;
 
@@ -33,10 +34,12 @@ use toolhost_workspace::process::{
 };
 
 pub use capture::Capture;
-pub use confinement::VARIABLES as TEMPORARY_VARIABLES;
+pub use confinement::{VARIABLES as TEMPORARY_VARIABLES, support as sandbox_support};
 pub use contain::Spawner;
-pub use contain::{SPAWNER, is_alive, is_ignored, lists_children, run_confined, run_spawner};
+pub use contain::{SPAWNER, is_ignored, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};
 pub use registry::{Config, Limits, OpenError, Registry};
 pub use running::Process;
 pub use saved::SaveLimits;
+pub use terminal::run_confined;
+pub use toolhost_sandbox::Policy;

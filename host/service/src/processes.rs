@@ -109,6 +109,11 @@ impl Options {
         Prepared::with_cgroup(!self.no_cgroup)
     }
 
+    /// Protects paths of a workspace that belongs to a person; see `--sandbox-protect`.
+    pub fn protect_by_default(&mut self) {
+        self.sandbox.protect_by_default();
+    }
+
     /// Returns what commands may do.
     ///
     /// # Errors

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use toolhost_sandbox::{Limits, Mode, Network, Policy};
+use toolhost_egress::Rules;
+use toolhost_sandbox::{Limits, Mode, Network, NetworkError, Policy};
 
 /// What commands may do.
 #[derive(Clone, Debug, Args)]
@@ -50,7 +51,8 @@ pub struct Options {
         value_delimiter = ':'
     )]
     sandbox_never: Vec<PathBuf>,
-    /// The network of commands: `all` or `none`
+    /// The network of commands: `all`, `none`, or hosts such as `github.com,*.crates.example,10.0.0.5:5432`, which they reach through
+    /// a proxy
     #[arg(
         long,
         value_name = "NETWORK",
@@ -62,6 +64,18 @@ pub struct Options {
     /// Let commands make namespaces, for programs with a sandbox of their own such as Chromium
     #[arg(long, env = "TOOLHOST_SANDBOX_NESTED", value_parser = FalseyValueParser::new())]
     sandbox_nested: bool,
+    /// A path in the workspace that commands may only read, such as `.git/hooks`; can be repeated. `mcp` and `call` protect
+    /// .git/hooks, .git/config, .envrc, .vscode and .idea unless this says otherwise; `none` protects nothing
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "TOOLHOST_SANDBOX_PROTECT",
+        value_delimiter = ':'
+    )]
+    sandbox_protect: Vec<PathBuf>,
+    /// Keep commands in the namespaces of the host
+    #[arg(long, env = "TOOLHOST_SANDBOX_NO_NAMESPACES", value_parser = FalseyValueParser::new())]
+    sandbox_no_namespaces: bool,
     /// The memory of each process of a command, such as `2GiB`
     #[arg(
         long,
@@ -115,13 +129,26 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for Limit<T> {
 }
 
 fn network(text: &str) -> Result<Network, String> {
-    match text.parse() {
-        Ok(network @ (Network::All | Network::None)) => Ok(network),
-        Ok(Network::Hosts(_)) | Err(_) => Err("it is `all` or `none`".to_owned()),
+    let network = text
+        .parse()
+        .map_err(|error: NetworkError| error.to_string())?;
+    if let Network::Hosts(hosts) = &network {
+        Rules::new(hosts).map_err(|error| error.to_string())?;
     }
+    Ok(network)
 }
 
+/// The value of `--sandbox-protect` for no path at all.
+const NONE: &str = "none";
+
 impl Options {
+    /// Protects the usual paths of a workspace that belongs to a person, unless the options say otherwise.
+    pub fn protect_by_default(&mut self) {
+        if self.sandbox_protect.is_empty() {
+            self.sandbox_protect = Policy::PROTECTED.map(PathBuf::from).into();
+        }
+    }
+
     /// Returns the policy of these options.
     ///
     /// # Errors
@@ -139,13 +166,17 @@ impl Options {
             never: absolute(&self.sandbox_never)?,
             network: self.sandbox_network.clone(),
             nested: self.sandbox_nested,
+            protect: match self.sandbox_protect.as_slice() {
+                [only] if only.as_os_str() == NONE => Vec::new(),
+                paths => paths.to_vec(),
+            },
+            no_namespaces: self.sandbox_no_namespaces,
             limits: Limits {
                 memory: self.sandbox_memory.0.map(|size| size.0),
                 processes: self.sandbox_processes.0,
                 file_size: self.sandbox_file_size.0.map(|size| size.0),
                 cpu: self.sandbox_cpu.0.map(Duration::from),
             },
-            ..Policy::default()
         })
     }
 }
@@ -183,6 +214,8 @@ mod tests {
             "--sandbox-never=/e",
             "--sandbox-network=none",
             "--sandbox-nested",
+            "--sandbox-protect=.git/hooks:.envrc",
+            "--sandbox-no-namespaces",
             "--sandbox-memory=1GiB",
             "--sandbox-processes=none",
             "--sandbox-file-size=1MiB",
@@ -196,22 +229,38 @@ mod tests {
             never: vec!["/e".into()],
             network: Network::None,
             nested: true,
+            protect: [".git/hooks", ".envrc"].map(Into::into).into(),
+            no_namespaces: true,
             limits: Limits {
                 memory: Some(1 << 30),
                 processes: None,
                 file_size: Some(1 << 20),
                 cpu: Some(Duration::from_secs(120)),
             },
-            ..Policy::default()
         };
         assert_eq!(set.unwrap(), expected);
+    }
+
+    #[test]
+    fn a_person_protects_paths_unless_the_flag_says_otherwise() {
+        let protected = |arguments: &[&str]| {
+            let mut program =
+                Program::try_parse_from(["toolhost"].iter().chain(arguments)).unwrap();
+            program.options.protect_by_default();
+            program.options.policy().unwrap().protect
+        };
+        let usual: Vec<_> = Policy::PROTECTED.map(PathBuf::from).into();
+        assert_eq!(protected(&[]), usual);
+        assert_eq!(protected(&["--sandbox-protect=a"]), [PathBuf::from("a")]);
+        assert!(protected(&["--sandbox-protect=none"]).is_empty());
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         for bad in [
             "--sandbox=on",
-            "--sandbox-network=example.com",
+            "--sandbox-network=127.1",
+            "--sandbox-network=a b",
             "--sandbox-memory=much",
             "--sandbox-processes=-1",
             "--sandbox-cpu=long",

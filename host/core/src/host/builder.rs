@@ -159,6 +159,12 @@ impl Builder {
         self
     }
 
+    /// Replaces the policy of the sandbox of commands. Only a [spawner](Self::spawner) can confine them.
+    pub fn sandbox(mut self, policy: process::Policy) -> Self {
+        self.processes.sandbox = policy;
+        self
+    }
+
     /// Replaces the limits for processes.
     pub fn process_limits(mut self, limits: process::Limits) -> Self {
         self.processes.limits = limits;

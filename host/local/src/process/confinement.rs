@@ -1,8 +1,9 @@
 //! The sandboxes of commands: one for each chat, because each chat has temporary files of its own.
 
+mod confined;
+mod egress;
 mod removal;
 
-use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -11,10 +12,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
-use toolhost_sandbox::{Mode, Places, Policy, PrepareError, Report, Sandbox, Support};
+use toolhost_sandbox::{Mode, Policy, PrepareError, Report};
+use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
-use super::{Command, Environment, Error};
+use super::{Environment, Error, Spawner};
+pub use confined::support;
+pub(super) use confined::{Common, Confined};
 
 /// The directory for temporary files of commands in the state directory.
 const TEMPORARY: &str = "tmp";
@@ -25,9 +29,7 @@ pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 /// What confines the commands of a workspace.
 #[derive(Debug)]
 pub(super) struct Confinement {
-    policy: Policy,
-    places: Places,
-    support: Support,
+    common: Common,
     /// The directory of the chats' temporary directories; `None`: commands are not confined, and use that of the system.
     temporary: Option<Temporary>,
 }
@@ -40,25 +42,8 @@ enum Temporary {
     Own(TempDir),
 }
 
-/// The sandbox of the commands of one chat.
-#[derive(Clone, Debug)]
-pub(super) struct Confined {
-    pub(super) sandbox: Arc<Sandbox>,
-    /// The directory for its temporary files.
-    directory: Option<PathBuf>,
-}
-
 /// A place for the sandbox of a chat, which its first command makes.
 pub(super) type Place = Arc<Mutex<Option<Confined>>>;
-
-/// Returns the places of a workspace, for commands with these variables.
-pub(super) fn places(policy: &Policy, workspace: &Path, environment: &Environment) -> Places {
-    let places = Places::new(workspace, environment.variables());
-    if policy.mode == Mode::Workspace {
-        places.make_caches();
-    }
-    places
-}
 
 impl Confinement {
     /// Reads the policy of a workspace. Without a spawner, no command can be confined.
@@ -67,10 +52,10 @@ impl Confinement {
         workspace: &Path,
         environment: &Environment,
         state: &HostState,
-        has_spawner: bool,
+        spawner: Option<&Spawner>,
     ) -> Result<Self, PrepareError> {
         let mut policy = policy;
-        if !has_spawner && policy.mode != Mode::Off {
+        if spawner.is_none() && policy.mode != Mode::Off {
             if policy.required {
                 return Err(PrepareError::Missing("there is no spawner".to_owned()));
             }
@@ -79,7 +64,6 @@ impl Confinement {
         policy
             .never
             .extend(state.directory().map(Path::to_path_buf));
-        let places = places(&policy, workspace, environment);
         let temporary = match policy.mode {
             Mode::Off => None,
             Mode::ReadOnly | Mode::Workspace => Temporary::open(state)
@@ -88,20 +72,15 @@ impl Confinement {
                 })
                 .ok(),
         };
-        let confinement = Self {
-            policy,
-            places,
-            support: Support::detect(),
-            temporary,
-        };
+        let common = Common::new(policy, workspace, environment, spawner);
+        let confinement = Self { common, temporary };
         // What cannot be applied is told now, and not at the first command.
-        let sandbox = confinement.sandbox(&confinement.places)?;
-        confinement.tell(sandbox.report());
+        confinement.tell(confinement.common.prepare()?.report());
         Ok(confinement)
     }
 
     fn tell(&self, report: &Report) {
-        if self.policy.mode == Mode::Off {
+        if self.common.policy.mode == Mode::Off {
             return;
         }
         for gap in &report.missing {
@@ -109,62 +88,43 @@ impl Confinement {
         }
     }
 
-    /// Returns the sandbox of a chat, and makes it if this is its first command. Blocks on the disk.
-    pub(super) fn of_chat(&self, place: &Place) -> Result<Confined, Error> {
+    /// Returns the sandbox of a chat, and makes it if this is its first command, or if its spawner has ended. Blocks on the disk.
+    /// The caller is within a tokio runtime.
+    pub(super) fn of_chat(&self, place: &Place, chat: Option<&ChatId>) -> Result<Confined, Error> {
         let mut place = place.lock();
-        if let Some(confined) = &*place {
-            return Ok(confined.clone());
-        }
-        let mut places = self.places.clone();
-        let directory = match &self.temporary {
-            Some(temporary) => {
-                let made = make_directory(temporary.path());
-                Some(made.map_err(|error| {
-                    let path = temporary.path().display();
-                    Error::Failed(format!(
-                        "no directory for temporary files can be made in {path}: {error}"
-                    ))
-                })?)
-            }
-            None => None,
+        let directory = match &*place {
+            Some(confined) if !confined.has_ended() => return Ok(confined.clone()),
+            Some(confined) => confined.directory.clone().map(|directory| directory.path),
+            None => self.make_directory()?,
         };
-        places.temporary.extend(directory.clone());
-        let sandbox = self.sandbox(&places);
-        let confined = Confined {
-            sandbox: Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?),
-            directory,
-        };
+        let confined = self.common.confine(directory, chat)?;
         *place = Some(confined.clone());
         Ok(confined)
     }
 
-    fn sandbox(&self, places: &Places) -> Result<Sandbox, PrepareError> {
-        Sandbox::prepare(&self.policy, places, &self.support)
+    fn make_directory(&self) -> Result<Option<PathBuf>, Error> {
+        let made = self.temporary.as_ref().map(|temporary| {
+            make_directory(temporary.path()).map_err(|error| {
+                let path = temporary.path().display();
+                Error::Failed(format!(
+                    "no directory for temporary files can be made in {path}: {error}"
+                ))
+            })
+        });
+        made.transpose()
+    }
+
+    /// Removes the temporary files of a chat. No command of it may run any more.
+    pub(super) fn remove(place: &Place) {
+        if let Some(directory) = place.lock().take().and_then(|confined| confined.directory) {
+            remove(&directory.path);
+        }
     }
 
     /// Removes the temporary files of all chats. No command may run any more.
     pub(super) fn close(&self) {
         if let Some(temporary) = &self.temporary {
             remove(temporary.path());
-        }
-    }
-}
-
-impl Confined {
-    /// Returns the variables that a command gets besides its own.
-    pub(super) fn variables(&self, command: &Command) -> Vec<(OsString, OsString)> {
-        let Some(directory) = &self.directory else {
-            return Vec::new();
-        };
-        let is_set = |name: &str| command.env.iter().any(|(own, _)| own == name);
-        let names = VARIABLES.into_iter().filter(|name| !is_set(name));
-        names.map(|name| (name.into(), directory.into())).collect()
-    }
-
-    /// Removes the temporary files of a chat. No command of it may run any more.
-    pub(super) fn remove(place: &Place) {
-        if let Some(directory) = place.lock().take().and_then(|confined| confined.directory) {
-            remove(&directory);
         }
     }
 }

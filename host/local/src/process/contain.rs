@@ -36,11 +36,11 @@ use toolhost_state::own_limits;
 use values::Streams;
 
 pub use ignored::is_ignored;
-pub use proc::{is_alive, lists_children};
+pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub use spawner::ARGUMENT as SPAWNER;
 pub use spawner::Spawner;
-pub use terminal::run_confined;
+pub(super) use terminal::run_in_terminal;
 pub(super) use values::{Event, Exit, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.

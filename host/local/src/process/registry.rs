@@ -88,7 +88,7 @@ impl Registry {
             &config.workspace,
             &config.environment,
             state,
-            config.spawner.is_some(),
+            config.spawner.as_ref(),
         )?;
         let mut chats = Chats::default();
         for (process, outputs) in recovered {

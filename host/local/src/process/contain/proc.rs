@@ -24,7 +24,7 @@ pub(super) fn status(pid: i32) -> Option<Status> {
 }
 
 /// Returns whether a process has this id and is more than a zombie.
-pub fn is_alive(pid: i32) -> bool {
+pub(super) fn is_alive(pid: i32) -> bool {
     status(pid).is_some_and(|status| status.lives)
 }
 
@@ -64,6 +64,22 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
                 .collect::<Vec<i32>>()
         })
         .collect()
+}
+
+/// Returns the child of a process that has this number in the namespace of the chat, one below that of the host.
+pub(super) fn child_within(parent: i32, number: i32) -> Option<i32> {
+    children(parent)
+        .into_iter()
+        .find(|pid| number_within(*pid) == Some(number))
+}
+
+/// Returns the number of a process in the namespace one below that of the host.
+fn number_within(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Returns whether the kernel lists the children of a process. Most do; it is an option of the build.

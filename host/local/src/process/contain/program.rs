@@ -3,11 +3,15 @@
 //! It runs with an empty environment, in a process apart from the host, so that a fork copies next to nothing and no secret is
 //! near a command. If a supervisor is killed, its orphans become children of the spawner, which kills them. The spawner ends
 //! when the host has closed its socket and no supervisor or orphan is left.
+//!
+//! Where the machine offers namespaces, each chat has a spawner in namespaces of its own, which the first spawner forks: see
+//! `within`. It is the same program, and the first process there.
 
 mod events;
 mod shell;
 mod start;
 mod supervisor;
+mod within;
 
 use std::collections::HashSet;
 use std::io;
@@ -44,6 +48,7 @@ struct Spawner {
     /// `None` once the host is gone.
     host: Option<OwnedFd>,
     events: Events,
+    /// The supervisors that this spawner started, and the spawners of chats, which end by themselves as well.
     supervisors: HashSet<i32>,
     /// The limits that commands begin with, even after a command has lowered those of the spawner.
     limits: OwnLimits,
@@ -82,18 +87,19 @@ impl Spawner {
         sys::close_all_but(&[socket.as_raw_fd()])?;
         // `null` was closed above, so it must not close its number again.
         std::mem::forget(null);
-        let spawner = Self {
+        sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
+        Self::new(socket, OwnLimits::read())
+    }
+
+    fn new(host: OwnedFd, limits: OwnLimits) -> io::Result<Self> {
+        Ok(Self {
             own: OwnChildren::open(),
-            events: Events::new(&socket)?,
-            host: Some(socket),
+            events: Events::new(&host)?,
+            host: Some(host),
             supervisors: HashSet::new(),
-            limits: OwnLimits::read(),
+            limits,
             orphans: None,
-        };
-        if let Some(host) = &spawner.host {
-            sys::send(host.as_fd(), &Frame::Ready.encode(), &[])?;
-        }
-        Ok(spawner)
+        })
     }
 
     fn work(&mut self) {
@@ -149,13 +155,18 @@ impl Spawner {
         self.limits.restore();
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
-            Ok((FRAME, fds)) => {
-                if let Ok(Frame::Start { cgroup, ruleset }) = Frame::decode(frame)
-                    && let Some(start) = Start::from_descriptors(fds, cgroup, ruleset)
-                {
-                    self.start(start);
+            Ok((FRAME, fds)) => match Frame::decode(frame) {
+                Ok(Frame::Start { cgroup, ruleset }) => {
+                    if let Some(start) = Start::from_descriptors(fds, cgroup, ruleset) {
+                        self.start(start);
+                    }
                 }
-            }
+                Ok(Frame::Enter) => {
+                    let started = within::start(fds, &self.limits);
+                    self.supervisors.extend(started.map(Pid::as_raw));
+                }
+                _ => {}
+            },
             Ok((1.., _)) => {}
             Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {}
             // The supervisors see the end of their own sockets.

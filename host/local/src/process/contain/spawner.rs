@@ -1,18 +1,23 @@
-//! The host's end of the spawner: starting it, asking it for supervisors, and replacing it if another process kills it.
+//! The host's end of a spawner: asking it for supervisors, and replacing it if another process kills it.
+
+mod running;
 
 use std::ffi::{CString, OsStr};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
+
+use nix::libc;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::thread::UnshareFlags;
+use toolhost_sandbox::{Entered, View};
 
 use super::cgroup::{Leaf, Parent};
 use super::supervised::{self, Supervised};
@@ -20,6 +25,7 @@ use super::sys;
 use super::values::{Spawn, Streams};
 use super::wire::{FRAME, Frame, Request};
 use crate::process::{Containment, Kind};
+use running::{Running, read_frame};
 
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
@@ -44,21 +50,12 @@ pub struct Spawner {
 
 #[derive(Debug)]
 struct Inner {
-    program: PathBuf,
+    /// `None` for the spawner of a chat, which cannot be replaced: its successor has other namespaces.
+    program: Option<PathBuf>,
     current: Mutex<Running>,
-    cgroup: Result<Parent, String>,
-}
-
-/// One running spawner process.
-#[derive(Debug)]
-struct Running {
-    socket: UnixStream,
-    /// Taken only at the end.
-    child: Option<Child>,
-    /// Cancelled when the host notices the end of the process.
-    ended: CancellationToken,
-    /// Cancelled when another spawner took its place.
-    retired: CancellationToken,
+    /// Those that are its own.
+    namespaces: UnshareFlags,
+    cgroup: Arc<Result<Parent, String>>,
 }
 
 /// A supervisor that the spawner accepted to start.
@@ -90,16 +87,60 @@ impl Spawner {
     fn with_cgroup(program: &Path, cgroup: Result<Parent, String>) -> io::Result<Self> {
         Ok(Self {
             inner: Arc::new(Inner {
-                program: program.to_path_buf(),
+                program: Some(program.to_path_buf()),
                 current: Mutex::new(Running::start(program)?),
-                cgroup,
+                namespaces: UnshareFlags::empty(),
+                cgroup: Arc::new(cgroup),
             }),
         })
     }
 
+    /// Starts a spawner in namespaces of its own, which show this view. Its commands are in them as well. Call it within a tokio
+    /// runtime.
+    ///
+    /// It cannot be replaced: once it [has ended](Self::has_ended), it starts nothing more.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses the namespaces or a part of the view, with what it refuses as the text.
+    pub fn within(&self, view: &View) -> io::Result<(Self, Entered)> {
+        let request = sys::in_memory(&view.encode())?;
+        let (socket, theirs) = UnixStream::pair()?;
+        self.send(Frame::Enter, &[theirs.as_fd(), request.as_fd()])?;
+        drop(theirs);
+        let (running, new) = Running::within(socket)?;
+        let entered = view.entered(new);
+        let entered = entered.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
+        let inner = Inner {
+            program: None,
+            current: Mutex::new(running),
+            namespaces: view.namespaces(),
+            cgroup: Arc::clone(&self.inner.cgroup),
+        };
+        let spawner = Self {
+            inner: Arc::new(inner),
+        };
+        Ok((spawner, entered))
+    }
+
+    pub(super) fn namespaces(&self) -> UnshareFlags {
+        self.inner.namespaces
+    }
+
+    /// Returns a descriptor of the process.
+    pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
+        let pid = Pid::from_raw(self.pid().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
+        Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    }
+
+    /// Returns whether the process has ended.
+    pub(in crate::process) fn has_ended(&self) -> bool {
+        self.running().has_ended()
+    }
+
     /// Returns how commands are held together.
     pub fn containment(&self) -> Containment {
-        match &self.inner.cgroup {
+        match &*self.inner.cgroup {
             Ok(_) => Containment {
                 kind: Kind::Cgroup,
                 reason: None,
@@ -168,12 +209,18 @@ impl Spawner {
         if running.pid() != pid {
             return Ok(());
         }
+        let Some(program) = &self.inner.program else {
+            // With it, the kernel ends all commands of its chat.
+            running.ended.cancel();
+            running.kill();
+            return Err(io::Error::other(format!("the spawner of the chat {why}")));
+        };
         tracing::error!(pid, "the spawner {why}");
         if closed {
             running.ended.cancel();
             running.kill();
         }
-        let next = Running::start(&self.inner.program)?;
+        let next = Running::start(program)?;
         let mut old = std::mem::replace(&mut *running, next);
         old.retired.cancel();
         old.wait_for_end()
@@ -213,7 +260,8 @@ impl Spawner {
         asked.control.set_nonblocking(true)?;
         let socket = Arc::new(tokio::net::UnixStream::from_std(asked.control)?);
         let watch = supervised::Watch::new(Arc::clone(&socket), asked.spawner_ended);
-        let supervised = Supervised::new(socket, asked.spawner, leaf);
+        let is_of_chat = self.inner.program.is_none();
+        let supervised = Supervised::new(socket, asked.spawner, is_of_chat, leaf);
         if let Some((supervisor, shell)) = started {
             supervised.started(supervisor, shell);
         }
@@ -249,7 +297,7 @@ impl Spawner {
     }
 
     fn leaf(&self) -> Option<Leaf> {
-        let parent = self.inner.cgroup.as_ref().ok()?;
+        let parent = self.inner.cgroup.as_ref().as_ref().ok()?;
         let leaf = parent.leaf();
         leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone"))
             .ok()
@@ -264,7 +312,7 @@ impl Spawner {
             let running = self.running();
             let pid = running.pid();
             // A command of the same user can have stopped the spawner.
-            supervised::resume(pid.cast_signed());
+            running.resume();
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
             let ended = running.ended.clone();
             drop(running);
@@ -295,71 +343,6 @@ impl Drop for Inner {
     }
 }
 
-impl Running {
-    fn start(program: &Path) -> io::Result<Self> {
-        let (socket, theirs) = UnixStream::pair()?;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the one place that starts processes"
-        )]
-        let child = std::process::Command::new(program)
-            .arg0("toolhost")
-            .arg(ARGUMENT)
-            .env_clear()
-            .current_dir("/")
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let mut running = Self {
-            socket,
-            child: Some(child),
-            ended: CancellationToken::new(),
-            retired: CancellationToken::new(),
-        };
-        running.socket.set_read_timeout(Some(PATIENCE))?;
-        match read_frame(&running.socket) {
-            Ok(Frame::Ready) => Ok(running),
-            answer => {
-                running.kill();
-                let why = answer.err().map_or_else(
-                    || "it answered something else".to_owned(),
-                    |error| error.to_string(),
-                );
-                Err(io::Error::other(format!(
-                    "{} does not work as a spawner: {why}",
-                    program.display()
-                )))
-            }
-        }
-    }
-
-    /// Waits for the end of the process in a thread, and then cancels `ended`. The caller closes the socket.
-    fn wait_for_end(&mut self) -> io::Result<()> {
-        let Some(mut child) = self.child.take() else {
-            return Ok(());
-        };
-        let ended = self.ended.clone();
-        let wait = move || {
-            _ = child.wait();
-            ended.cancel();
-        };
-        let thread = std::thread::Builder::new().name("spawner-end".into());
-        thread.spawn(wait).map(drop)
-    }
-
-    fn pid(&self) -> u32 {
-        self.child.as_ref().map_or(0, Child::id)
-    }
-
-    fn kill(&mut self) {
-        if let Some(child) = &mut self.child {
-            _ = child.kill();
-            _ = child.wait();
-        }
-    }
-}
-
 fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
     let text = |text: &OsStr| CString::new(text.as_bytes());
     let env = spawn.env.iter();
@@ -374,17 +357,4 @@ fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
         oom_score_adj: spawn.oom_score_adj,
         sandbox: spawn.sandbox.encode(),
     })
-}
-
-fn read_frame(mut socket: &UnixStream) -> io::Result<Frame> {
-    let mut frame = [0; FRAME];
-    socket.read_exact(&mut frame).map_err(|error| {
-        let text = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it hung up before it answered",
-            io::ErrorKind::WouldBlock => "no answer in 10 s",
-            _ => return error,
-        };
-        io::Error::new(error.kind(), text)
-    })?;
-    Frame::decode(frame)
 }

@@ -31,6 +31,8 @@ pub(in crate::process) struct Supervised {
     socket: Mutex<Option<Arc<UnixStream>>>,
     /// The process id of the spawner, the parent of the supervisor.
     spawner: i32,
+    /// Whether the spawner is that of a chat, so that the numbers of the supervisor and the shell are those in its namespace.
+    is_of_chat: bool,
     /// 0 until the supervisor has reported its process id, which takes long if a file system hangs.
     supervisor: AtomicI32,
     shell: AtomicI32,
@@ -50,10 +52,16 @@ pub(in crate::process) struct Watch {
 }
 
 impl Supervised {
-    pub(super) fn new(socket: Arc<UnixStream>, spawner: i32, leaf: Option<Leaf>) -> Self {
+    pub(super) fn new(
+        socket: Arc<UnixStream>,
+        spawner: i32,
+        is_of_chat: bool,
+        leaf: Option<Leaf>,
+    ) -> Self {
         Self {
             socket: Mutex::new(Some(socket)),
             spawner,
+            is_of_chat,
             supervisor: AtomicI32::new(0),
             shell: AtomicI32::new(0),
             leaf: Mutex::new(leaf),
@@ -102,8 +110,10 @@ impl Supervised {
     ///
     /// A command of the same user has several ways to keep its supervisor from working: it can freeze it, for example.
     pub(super) fn kill_stalled_supervisor(&self, overdue: bool) {
-        let pid = self.supervisor.load(Ordering::Relaxed);
-        let Some(status) = proc::status(pid).filter(|_| pid > 0) else {
+        let Some((pid, status)) = self
+            .supervisor()
+            .and_then(|pid| Some((pid, proc::status(pid)?)))
+        else {
             return;
         };
         let overdue = overdue && !self.killing.load(Ordering::Relaxed);
@@ -130,15 +140,28 @@ impl Supervised {
 
     /// Returns the processes below the supervisor except the shell, at most `most`.
     pub(super) fn members(&self, most: usize) -> Vec<i32> {
-        let supervisor = self.supervisor.load(Ordering::Relaxed);
-        if self.is_gone() || supervisor == 0 {
+        let Some(supervisor) = self.supervisor().filter(|_| !self.is_gone()) else {
             return Vec::new();
-        }
-        let shell = self.shell.load(Ordering::Relaxed);
+        };
+        let shell = self.outside(supervisor, self.shell.load(Ordering::Relaxed));
         let mut members = Tree::below(supervisor).some_members(most.saturating_add(1));
-        members.retain(|pid| *pid != shell);
+        members.retain(|pid| Some(*pid) != shell);
         members.truncate(most);
         members
+    }
+
+    /// Returns the process id of the supervisor, unless it is not known yet.
+    fn supervisor(&self) -> Option<i32> {
+        self.outside(self.spawner, self.supervisor.load(Ordering::Relaxed))
+    }
+
+    /// Returns the number that a child of this process has for the host.
+    fn outside(&self, parent: i32, child: i32) -> Option<i32> {
+        match child {
+            ..=0 => None,
+            child if !self.is_of_chat => Some(child),
+            child => proc::child_within(parent, child),
+        }
     }
 
     fn socket(&self) -> Option<Arc<UnixStream>> {
@@ -209,7 +232,9 @@ impl Watch {
                         () = self.spawner_ended.cancelled() => {
                             _ = supervised.signal(Signal::SIGKILL);
                             // Without the spawner, no process would end the orphans of a dead supervisor. So it must live.
-                            resume(supervised.supervisor.load(Ordering::Relaxed));
+                            if let Some(supervisor) = supervised.supervisor() {
+                                resume(supervisor);
+                            }
                             Some(SPAWNER_KILLED)
                         }
                     };

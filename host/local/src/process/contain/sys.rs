@@ -10,16 +10,20 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Seek, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
 
 /// The flag of `clone3` that starts a child in another cgroup. It does not fit into the type that libc gave it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -32,25 +36,78 @@ pub(super) enum Side {
 
 /// Forks this process, which must have one thread. If a cgroup is given, the child starts in it, which is cheaper than moving.
 pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
-    let result = match cgroup {
+    match cgroup {
         // SAFETY: there is one thread, so the child's memory is not in the middle of anything.
-        None => i64::from(unsafe { libc::fork() }),
+        None => side(i64::from(unsafe { libc::fork() })),
         Some(cgroup) => {
-            // SAFETY: the structure may be all zeroes, which asks for nothing.
-            let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-            arguments.flags = CLONE_INTO_CGROUP;
-            arguments.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-            arguments.cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
-            let size = size_of::<libc::clone_args>();
-            // SAFETY: as for `fork`, of which this is a form: no memory is shared and no stack is given. It skips the additional
-            // work of the C library's `fork`, and the child makes only system calls before it executes.
-            unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) }
+            let cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
+            clone(CLONE_INTO_CGROUP, cgroup)
         }
-    };
+    }
+}
+
+/// Forks this process, which must have one thread, into new namespaces: the child is the first process in them.
+pub(super) fn fork_into(namespaces: UnshareFlags) -> io::Result<Side> {
+    clone(namespaces.bits().into(), 0)
+}
+
+/// A fork with these flags. It skips the additional work of the C library's `fork`.
+fn clone(flags: u64, cgroup: u64) -> io::Result<Side> {
+    // SAFETY: the structure may be all zeroes, which asks for nothing.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = flags;
+    arguments.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    arguments.cgroup = cgroup;
+    let size = size_of::<libc::clone_args>();
+    // SAFETY: this is a form of `fork`: no memory is shared and no stack is given. There is one thread, and the child uses nothing
+    // that depends on its number, which the C library may have kept.
+    side(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) })
+}
+
+fn side(result: i64) -> io::Result<Side> {
     match i32::try_from(result) {
         Ok(0) => Ok(Side::Child),
         Ok(pid) if pid > 0 => Ok(Side::Parent(Pid::from_raw(pid))),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Has the child of a command do this before it executes.
+pub(super) fn before_exec(
+    command: &mut Command,
+    work: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: the child is a fork of a process with several threads, so it must not wait for a lock that another of them held. The
+    // callers pass system calls, and paths that they made before.
+    unsafe { command.pre_exec(work) };
+}
+
+/// Goes on as a child in these namespaces of a process. This process, which becomes its parent, waits for it and ends as it does.
+pub(super) fn join(process: &OwnedFd, namespaces: UnshareFlags) -> io::Result<()> {
+    let namespaces = ThreadNameSpaceType::from_bits_retain(namespaces.bits());
+    move_into_thread_name_spaces(process.as_fd(), namespaces)?;
+    let Side::Parent(child) = fork(None)? else {
+        return Ok(());
+    };
+    // The terminal sends its signals to the child as well.
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: to ignore a signal is no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    // Among the descriptors is one whose end says that the command was executed.
+    for standard in 0..3 {
+        // SAFETY: this process, which only waits from here on, uses no descriptor.
+        unsafe { libc::close(standard) };
+    }
+    _ = close_range(3, u32::MAX);
+    loop {
+        match waitpid(child, None) {
+            Err(Errno::EINTR) => {}
+            Ok(WaitStatus::Exited(_, code)) => exit(code),
+            Ok(WaitStatus::Signaled(_, signal, _)) => exit(128 + signal as i32),
+            Ok(_) => {}
+            Err(_) => exit(1),
+        }
     }
 }
 
@@ -134,9 +191,25 @@ pub(super) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
+    receive_with(socket, buffer, RecvFlags::DONTWAIT)
+}
+
+/// As [`receive`], and waits for the bytes for as long as the socket does.
+pub(super) fn receive_waiting(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    receive_with(socket, buffer, RecvFlags::WAITALL)
+}
+
+fn receive_with(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut attached = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let flags = RecvFlags::CMSG_CLOEXEC | flags;
     let message = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut attached, flags)?;
     let mut fds = Vec::new();
     for one in attached.drain() {

@@ -1,36 +1,45 @@
-//! A command in the terminal of its caller, in the sandbox that commands of tools get.
+//! A program in the terminal of its caller, in the sandbox that commands of tools get.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
 use toolhost_sandbox::Recipe;
 
-/// Runs a program to its end in the sandbox of a recipe, with these variables and no others.
-///
-/// The calling thread enters the sandbox for good, and its process is not confined. The limits of the recipe hold for the process.
-///
-/// # Errors
-///
-/// If the recipe cannot be applied, or the program cannot be started.
-pub fn run_confined<'a>(
-    recipe: &Recipe,
-    program: &OsStr,
-    arguments: &[OsString],
+use super::{Spawner, sys};
+
+/// Runs a program to its end, with these variables and no others. With a spawner, it is in the namespaces of that. Without one, the
+/// calling thread enters the sandbox for good.
+pub(in crate::process) fn run_in_terminal(
+    (program, arguments): (&OsStr, &[OsString]),
     directory: &Path,
-    variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    recipe: Recipe,
+    spawner: Option<&Spawner>,
 ) -> io::Result<ExitStatus> {
-    recipe.apply()?;
     #[expect(
         clippy::disallowed_methods,
         reason = "this directory is the one place that starts processes"
     )]
-    let mut command = std::process::Command::new(program);
+    let mut command = Command::new(program);
     command
         .args(arguments)
         .current_dir(directory)
         .env_clear()
-        .envs(variables)
-        .status()
+        .envs(variables);
+    match spawner {
+        None => recipe.apply()?,
+        Some(spawner) => {
+            let (process, namespaces) = (spawner.descriptor()?, spawner.namespaces());
+            let directory = directory.to_path_buf();
+            sys::before_exec(&mut command, move || {
+                sys::join(&process, namespaces)?;
+                // The directory was that of the other namespace.
+                std::env::set_current_dir(&directory)?;
+                Ok(recipe.apply()?)
+            });
+        }
+    }
+    command.status()
 }

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::io;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 4;
+pub(super) const VERSION: u8 = 5;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -16,8 +16,12 @@ pub(super) const FRAME: usize = 12;
 /// A message from one process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Spawner to host: ready.
+    /// Spawner to host: ready. The spawner of a chat attaches what it found in its namespaces.
     Ready,
+    /// Host to spawner: start the spawner of a chat, in namespaces of its own. Attached are its socket and the view.
+    Enter,
+    /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
+    Entered { spawner: i32 },
     /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, the cgroup
     /// if `cgroup` is set, and the ruleset of the sandbox if `ruleset` is set.
     Start { cgroup: bool, ruleset: bool },
@@ -25,7 +29,8 @@ pub(super) enum Frame {
     Accepted,
     /// Supervisor to host: the shell runs.
     Started { supervisor: i32, shell: i32 },
-    /// Spawner or supervisor to host: the shell could not be started, because of this error of the system.
+    /// Spawner or supervisor to host: the shell could not be started, because of this error of the system. From the spawner of a
+    /// chat: it could not enter its namespaces, for the reason that follows as text until the end of the stream.
     Failed { errno: i32 },
     /// Supervisor to host: the shell exited with this code.
     Exited { code: i32 },
@@ -55,6 +60,8 @@ impl Frame {
             Self::Kill => (9, 0, 0),
             Self::Accepted => (10, 0, 0),
             Self::Killing => (11, 0, 0),
+            Self::Enter => (12, 0, 0),
+            Self::Entered { spawner } => (13, spawner, 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -90,6 +97,8 @@ impl Frame {
             9 => Self::Kill,
             10 => Self::Accepted,
             11 => Self::Killing,
+            12 => Self::Enter,
+            13 => Self::Entered { spawner: first },
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -200,6 +209,8 @@ mod tests {
             Frame::Kill,
             Frame::Accepted,
             Frame::Killing,
+            Frame::Enter,
+            Frame::Entered { spawner: 5 },
         ];
         let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
         for size in 1..bytes.len() {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::process::confinement::places;
+use crate::process::confinement::Common;
 use crate::process::{Environment, SaveLimits, Spawner};
-use toolhost_sandbox::{Policy, PrepareError, Sandbox, Support};
+use toolhost_sandbox::{Policy, PrepareError, Sandbox};
 use toolhost_store::StoreError;
 
 /// The configuration of a registry.
@@ -104,14 +104,22 @@ impl Config {
         }
     }
 
-    /// Makes the sandbox that a command of this configuration gets, with a directory for its temporary files.
+    /// Makes the sandbox of commands for its report. The caller is within a tokio runtime.
     ///
     /// # Errors
     ///
     /// If the policy cannot be applied.
-    pub fn prepare_sandbox(&self, temporary: PathBuf) -> Result<Sandbox, PrepareError> {
-        let mut places = places(&self.sandbox, &self.workspace, &self.environment);
-        places.temporary.push(temporary);
-        Sandbox::prepare(&self.sandbox, &places, &Support::detect())
+    pub fn prepare_sandbox(&self) -> Result<Sandbox, PrepareError> {
+        self.common().prepare()
+    }
+
+    pub(in crate::process) fn common(&self) -> Common {
+        let spawner = self.spawner.as_ref();
+        Common::new(
+            self.sandbox.clone(),
+            &self.workspace,
+            &self.environment,
+            spawner,
+        )
     }
 }

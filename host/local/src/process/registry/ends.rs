@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
-use crate::process::confinement::{self, Confined};
+use crate::process::confinement::{self, Confinement};
 use crate::process::running::Process;
 use crate::process::{Cause, Error, Info, State, ending};
 use toolhost_state::id::ChatId;
@@ -170,7 +170,7 @@ async fn end_with_call(process: &Process, grace: Duration, kill_now: &Cancellati
 
 /// Removes the temporary files of chats that have ended.
 pub(super) async fn remove_temporary(places: Vec<confinement::Place>) {
-    let removal = move || places.iter().for_each(Confined::remove);
+    let removal = move || places.iter().for_each(Confinement::remove);
     if let Err(error) = tokio::task::spawn_blocking(removal).await {
         tracing::error!(%error, "failed to remove temporary files");
     }

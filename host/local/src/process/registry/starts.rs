@@ -1,5 +1,6 @@
 //! Starting processes: the slot in the chat, the record, the program, and the life that follows.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use super::Registry;
 use super::chats::{Number, Owner};
 use super::slot::{Slot, refusal};
-use crate::process::contain::{self, Spawn, Watch};
+use crate::process::contain::{self, Spawn, Spawned, Spawner, Watch};
 use crate::process::lifecycle::Life;
 use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
@@ -155,22 +156,6 @@ impl Registry {
                 "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
             )
         })?;
-        let owner = slot.owner.as_ref();
-        let confined = self.confinement.of_chat(&slot.confined)?;
-        let mut env = self
-            .environment
-            .of_command(&command.trace, &command.env, owner);
-        env.extend(confined.variables(command));
-        let spawn = Spawn {
-            shell: &shell,
-            command: &command.command,
-            workdir: &workdir,
-            env: &env,
-            stdin: command.stdin.as_deref(),
-            nice: self.limits.nice,
-            oom_score_adj: self.limits.oom_score_adj,
-            sandbox: &confined.sandbox,
-        };
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
         // The store knows the process before it runs: after a crash it is lost, not unknown.
@@ -182,15 +167,11 @@ impl Registry {
             return Err(Error::Closed);
         }
         let _runtime = self.runtime.enter();
-        let spawned = match contain::spawn(self.spawner.as_ref(), &spawn) {
+        let spawned = match self.contain(&slot, command, &shell, &workdir) {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.runtime.block_on(self.keeper.withdraw(record.id));
-                return Err(Error::Failed(contain::explain(
-                    &error,
-                    &spawn,
-                    self.containment().kind,
-                )));
+                return Err(error);
             }
         };
         let mut process = Process::started(
@@ -224,6 +205,45 @@ impl Registry {
             };
             self.ending.spawn_on(end, &self.runtime);
             Err(Error::Interrupted)
+        }
+    }
+
+    /// Starts a command in the sandbox of its chat. The caller is within the runtime.
+    fn contain(
+        &self,
+        slot: &Slot,
+        command: &Command,
+        shell: &Path,
+        workdir: &Path,
+    ) -> Result<Spawned, Error> {
+        let mut is_first = true;
+        loop {
+            let owner = slot.owner.as_ref();
+            let confined = self.confinement.of_chat(&slot.confined, owner)?;
+            let mut env = self
+                .environment
+                .of_command(&command.trace, &command.env, owner);
+            env.extend(confined.variables(command));
+            let spawn = Spawn {
+                shell,
+                command: &command.command,
+                workdir,
+                env: &env,
+                stdin: command.stdin.as_deref(),
+                nice: self.limits.nice,
+                oom_score_adj: self.limits.oom_score_adj,
+                sandbox: &confined.sandbox,
+            };
+            let spawner = confined.spawner.as_ref();
+            match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn) {
+                Ok(spawned) => return Ok(spawned),
+                // Another process killed the spawner of the chat: the chat gets another.
+                Err(_) if is_first && spawner.is_some_and(Spawner::has_ended) => is_first = false,
+                Err(error) => {
+                    let kind = self.containment().kind;
+                    return Err(Error::Failed(contain::explain(&error, &spawn, kind)));
+                }
+            }
         }
     }
 

@@ -1,0 +1,173 @@
+//! The sandbox of the commands of one chat, and what those of all chats have in common.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolhost_sandbox::{
+    Entered, Mode, Network, Places, Policy, PrepareError, Sandbox, Support, View,
+};
+
+use toolhost_state::id::ChatId;
+
+use super::VARIABLES;
+use super::egress::Egress;
+use crate::process::{Command, Environment, Error, Spawner};
+
+/// What the sandboxes of all chats have in common.
+#[derive(Debug)]
+pub(in crate::process) struct Common {
+    pub(super) policy: Policy,
+    places: Places,
+    support: Support,
+    /// Starts the spawners of chats. `None`: commands are not confined.
+    spawner: Option<Spawner>,
+}
+
+/// The sandbox of the commands of one chat.
+#[derive(Clone, Debug)]
+pub(in crate::process) struct Confined {
+    pub(in crate::process) sandbox: Arc<Sandbox>,
+    /// The directory for its temporary files.
+    pub(super) directory: Option<Directory>,
+    /// The spawner in the namespaces of the chat; `None`: its commands are in those of the host.
+    pub(in crate::process) spawner: Option<Spawner>,
+    /// The way out, if the network is a list of hosts.
+    egress: Option<Arc<Egress>>,
+}
+
+/// A directory for temporary files.
+#[derive(Clone, Debug)]
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    /// Where commands find it.
+    seen_at: PathBuf,
+}
+
+/// Returns what this machine offers for a policy. A spawner tries the namespaces.
+pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Support {
+    let mut support = Support::detect();
+    if policy.no_namespaces {
+        support.namespaces = Err("they are switched off".to_owned());
+    } else if let Some(spawner) = spawner {
+        let tried = spawner.within(&View::trial());
+        support.namespaces = tried.map(drop).map_err(|error| error.to_string());
+    }
+    support
+}
+
+impl Common {
+    /// Finds out what this machine offers for a policy, for commands with these variables. The caller is within a tokio runtime.
+    pub(in crate::process) fn new(
+        policy: Policy,
+        workspace: &Path,
+        environment: &Environment,
+        spawner: Option<&Spawner>,
+    ) -> Self {
+        let places = Places::new(workspace, environment.variables());
+        if policy.mode == Mode::Workspace {
+            places.make_caches();
+        }
+        let spawner = spawner.filter(|_| policy.mode != Mode::Off).cloned();
+        Self {
+            support: support(&policy, spawner.as_ref()),
+            policy,
+            places,
+            spawner,
+        }
+    }
+
+    /// Makes a sandbox without a directory for temporary files and without namespaces, for its report.
+    pub(in crate::process) fn prepare(&self) -> Result<Sandbox, PrepareError> {
+        self.sandbox(&self.places, None)
+    }
+
+    /// Makes the sandbox of a chat whose temporary files are in this directory. The caller is within a tokio runtime.
+    pub(in crate::process) fn confine(
+        &self,
+        directory: Option<PathBuf>,
+        chat: Option<&ChatId>,
+    ) -> Result<Confined, Error> {
+        let mut places = self.places.clone();
+        places.temporary.extend(directory.clone());
+        let mut directory = directory.map(|path| Directory {
+            seen_at: path.clone(),
+            path,
+        });
+        let mut within = None;
+        if let Some(directory) = &mut directory {
+            let view = View::new(&self.policy, &places, &directory.path);
+            within = self.enter(&view)?;
+            if within.is_some() {
+                directory.seen_at = view.temporary(&directory.path).to_path_buf();
+            }
+        }
+        let (spawner, mut entered) = within.unzip();
+        let sandbox = self.sandbox(&places, entered.as_ref());
+        let listener = entered.as_mut().and_then(|entered| entered.listener.take());
+        let egress = match (listener, &self.policy.network) {
+            (Some(listener), Network::Hosts(hosts)) => {
+                Some(Arc::new(Egress::start(hosts, listener, chat)?))
+            }
+            _ => None,
+        };
+        Ok(Confined {
+            sandbox: Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?),
+            directory,
+            spawner,
+            egress,
+        })
+    }
+
+    /// Starts a spawner that sees this view. `None`: the commands of the chat stay in the namespaces of the host.
+    fn enter(&self, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
+        let Some(host) = self
+            .spawner
+            .as_ref()
+            .filter(|_| self.support.namespaces.is_ok())
+        else {
+            return Ok(None);
+        };
+        match host.within(view) {
+            Ok(within) => Ok(Some(within)),
+            Err(error) if self.policy.required => Err(Error::Failed(format!(
+                "the sandbox is required, and the chat has no namespaces: {error}"
+            ))),
+            Err(error) => {
+                tracing::warn!(%error, "a chat has no namespaces of its own");
+                Ok(None)
+            }
+        }
+    }
+
+    fn sandbox(&self, places: &Places, entered: Option<&Entered>) -> Result<Sandbox, PrepareError> {
+        Sandbox::prepare(&self.policy, places, &self.support, entered)
+    }
+}
+
+impl Confined {
+    /// Returns whether it can confine no more commands: its namespaces have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.spawner.as_ref().is_some_and(Spawner::has_ended)
+    }
+
+    /// Returns the variables that a command gets besides its own.
+    pub(in crate::process) fn variables(&self, command: &Command) -> Vec<(OsString, OsString)> {
+        let is_set = |name: &str| command.env.iter().any(|(own, _)| own == name);
+        let own = self.own_variables();
+        own.filter(|(name, _)| !is_set(name))
+            .map(|(name, value)| (name.into(), value))
+            .collect()
+    }
+
+    /// Returns the variables of all of its commands.
+    pub(in crate::process) fn own_variables(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, OsString)> {
+        let directories = self.directory.iter().flat_map(|directory| {
+            VARIABLES.map(|name| (name, directory.seen_at.clone().into_os_string()))
+        });
+        let proxies = self.egress.iter().flat_map(|egress| egress.variables());
+        directories.chain(proxies.map(|(name, value)| (name, value.into())))
+    }
+}

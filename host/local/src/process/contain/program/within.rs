@@ -1,0 +1,135 @@
+//! The spawner of a chat: the first process of namespaces of its own, where it starts the commands of the chat.
+//!
+//! It ends like the first spawner, and with it: the kernel ends all processes of a namespace with the first one in it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getegid, geteuid};
+use toolhost_sandbox::View;
+
+use super::Spawner;
+use crate::process::contain::sys::{self, Side};
+use crate::process::contain::wire::Frame;
+use toolhost_state::own_limits::OwnLimits;
+
+/// Starts the spawner of a chat with the descriptors of [`Frame::Enter`]. Returns its process, unless it could not be started,
+/// which the host is told.
+pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits) -> Option<Pid> {
+    let mut fds = fds.into_iter();
+    let socket = fds.next()?;
+    let started = match fds.next() {
+        Some(view) => fork(&socket, view, limits),
+        None => Err(Errno::EMFILE.into()),
+    };
+    let started = started.inspect_err(|error| refuse(&socket, error, &error.to_string()));
+    started.ok()
+}
+
+fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> {
+    let mut bytes = Vec::new();
+    File::from(view).read_to_end(&mut bytes)?;
+    let view = View::decode(&bytes)?;
+    let (mut ours, theirs) = UnixStream::pair()?;
+    match sys::fork_into(view.namespaces())? {
+        Side::Child => {
+            drop(ours);
+            run(socket, &view, theirs, limits)
+        }
+        Side::Parent(pid) => {
+            drop(theirs);
+            let mapped = ours.read_exact(&mut [0]).and_then(|()| map_users(pid));
+            if let Err(error) = mapped {
+                // The loop of the spawner reaps it.
+                _ = nix::sys::signal::kill(pid, Signal::SIGKILL);
+                return Err(error);
+            }
+            let spawner = pid.as_raw();
+            _ = sys::send(socket.as_fd(), &Frame::Entered { spawner }.encode(), &[]);
+            _ = ours.write_all(&[0]);
+            Ok(pid)
+        }
+    }
+}
+
+/// Runs in the new namespaces until the host and all supervisors are gone.
+fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits) -> ! {
+    let spawner = match begin(socket, view, parent) {
+        Ok(()) => socket.try_clone().and_then(|own| {
+            // The descriptors of the first spawner are closed without their owners, which this process never uses again.
+            sys::close_all_but(&[own.as_raw_fd()])?;
+            Spawner::new(own, limits.clone())
+        }),
+        Err(()) => sys::exit(1),
+    };
+    match spawner {
+        Ok(mut spawner) => {
+            spawner.work();
+            sys::exit(0)
+        }
+        Err(_) => sys::exit(1),
+    }
+}
+
+/// Enters the view. If that fails, the host is told.
+fn begin(socket: &OwnedFd, view: &View, mut parent: UnixStream) -> Result<(), ()> {
+    let begun = (|| {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // Otherwise the file in which the parent maps the users belongs to root.
+        nix::sys::prctl::set_dumpable(true)?;
+        parent.write_all(&[0])?;
+        parent.read_exact(&mut [0])?;
+        nix::sys::prctl::set_dumpable(false)?;
+        _ = nix::unistd::setsid();
+        Ok::<_, io::Error>(())
+    })();
+    begun.map_err(|error| refuse(socket, &error, &error.to_string()))?;
+    let entered = view
+        .enter()
+        .map_err(|error| refuse(socket, &error.error, &error.to_string()))?;
+    let found = entered.descriptors().map(|found| found.as_raw_fd());
+    let found: Vec<_> = found.collect();
+    sys::send(socket.as_fd(), &Frame::Ready.encode(), &found).map_err(drop)
+}
+
+fn refuse(socket: &OwnedFd, error: &io::Error, why: &str) {
+    let errno = error.raw_os_error().unwrap_or(Errno::EIO as i32);
+    let frame = Frame::Failed { errno }.encode();
+    _ = sys::send(socket.as_fd(), &[&frame, why.as_bytes()].concat(), &[]);
+}
+
+/// Maps the users and groups of the namespace of a process to themselves: all of them as root, else only the own ones.
+fn map_users(pid: Pid) -> io::Result<()> {
+    if geteuid().is_root() && map_all(pid).is_ok() {
+        return Ok(());
+    }
+    // Groups can only be mapped without privilege if no process there can leave one.
+    write(pid, "setgroups", "deny")?;
+    write(pid, "uid_map", &format!("{0} {0} 1", geteuid()))?;
+    write(pid, "gid_map", &format!("{0} {0} 1", getegid()))
+}
+
+fn map_all(pid: Pid) -> io::Result<()> {
+    for name in ["uid_map", "gid_map"] {
+        let own = fs::read_to_string(format!("/proc/self/{name}"))?;
+        let same = own.lines().filter_map(|line| {
+            let mut numbers = line.split_ascii_whitespace();
+            let (first, count) = (numbers.next()?, numbers.nth(1)?);
+            Some(format!("{first} {first} {count}\n"))
+        });
+        write(pid, name, &same.collect::<String>())?;
+    }
+    Ok(())
+}
+
+fn write(pid: Pid, name: &str, text: &str) -> io::Result<()> {
+    // All at once: the kernel takes one write.
+    let mut file = File::options()
+        .write(true)
+        .open(format!("/proc/{pid}/{name}"))?;
+    file.write_all(text.as_bytes())
+}

@@ -1,0 +1,195 @@
+//! A spawner process, as the host sees it.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
+
+use super::{ARGUMENT, PATIENCE};
+use crate::process::contain::sys;
+use crate::process::contain::wire::{FRAME, Frame};
+
+/// One running spawner process.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) socket: UnixStream,
+    /// Taken only at the end.
+    process: Option<Process>,
+    /// Cancelled when the host notices the end of the process.
+    pub(super) ended: CancellationToken,
+    /// Cancelled when another spawner took its place.
+    pub(super) retired: CancellationToken,
+}
+
+#[derive(Debug)]
+enum Process {
+    /// A child of the host.
+    Own(Child),
+    /// The spawner of a chat, which is a child of the host's own.
+    OfChat { pid: u32, descriptor: OwnedFd },
+}
+
+impl Running {
+    /// Starts the spawner of the host.
+    pub(super) fn start(program: &Path) -> io::Result<Self> {
+        let (socket, theirs) = UnixStream::pair()?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that starts processes"
+        )]
+        let child = std::process::Command::new(program)
+            .arg0("toolhost")
+            .arg(ARGUMENT)
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut running = Self::new(socket, Process::Own(child));
+        running.socket.set_read_timeout(Some(PATIENCE))?;
+        match read_frame(&running.socket) {
+            Ok(Frame::Ready) => Ok(running),
+            answer => {
+                running.kill();
+                let why = answer.err().map_or_else(
+                    || "it answered something else".to_owned(),
+                    |error| error.to_string(),
+                );
+                Err(io::Error::other(format!(
+                    "{} does not work as a spawner: {why}",
+                    program.display()
+                )))
+            }
+        }
+    }
+
+    /// Waits for the spawner of a chat, which was asked for with the other end of this socket. Returns what it found in its
+    /// namespaces as well.
+    pub(super) fn within(socket: UnixStream) -> io::Result<(Self, Vec<OwnedFd>)> {
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let pid = match read_frame(&socket)? {
+            Frame::Entered { spawner } => spawner,
+            Frame::Failed { errno } => return Err(refused(&socket, errno)),
+            _ => return Err(io::Error::other("the spawner answered something else")),
+        };
+        let known = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+        // It cannot have been reaped and its number reused before it is ready, unless it failed: that shows below.
+        let descriptor = pidfd_open(known, PidfdFlags::empty())?;
+        let mut frame = [0; FRAME];
+        let (count, new) = sys::receive_waiting(socket.as_fd(), &mut frame)?;
+        match Frame::decode(frame) {
+            Ok(Frame::Ready) if count == FRAME => {}
+            Ok(Frame::Failed { errno }) if count == FRAME => return Err(refused(&socket, errno)),
+            _ => return Err(io::Error::other("the spawner of the chat ended at once")),
+        }
+        let watched = socket.try_clone()?;
+        watched.set_nonblocking(true)?;
+        let mut watched = tokio::net::UnixStream::from_std(watched)?;
+        let pid = pid.unsigned_abs();
+        let running = Self::new(socket, Process::OfChat { pid, descriptor });
+        let ended = running.ended.clone();
+        tokio::spawn(async move {
+            // The spawner sends nothing after `Ready`, so this ends with the process.
+            while let Ok(1..) = watched.read(&mut [0]).await {}
+            ended.cancel();
+        });
+        Ok((running, new))
+    }
+
+    fn new(socket: UnixStream, process: Process) -> Self {
+        Self {
+            socket,
+            process: Some(process),
+            ended: CancellationToken::new(),
+            retired: CancellationToken::new(),
+        }
+    }
+
+    /// Waits for the end of the process in a thread, and then cancels `ended`. The caller closes the socket.
+    pub(super) fn wait_for_end(&mut self) -> io::Result<()> {
+        let Some(Process::Own(mut child)) = self.process.take() else {
+            return Ok(());
+        };
+        let ended = self.ended.clone();
+        let wait = move || {
+            _ = child.wait();
+            ended.cancel();
+        };
+        let thread = std::thread::Builder::new().name("spawner-end".into());
+        thread.spawn(wait).map(drop)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        match &self.process {
+            None => 0,
+            Some(Process::Own(child)) => child.id(),
+            Some(Process::OfChat { pid, .. }) => *pid,
+        }
+    }
+
+    /// Returns whether the process has ended, as far as that is known for one of the host's own.
+    pub(super) fn has_ended(&self) -> bool {
+        let Some(Process::OfChat { descriptor, .. }) = &self.process else {
+            return self.ended.is_cancelled();
+        };
+        let mut fds = [PollFd::new(descriptor, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Resumes the process if another one stopped it.
+    pub(super) fn resume(&self) {
+        match &self.process {
+            None => {}
+            Some(Process::Own(child)) => {
+                crate::process::contain::supervised::resume(child.id().cast_signed());
+            }
+            Some(Process::OfChat { descriptor, .. }) => {
+                _ = pidfd_send_signal(descriptor, Signal::CONT);
+            }
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        match &mut self.process {
+            None => {}
+            Some(Process::Own(child)) => {
+                _ = child.kill();
+                _ = child.wait();
+            }
+            Some(Process::OfChat { descriptor, .. }) => {
+                _ = pidfd_send_signal(descriptor, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Returns the error of a spawner that could not enter its namespaces.
+fn refused(mut socket: &UnixStream, errno: i32) -> io::Error {
+    let mut why = String::new();
+    let kind = io::Error::from_raw_os_error(errno).kind();
+    match socket.read_to_string(&mut why) {
+        Ok(1..) => io::Error::new(kind, why),
+        _ => io::Error::from_raw_os_error(errno),
+    }
+}
+
+pub(super) fn read_frame(mut socket: &UnixStream) -> io::Result<Frame> {
+    let mut frame = [0; FRAME];
+    socket.read_exact(&mut frame).map_err(|error| {
+        let text = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it hung up before it answered",
+            io::ErrorKind::WouldBlock => "no answer in 10 s",
+            _ => return error,
+        };
+        io::Error::new(error.kind(), text)
+    })?;
+    Frame::decode(frame)
+}

@@ -1,0 +1,44 @@
+//! A command in the terminal of its caller, in the sandbox of a configuration.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use super::contain::run_in_terminal;
+use super::registry::Config;
+
+/// Runs a program to its end in the sandbox of a configuration, with the variables of commands and these.
+///
+/// The calling thread may enter the sandbox for good, and its process is not confined. The caller is within a tokio runtime.
+///
+/// # Errors
+///
+/// If the sandbox cannot be applied, or the program cannot be started.
+pub fn run_confined<'a>(
+    config: &'a Config,
+    temporary: PathBuf,
+    program: &OsStr,
+    arguments: &[OsString],
+    variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+) -> io::Result<ExitStatus> {
+    let confined = config.common().confine(Some(temporary), None);
+    let confined = confined.map_err(io::Error::other)?;
+    let given = config.environment.variables().chain(variables);
+    let mut all: BTreeMap<_, _> = given
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    all.extend(
+        confined
+            .own_variables()
+            .map(|(name, value)| (name.into(), value)),
+    );
+    run_in_terminal(
+        (program, arguments),
+        &config.workspace,
+        all,
+        confined.sandbox.recipe()?,
+        confined.spawner.as_ref(),
+    )
+}
