@@ -187,8 +187,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::State(_)
         | Command::Tools(_)
         | Command::Token(_)
-        | Command::Config(_)
-        | Command::Sandbox(_) => Prepared::default(),
+        | Command::Config(_) => Prepared::default(),
+        Command::Sandbox(options) => options.prepare(),
         Command::Serve(options) => options.host.prepare(),
         Command::Mcp(options) => options.host.prepare(),
         Command::Agent(options) => options.agent.prepare(),
@@ -209,7 +209,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 agent::run(common, tokens, options.agent, prepared).await
             }
             Command::Doctor(options) => doctor::run(common, options, prepared).await,
-            Command::Sandbox(options) => sandbox::run(common, options).await,
+            Command::Sandbox(options) => sandbox::run(common, options, prepared).await,
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,

@@ -57,7 +57,7 @@ impl Options {
 
 pub(super) async fn run(
     common: &Common,
-    options: Options,
+    mut options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let text = if options.arguments == "-" {
@@ -85,6 +85,7 @@ pub(super) async fn run(
             None => return Ok(ExitCode::FAILURE),
         },
         None => {
+            options.host.processes.protect_by_default();
             let plan = options.host.plan(common)?;
             let plugins = plan.plugins.clone();
             let host = plan.start(plugins, &prepared, None, |builder| builder);

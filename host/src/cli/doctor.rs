@@ -89,7 +89,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let workspace = common.workspace();
     let sandbox = options.processes.sandbox()?;
-    let (layers, is_confined) = layers::checks(&sandbox);
+    let (layers, is_confined) = layers::checks(&sandbox, prepared.spawner.as_ref());
     let mut checks = machine::checks(is_confined);
     checks.extend(layers);
     checks.push(configuration(common).await);

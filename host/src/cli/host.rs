@@ -26,7 +26,7 @@ pub(super) struct Options {
     #[command(flatten)]
     oversight: audit_options::Options,
     #[command(flatten)]
-    processes: processes::Options,
+    pub(super) processes: processes::Options,
 }
 
 /// A host that is about to start.

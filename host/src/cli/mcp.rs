@@ -42,11 +42,12 @@ pub(super) struct Options {
 
 pub(super) async fn run(
     common: &Common,
-    options: Options,
+    mut options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     // From here on, a signal shuts the host down in order, even while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
+    options.host.processes.protect_by_default();
     let plan = options.host.plan(common)?;
     let start = async {
         // Several clients may start this program at once, so records are kept only in a state directory that the operator

@@ -3,7 +3,6 @@
 mod explain;
 mod run;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -41,20 +40,32 @@ enum Command {
     Run(run::Options),
 }
 
-pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
-    match options.command {
-        Command::Explain(options) => explain::run(common, &options),
-        Command::Run(options) => run::run(common, options).await,
+impl Options {
+    pub(super) fn prepare(&self) -> Prepared {
+        match &self.command {
+            Command::Explain(options) => options.processes.prepare(),
+            Command::Run(options) => options.processes.prepare(),
+        }
     }
 }
 
-/// Returns the configuration of commands, and a directory for their temporary files.
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    match options.command {
+        Command::Explain(options) => explain::run(common, options, prepared),
+        Command::Run(options) => run::run(common, options, prepared).await,
+    }
+}
+
+/// Returns the configuration of commands, as `toolhost call` has it.
 fn configured(
     common: &Common,
-    options: &processes::Options,
-) -> anyhow::Result<(Config, tempfile::TempDir)> {
-    let workspace: PathBuf = common.workspace()?;
-    let config = options.config(&workspace, Prepared::default(), common.private_paths())?;
-    let temporary = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
-    Ok((config, temporary))
+    mut options: processes::Options,
+    prepared: Prepared,
+) -> anyhow::Result<Config> {
+    options.protect_by_default();
+    options.config(&common.workspace()?, prepared, common.private_paths())
 }

@@ -1,11 +1,12 @@
 //! The checks of the layers that the sandbox of commands is made of.
 
-use toolhost_sandbox::{Layer, Mode, Policy, Support};
+use toolhost_local::process::{Spawner, sandbox_support};
+use toolhost_sandbox::{Layer, Mode, Policy};
 
 use super::Check;
 
 /// Returns a check for each layer, and whether commands are kept from this host's files and processes.
-pub(super) fn checks(policy: &Policy) -> (Vec<Check>, bool) {
+pub(super) fn checks(policy: &Policy, spawner: Option<&Spawner>) -> (Vec<Check>, bool) {
     const NAME: &str = "sandbox";
     if policy.mode == Mode::Off {
         let off = Check::warning(
@@ -15,9 +16,9 @@ pub(super) fn checks(policy: &Policy) -> (Vec<Check>, bool) {
         );
         return (vec![off], false);
     }
-    let support = Support::detect();
+    let support = sandbox_support(policy, spawner);
     let layers = support.layers();
-    let is_confined = layers.iter().all(|layer| layer.state.is_ok());
+    let is_confined = support.landlock.is_ok() && support.seccomp.is_ok();
     (layers.into_iter().map(check).collect(), is_confined)
 }
 

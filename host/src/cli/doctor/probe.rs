@@ -4,13 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Check;
-use toolhost_local::process::{Config, Process, Registry, is_alive};
+use toolhost_local::process::{Config, Process, Registry};
 use toolhost_service::errors;
 use toolhost_store::HostState;
 use toolhost_workspace::process::{Command, Containment, Error, Kind, State, WaitOptions};
-
-/// A command that leaves its process group, and prints its process id.
-const ESCAPE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
 
 /// How long a probe may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,16 +60,27 @@ fn containment(containment: &Containment) -> Check {
 
 /// Starts a command that leaves its process group, ends it, and checks that none of its processes is left.
 async fn end(registry: &Arc<Registry>) -> Result<bool, Error> {
+    // A word in its arguments, because in a namespace of its own it does not know the number that it has for the host.
+    let mark = format!("toolhost-doctor-{}", std::process::id());
     let command = Command {
-        command: ESCAPE.into(),
+        command: format!("setsid sh -c 'sleep 1000; :' {mark} >/dev/null 2>&1 &"),
         ..Command::default()
     };
     let process = registry.start(None, command).await?;
     ended(&process).await?;
-    let pid = process.read(0, 32).await.data;
-    let pid = String::from_utf8_lossy(&pid).trim().to_owned();
     let state = registry.end(None, process.id()).await?;
-    Ok(!pid.parse().is_ok_and(is_alive) && matches!(state, State::Exited(_)))
+    Ok(!is_running(mark.as_bytes()) && matches!(state, State::Exited(_)))
+}
+
+/// Returns whether a process has this word as its last argument.
+fn is_running(word: &[u8]) -> bool {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut arguments =
+        entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    arguments.any(|line| {
+        line.strip_suffix(b"\0")
+            .is_some_and(|line| line.ends_with(word))
+    })
 }
 
 async fn ended(process: &Process) -> Result<(), Error> {

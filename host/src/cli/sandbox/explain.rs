@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 use toolhost_sandbox::{Policy, Report};
-use toolhost_service::processes;
+use toolhost_service::processes::{self, Prepared};
 
 use crate::cli::{Common, print};
 
@@ -20,12 +20,16 @@ pub(super) struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    processes: processes::Options,
+    pub(super) processes: processes::Options,
 }
 
-pub(super) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
-    let (config, temporary) = super::configured(common, &options.processes)?;
-    let sandbox = config.prepare_sandbox(temporary.path().to_path_buf())?;
+pub(super) fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let config = super::configured(common, options.processes, prepared)?;
+    let sandbox = config.prepare_sandbox()?;
     match options.json {
         true => {
             let shown = json!({ "policy": config.sandbox, "report": sandbox.report() });

@@ -1,17 +1,16 @@
 //! `toolhost sandbox run`.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context as _;
 use clap::Args;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use toolhost_local::process::{Config, TEMPORARY_VARIABLES, run_confined};
-use toolhost_sandbox::Recipe;
-use toolhost_service::processes;
+use toolhost_local::process::{Config, run_confined};
+use toolhost_service::processes::{self, Prepared};
 use toolhost_service::signals::{self, Hangup};
 
 use crate::cli::Common;
@@ -19,24 +18,31 @@ use crate::cli::Common;
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    processes: processes::Options,
+    pub(super) processes: processes::Options,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
-    let (config, temporary) = super::configured(common, &options.processes)?;
-    let sandbox = config.prepare_sandbox(temporary.path().to_path_buf())?;
-    for gap in &sandbox.report().missing {
+pub(super) async fn run(
+    common: &Common,
+    options: Options,
+    prepared: Prepared,
+) -> anyhow::Result<ExitCode> {
+    let config = super::configured(common, options.processes, prepared)?;
+    for gap in &config.prepare_sandbox()?.report().missing {
         tracing::warn!("the sandbox is not whole: {gap}");
     }
-    let recipe = sandbox.recipe()?;
-    let (done, ended) = oneshot::channel();
+    let temporary = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
     let directory = temporary.path().to_path_buf();
+    let (done, ended) = oneshot::channel();
+    let runtime = Handle::current();
     // The sandbox holds the thread that enters it and the command that it starts, and this program not.
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
-    thread.spawn(move || done.send(start(&recipe, &config, &directory, &options.command)))?;
+    thread.spawn(move || {
+        let _runtime = runtime.enter();
+        done.send(start(&config, directory, &options.command))
+    })?;
     // The terminal sends its signals to the command as well, whose end this program waits for.
     let ignored = async {
         loop {
@@ -50,19 +56,11 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     Ok(code(status))
 }
 
-fn start(
-    recipe: &Recipe,
-    config: &Config,
-    temporary: &Path,
-    command: &[OsString],
-) -> anyhow::Result<ExitStatus> {
+fn start(config: &Config, temporary: PathBuf, command: &[OsString]) -> anyhow::Result<ExitStatus> {
     let (program, arguments) = command.split_first().context("there is no command")?;
-    let mut variables: BTreeMap<_, _> = config.environment.variables().collect();
     let term = std::env::var_os("TERM");
-    variables.extend(term.as_deref().map(|term| (OsStr::new("TERM"), term)));
-    let names = TEMPORARY_VARIABLES.map(OsStr::new);
-    variables.extend(names.map(|name| (name, temporary.as_os_str())));
-    let status = run_confined(recipe, program, arguments, &config.workspace, variables);
+    let term = term.as_deref().map(|term| (OsStr::new("TERM"), term));
+    let status = run_confined(config, temporary, program, arguments, term);
     status.with_context(|| format!("{} cannot be started", program.display()))
 }
 
