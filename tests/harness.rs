@@ -27,6 +27,7 @@ use toolhost_core::{Arguments, Builder, CallError, CallId, Host, Outcome, Reques
 use toolhost_http::Tls;
 use toolhost_http::access::{Access, Token, Tokens};
 use toolhost_local::process::Spawner;
+use toolhost_sandbox::Policy;
 use toolhost_server::{ServerParts, serve};
 use toolhost_workspace::process::Info;
 
@@ -88,6 +89,14 @@ pub(crate) fn spawner() -> Spawner {
         .clone()
 }
 
+/// The policy of commands that tell a test the numbers of their processes: in namespaces, they have others.
+pub(crate) fn without_namespaces() -> Policy {
+    Policy {
+        no_namespaces: true,
+        ..Policy::default()
+    }
+}
+
 /// A host with a workspace of its own.
 pub(crate) struct Setup {
     pub(crate) host: Host,
@@ -105,7 +114,8 @@ impl Setup {
         let workspace = tempfile::tempdir().unwrap();
         let builder = Host::builder(workspace.path())
             .state_dir(shared_state("state"))
-            .spawner(spawner());
+            .spawner(spawner())
+            .sandbox(without_namespaces());
         let host = change(builder).start().await.unwrap();
         Self { host, workspace }
     }

@@ -7,6 +7,8 @@ mod chats;
 mod exploits;
 /// What each mode allows.
 mod modes;
+/// What namespaces add to the other layers.
+mod namespaces;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.

@@ -87,10 +87,14 @@ fn dependencies_point_one_way() {
         ("state", &[][..]),
         ("store", &["state"]),
         ("sandbox", &[]),
+        ("egress", &[]),
         ("workspace", &["state"]),
-        ("local", &["state", "store", "sandbox", "workspace"]),
+        (
+            "local",
+            &["state", "egress", "store", "sandbox", "workspace"],
+        ),
         ("call", &["state", "store", "workspace"]),
-        ("plugin", &["state", "workspace", "call", "view"]),
+        ("plugin", &["state", "egress", "workspace", "call", "view"]),
         (
             "core",
             &[
@@ -116,6 +120,7 @@ fn dependencies_point_one_way() {
             "service",
             &[
                 "state",
+                "egress",
                 "store",
                 "sandbox",
                 "workspace",

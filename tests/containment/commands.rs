@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::escapes::go;
+use super::program::parent;
 use super::survivors::{Found, Held, Scan, VARIABLE, unique};
 use crate::harness::until;
 
@@ -218,8 +219,14 @@ impl Escapee {
             "{:?} does not hold its FIFO",
             self.name
         );
-        let supervisor = written("supervisor").expect("written before anything else");
-        (supervisor.trim().parse().unwrap(), found)
+        let number = written("supervisor").expect("written before anything else");
+        let supervisor = until(&what, || {
+            let found = Scan::now().of(&self.mark);
+            found
+                .iter()
+                .find_map(|one| supervisor_above(one.pid, number.trim()))
+        });
+        (supervisor.await, found)
     }
 
     /// Lets it kill its supervisor.
@@ -227,4 +234,16 @@ impl Escapee {
         let path = self.directory.join(format!("go-{}", self.mark));
         go(&path).await;
     }
+}
+
+/// Returns the supervisor above a process, which has this number in its own namespace. `None`: the process has ended.
+fn supervisor_above(pid: u32, number: &str) -> Option<u32> {
+    let is_it = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        status.starts_with("Name:\ttoolhost-super\n")
+            && numbers.is_some_and(|numbers| numbers.split('\t').next_back() == Some(number))
+    };
+    let mut above = std::iter::successors(Some(pid), |pid| parent(*pid));
+    above.find(is_it)
 }

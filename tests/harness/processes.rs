@@ -12,7 +12,7 @@ use toolhost_workspace::process::{
     Command, ProcessEvent, Signal, State, Subject, Subscriber, WaitOptions, Wake,
 };
 
-use super::{PATIENCE, file, spawner, until, wait};
+use super::{PATIENCE, file, spawner, until, wait, without_namespaces};
 
 /// A registry in a workspace of its own, with the means to open it again.
 pub(crate) struct TestRegistry {
@@ -148,6 +148,7 @@ impl TestRegistry {
 pub(crate) fn config(workspace: &Path) -> Config {
     Config {
         spawner: Some(spawner()),
+        sandbox: without_namespaces(),
         ..Config::new(workspace.canonicalize().unwrap())
     }
 }

@@ -26,7 +26,9 @@ pub(crate) fn client() -> Command {
     let mut command = Command::new(program());
     command
         .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        // Commands tell tests the numbers of their processes.
+        .env("TOOLHOST_SANDBOX_NO_NAMESPACES", "1");
     command
 }
 

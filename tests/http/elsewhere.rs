@@ -14,7 +14,7 @@ use toolhost_workspace::{Owner, Workspace};
 
 use super::*;
 use crate::harness::processes::temporary;
-use crate::harness::{spawner, until, wait};
+use crate::harness::{spawner, until, wait, without_namespaces};
 
 /// A workspace that stands for one on another machine.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ impl Elsewhere {
     fn new(directory: &Path, starts: usize, silent: bool) -> Arc<Self> {
         let config = Config {
             spawner: Some(spawner()),
+            sandbox: without_namespaces(),
             ..Config::new(directory.to_owned())
         };
         let files = toolhost_local::files::Config::new(directory.to_owned());

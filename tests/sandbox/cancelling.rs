@@ -16,7 +16,7 @@ use toolhost_workspace::Workspace;
 use super::contained::End;
 use crate::guest::{guest, limited};
 use crate::harness::processes::temporary;
-use crate::harness::{PATIENCE, Setup, request, spawner, until};
+use crate::harness::{PATIENCE, Setup, request, spawner, until, without_namespaces};
 
 /// A light guest, one that computes, three that wait in different ways, and one that writes.
 const GUESTS: [&str; 6] = [
@@ -62,6 +62,7 @@ impl Bench {
         let directory = tempfile::tempdir().unwrap();
         let processes = process::Config {
             spawner: Some(spawner()),
+            sandbox: without_namespaces(),
             ..process::Config::new(directory.path())
         };
         let (files, state) = (files::Config::new(directory.path()), temporary());

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, OFF, SECRET, Site, tracing_is_open};
+use super::site::{Ground, OFF, PLAIN, SECRET, Site, tracing_is_open};
 use crate::harness::{is_alive, until};
 
 /// A command with a secret in its environment and an open file.
@@ -39,7 +39,7 @@ async fn no_process_of_another_command_can_be_read_changed_or_signalled() {
             off.works(&way.replace("@OTHER", &other)).await;
         }
     }
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     // A command of the same chat has a sandbox of its own as well.
     for chat in ["other", "a"] {
         let other = site.start_in(chat, CONFINED).await;
@@ -78,7 +78,7 @@ async fn no_memory_of_another_command_can_be_read_or_written() {
     for call in calls.into_iter().filter(|_| tracing_is_open()) {
         assert_eq!(off.works(&script(call, other)).await, "0", "{call}");
     }
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let other = site.start_in("other", CONFINED).await;
     for call in calls {
         assert_eq!(site.works(&script(call, other)).await, "1", "{call}");
@@ -92,7 +92,7 @@ async fn temporary(site: &Site, chat: &str) -> PathBuf {
 
 #[tokio::test]
 async fn each_chat_has_temporary_files_of_its_own() {
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let directory = temporary(&site, "other").await;
     assert!(directory.starts_with(site.path("state/tmp")));
     assert_eq!(directory.metadata().unwrap().mode() & 0o7777, 0o700);
@@ -135,7 +135,7 @@ fn names(directory: &Path) -> usize {
 
 #[tokio::test]
 async fn temporary_files_go_with_their_chat() {
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let [one, other] = [
         temporary(&site, "one").await,
         temporary(&site, "other").await,
@@ -161,12 +161,12 @@ async fn temporary_files_go_with_their_chat() {
 
 #[tokio::test]
 async fn temporary_files_of_a_killed_host_are_removed_by_the_next() {
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let directory = temporary(&site, "a").await;
     site.works("echo > $TMPDIR/left").await;
     let ground = site.end(Signal::SIGKILL);
     assert!(directory.join("left").exists());
-    let site = ground.serve(DEFAULT);
+    let site = ground.serve(PLAIN);
     assert_eq!(names(&site.path("state/tmp")), 0);
     site.works("test -d $TMPDIR").await;
 }
@@ -177,7 +177,7 @@ async fn temporary_files_of_a_killed_host_are_removed_by_the_next() {
 async fn directories_of_any_depth_are_removed_as_well() {
     let dig = "python3 -c 'import os; os.chdir(os.environ[\"TMPDIR\"]); \
                [(os.mkdir(\"d\"), os.chdir(\"d\")) for _ in range(3000)]'";
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let directory = temporary(&site, "a").await;
     site.works(dig).await;
     let path = "/v1/chats/a";

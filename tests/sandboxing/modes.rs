@@ -7,9 +7,9 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, OFF, SECRET, Site};
+use super::site::{Ground, OFF, PLAIN, SECRET, Site};
 
-const READ_ONLY: &[&str] = &["--sandbox=read-only"];
+const READ_ONLY: &[&str] = &["--sandbox=read-only", "--sandbox-no-namespaces"];
 
 /// Scripts, and whether they succeed in the modes `workspace`, `read-only` and `off`.
 const TABLE: &[(&str, [bool; 3])] = &[
@@ -40,7 +40,7 @@ const TABLE: &[(&str, [bool; 3])] = &[
 
 #[tokio::test]
 async fn each_mode_allows_what_the_table_says() {
-    for (mode, flags) in [DEFAULT, READ_ONLY, OFF].into_iter().enumerate() {
+    for (mode, flags) in [PLAIN, READ_ONLY, OFF].into_iter().enumerate() {
         let site = Site::new(flags);
         for (script, expected) in TABLE {
             let reply = site.run(script).await;
@@ -63,7 +63,7 @@ async fn off_is_as_without_a_sandbox() {
     let site = Site::new(OFF);
     let status = site.works("cat /proc/self/status").await;
     assert_eq!(rights(&status), rights(&own));
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     let status = site.works("cat /proc/self/status").await;
     let rights = rights(&status);
     assert!(rights.contains(&"NoNewPrivs:\t1"), "{rights:?}");
@@ -80,9 +80,9 @@ async fn no_network_is_none_at_all() {
         "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {}))'",
         address.port()
     );
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     site.works(&connect).await;
-    let site = Site::new(&["--sandbox-network=none"]);
+    let site = Site::new(&["--sandbox-network=none", "--sandbox-no-namespaces"]);
     site.fails(&connect, "not permitted").await;
     for socket in [
         "AF_INET, socket.SOCK_DGRAM",
@@ -100,7 +100,7 @@ async fn no_network_is_none_at_all() {
 #[needs(program = "python3")]
 #[tokio::test]
 async fn raw_sockets_are_refused_with_a_network() {
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     for socket in ["AF_INET, socket.SOCK_RAW, 1", "AF_PACKET, socket.SOCK_RAW"] {
         let script = format!("python3 -c 'import socket; socket.socket(socket.{socket})'");
         site.fails(&script, "not permitted").await;
@@ -109,10 +109,14 @@ async fn raw_sockets_are_refused_with_a_network() {
 
 #[tokio::test]
 async fn paths_can_be_added_and_taken_away() {
-    let site = Site::new(&["--sandbox-read=@DATA"]);
+    let site = Site::new(&["--sandbox-read=@DATA", "--sandbox-no-namespaces"]);
     site.works("cat @DATA/open @DATA/keys/key").await;
     site.fails("echo x > @DATA/new", "cannot create").await;
-    let site = Site::new(&["--sandbox-read=@DATA", "--sandbox-never=@DATA/keys"]);
+    let site = Site::new(&[
+        "--sandbox-read=@DATA",
+        "--sandbox-never=@DATA/keys",
+        "--sandbox-no-namespaces",
+    ]);
     site.works("cat @DATA/open").await;
     site.fails("cat @DATA/keys/key", "denied").await;
     site.fails("ls @DATA/keys", "denied").await;
@@ -120,11 +124,19 @@ async fn paths_can_be_added_and_taken_away() {
         .await;
     let site = Site::new(&["--sandbox-write=@DATA"]);
     site.works("echo x > @DATA/new && rm @DATA/new").await;
-    let site = Site::new(&["--sandbox=read-only", "--sandbox-write=@DATA"]);
+    let site = Site::new(&[
+        "--sandbox=read-only",
+        "--sandbox-write=@DATA",
+        "--sandbox-no-namespaces",
+    ]);
     site.works("cat @DATA/open").await;
     site.fails("echo x > @DATA/new", "cannot create").await;
     // A list of flags does not open what is never granted.
-    let site = Site::new(&["--sandbox-read=@HOME", "--sandbox-write=@STATE"]);
+    let site = Site::new(&[
+        "--sandbox-read=@HOME",
+        "--sandbox-write=@STATE",
+        "--sandbox-no-namespaces",
+    ]);
     site.works("cat ~/.gitconfig").await;
     site.fails("cat ~/.ssh/id", "denied").await;
     site.fails("cat @STATE/cache.key", "denied").await;
@@ -161,11 +173,15 @@ fn a_sandbox_that_is_required_and_cannot_hold_is_an_error() {
     // No rule can take a path away below a directory in which commands may write.
     let said = refused(
         "work",
-        &["--sandbox-required", "--sandbox-never=@WORK/private"],
+        &[
+            "--sandbox-required",
+            "--sandbox-never=@WORK/private",
+            "--sandbox-no-namespaces",
+        ],
     );
     assert!(said.contains("the sandbox is required"), "{said}");
     assert!(said.contains("work/private"), "{said}");
-    let said = refused("home", &["--sandbox-required"]);
+    let said = refused("home", &["--sandbox-required", "--sandbox-no-namespaces"]);
     assert!(said.contains("home/.aws"), "{said}");
 }
 
@@ -173,7 +189,7 @@ fn a_sandbox_that_is_required_and_cannot_hold_is_an_error() {
 fn what_cannot_hold_and_is_not_required_is_a_warning() {
     let ground = Ground::new();
     ground.write("work/private/key", SECRET);
-    let site = ground.serve(&["--sandbox-never=@WORK/private"]);
+    let site = ground.serve(&["--sandbox-never=@WORK/private", "--sandbox-no-namespaces"]);
     let mut serving = site.serving;
     assert!(serving.signal(Signal::SIGTERM).success());
     let rest = serving.rest();
@@ -211,8 +227,8 @@ fn a_call_without_a_server_is_confined() {
     let secret = ground.path("outside/secret");
     let read = format!("cat {}", secret.display());
     assert_eq!(call(OFF, &read), Some(0));
-    assert_eq!(call(DEFAULT, &read), Some(1));
-    assert_eq!(call(DEFAULT, "cat file; echo x > new"), Some(0));
+    assert_eq!(call(PLAIN, &read), Some(1));
+    assert_eq!(call(PLAIN, "cat file; echo x > new"), Some(0));
     assert_eq!(call(READ_ONLY, "echo x > new"), Some(1));
 }
 

@@ -18,6 +18,9 @@ pub(super) const OFF: &[&str] = &["--sandbox=off"];
 /// The flags of a server with the default sandbox.
 pub(super) const DEFAULT: &[&str] = &[];
 
+/// The flags of a server whose sandbox is that of machines without namespaces.
+pub(super) const PLAIN: &[&str] = &["--sandbox-no-namespaces"];
+
 /// In each file that no command may read.
 pub(super) const SECRET: &str = "hunter2";
 
@@ -52,7 +55,12 @@ impl Ground {
 
     /// The same for a server of another user. Needs root.
     pub(super) fn of(owner: Option<u32>) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        // Commands have a /tmp of their own, where what they cannot reach would only seem to be gone.
+        let directory = match owner {
+            None => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
+            Some(_) => tempfile::tempdir(),
+        };
+        let directory = directory.unwrap();
         let ground = Self { directory, owner };
         for (name, text) in FILES {
             ground.write(name, text);
@@ -93,6 +101,7 @@ impl Ground {
             command = other;
             command.uid(owner).gid(owner);
         }
+        command.env_remove("TOOLHOST_SANDBOX_NO_NAMESPACES");
         command.env("HOME", self.path("home")).arg(name);
         command.args(flags.iter().map(|flag| self.text(flag)));
         // The toolchains of the user, which are below another home.
@@ -259,6 +268,12 @@ impl Site {
         }
     }
 
+    /// Asserts that a script fails, whatever it says, and shows no secret.
+    #[track_caller]
+    pub(super) fn is_refused(&self, script: &str) -> impl Future<Output = ()> {
+        self.fails(script, "")
+    }
+
     /// Ends the server with a signal, and returns its directories.
     pub(super) fn end(mut self, signal: Signal) -> Ground {
         self.serving.signal(signal);
@@ -266,15 +281,20 @@ impl Site {
     }
 }
 
-/// Runs scripts with the sandbox off, where each must succeed, and then in the default mode, where each must fail with its error.
+/// Runs scripts with the sandbox off, where each must succeed; without namespaces, where each must fail with its error; and in the
+/// default mode, where each must fail.
 pub(super) async fn refused(rows: &[(&str, &str)]) {
     let off = Site::new(OFF);
     for (script, _) in rows {
         off.works(script).await;
     }
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     for (script, error) in rows {
         site.fails(script, error).await;
+    }
+    let site = Site::new(DEFAULT);
+    for (script, _) in rows {
+        site.is_refused(script).await;
     }
 }
 

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Resource, Rlimit};
 use serde_json::json;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, OFF, Site, command_line, tracing_is_open};
+use super::site::{Ground, OFF, PLAIN, Site, command_line, tracing_is_open};
 use crate::guest::guest;
 use crate::harness::{is_alive, until};
 
@@ -96,7 +96,7 @@ async fn no_spawner_can_be_traced_at_any_moment() {
             next_spawner(&off).await;
         }
     }
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     trace(&site).await;
     for _ in 0..3 {
         let spawner = next_spawner(&site).await;
@@ -157,7 +157,7 @@ async fn no_compiler_can_be_traced_at_any_moment() {
         })
         .await;
     }
-    let site = with_plugin(DEFAULT);
+    let site = with_plugin(PLAIN);
     trace(&site).await;
     let spawner = site.spawner();
     compiles(&site, |site| others(site, spawner).len() >= 3).await;
@@ -257,7 +257,7 @@ async fn the_answer_of_the_approval_hook_cannot_be_turned() {
         assert_eq!(turned(OFF).await, ("traced".to_owned(), true));
     }
     let refused = "Operation not permitted".to_owned();
-    assert_eq!(turned(DEFAULT).await, (refused, false));
+    assert_eq!(turned(PLAIN).await, (refused, false));
 }
 
 /// A debugger shows what is its own and nothing else.
@@ -271,7 +271,7 @@ async fn a_command_traces_only_its_own() {
              {{ echo refused; exit 1; }}"
         )
     };
-    let site = Site::new(DEFAULT);
+    let site = Site::new(PLAIN);
     site.works(&script("$!")).await;
     for target in ["@HOST", "@SPAWNER", "1"] {
         site.fails(&script(target), "refused").await;

@@ -4,7 +4,7 @@
 use reqwest::Method;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, OFF, Site};
+use super::site::{Ground, OFF, PLAIN, Site};
 use crate::harness::{is_alive, until};
 
 /// Users that nobody is, one for each test.
@@ -41,7 +41,7 @@ async fn attacks_of_an_ordinary_user_are_refused() {
         off.works(&attack.replace("@OTHER", &other)).await;
     }
     drop(off);
-    let site = Ground::of(Some(READER)).serve(DEFAULT);
+    let site = Ground::of(Some(READER)).serve(PLAIN);
     let other = site.start_in("other", victim).await;
     for attack in ATTACKS {
         let script = attack.replace("@OTHER", &other.to_string());
@@ -56,7 +56,7 @@ async fn attacks_of_an_ordinary_user_are_refused() {
 #[needs(root)]
 #[tokio::test]
 async fn a_signal_to_everything_reaches_the_command_alone() {
-    let site = Ground::of(Some(KILLER)).serve(DEFAULT);
+    let site = Ground::of(Some(KILLER)).serve(PLAIN);
     let other = site.start_in("other", "exec sleep 1000").await;
     let same = site.start_in("a", "exec sleep 1000").await;
     let spawner = site.spawner();
@@ -78,7 +78,7 @@ fn names(site: &Site) -> usize {
 #[tokio::test]
 async fn temporary_directories_without_rights_are_removed() {
     let shut = "mkdir -p $TMPDIR/a/b/c; echo > $TMPDIR/a/b/c/d; chmod 0 $TMPDIR/a/b/c $TMPDIR/a/b $TMPDIR/a $TMPDIR";
-    let site = Ground::of(Some(TEMPORARY)).serve(DEFAULT);
+    let site = Ground::of(Some(TEMPORARY)).serve(PLAIN);
     site.works(shut).await;
     assert_eq!(names(&site), 1);
     let path = "/v1/chats/a";
@@ -91,7 +91,7 @@ async fn temporary_directories_without_rights_are_removed() {
     // The next host removes what a killed one left.
     site.works(shut).await;
     let ground = site.end(nix::sys::signal::Signal::SIGKILL);
-    let site = ground.serve(DEFAULT);
+    let site = ground.serve(PLAIN);
     assert_eq!(names(&site), 0);
     site.works("echo x > $TMPDIR/works").await;
 }

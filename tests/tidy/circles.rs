@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// The sources of each crate of the host.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "host/state/src/",
     "host/sandbox/src/",
+    "host/egress/src/",
     "host/workspace/src/",
     "host/local/src/",
     "host/call/src/",

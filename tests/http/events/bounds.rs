@@ -6,13 +6,14 @@ use toolhost_local::process::{Config, SaveLimits};
 
 use super::*;
 use crate::guest::{guest, limited};
-use crate::harness::{shared_state, spawner, until};
+use crate::harness::{shared_state, spawner, until, without_namespaces};
 
 /// A host that saves so many bytes of an output.
 async fn saving(bytes: u64) -> (Setup, Server) {
     let workspace = tempfile::tempdir().unwrap();
     let processes = Config {
         spawner: Some(spawner()),
+        sandbox: without_namespaces(),
         save_limits: SaveLimits {
             per_process: bytes,
             ..SaveLimits::default()

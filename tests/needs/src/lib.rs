@@ -7,7 +7,7 @@ mod machine;
 
 use proc_macro::TokenStream;
 
-/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `program = "git"`,
+/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `program = "git"`,
 /// `client = "python"` or `language = "quickjs"`, with commas in between. It comes before `#[test]`.
 #[proc_macro_attribute]
 pub fn needs(needs: TokenStream, test: TokenStream) -> TokenStream {
@@ -44,6 +44,10 @@ fn unmet_one(need: &str) -> Result<Option<String>, String> {
         ("cgroup", "") => (
             machine::has_cgroup(),
             "a delegated cgroup of version 2".to_owned(),
+        ),
+        ("namespaces", "") => (
+            machine::has_namespaces(),
+            "namespaces for this user".to_owned(),
         ),
         ("bash", "") => (machine::has_bash(), "bash 5.2 or 5.3 in PATH".to_owned()),
         ("acl", "") => (

@@ -20,6 +20,20 @@ pub(crate) fn can_mount() -> bool {
     is_root() && capabilities.is_some_and(|mask| mask & CAP_SYS_ADMIN != 0) && has_program("mount")
 }
 
+/// Returns whether this user can make all namespaces that the sandbox of commands has, with a `/proc` of their own.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only a process of its own can try"
+)]
+pub(crate) fn has_namespaces() -> bool {
+    let arguments = "--user --map-root-user --mount --pid --ipc --net --fork --mount-proc true";
+    let tried = std::process::Command::new("unshare")
+        .args(arguments.split(' '))
+        .stderr(std::process::Stdio::null())
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
 /// Returns whether there is an executable file of this name in `PATH`.
 pub(crate) fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,0 +1,306 @@
+//! What a chat sees and reaches in namespaces of its own, beyond what Landlock and seccomp hold without them.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use toolhost_needs::needs;
+
+use toolhost_sandbox::Policy;
+
+use super::site::{DEFAULT, Ground, OFF, PLAIN, SECRET, Site, children};
+use crate::harness::serving::Serving;
+use crate::harness::{is_alive, until};
+
+/// Prints the arguments of all processes that a command sees.
+const ALL: &str = "cat /proc/[0-9]*/cmdline 2> /dev/null | tr '\\0' ' '";
+
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_command_sees_the_processes_of_its_chat_alone() {
+    let sees = |site: Site| async move {
+        let own = site.start_in("a", "exec sleep 1111111").await;
+        let other = site.start_in("other", "exec sleep 2222222").await;
+        let seen = site.works(ALL).await;
+        assert!(seen.contains("sleep 1111111"), "{own}: {seen}");
+        (seen.contains("sleep 2222222"), other)
+    };
+    assert!(sees(Site::new(PLAIN)).await.0);
+    assert!(!sees(Site::new(DEFAULT)).await.0);
+}
+
+#[needs(namespaces)]
+#[tokio::test]
+async fn temporary_files_and_memory_are_those_of_the_chat() {
+    let site = Site::new(DEFAULT);
+    let name = format!("toolhost-{}", site.host());
+    for directory in ["/tmp", "/var/tmp", "/dev/shm", "$TMPDIR"] {
+        let file = format!("{directory}/{name}");
+        site.works(&format!("echo own > {file} && test -s {file}"))
+            .await;
+        site.works(&format!("rm {file}")).await;
+        site.works(&format!("echo own > {file}")).await;
+        let other = site.run_in("other", &format!("cat {file}")).await;
+        assert_ne!(other.code, Some(0), "{other:?}");
+    }
+    for directory in ["/tmp", "/var/tmp", "/dev/shm"] {
+        assert!(!std::path::Path::new(directory).join(&name).exists());
+    }
+    // A later command of the chat has the same.
+    site.works(&format!("cat /tmp/{name} $TMPDIR/{name}")).await;
+}
+
+#[needs(namespaces, program = "ipcmk")]
+#[tokio::test]
+async fn segments_of_memory_are_those_of_the_chat() {
+    let listed = |site: Site| async move {
+        site.works("ipcmk --shmem 4096").await;
+        let listed = site.run_in("other", "ipcs --shmems | grep -c 4096").await;
+        site.works("ipcrm --all=shm").await;
+        listed.output.trim() != "0"
+    };
+    assert!(!listed(Site::new(DEFAULT)).await);
+}
+
+/// Where a command may write, Landlock takes nothing away.
+#[needs(namespaces)]
+#[tokio::test]
+async fn secrets_in_the_workspace_are_empty() {
+    let ground = || Ground::new();
+    let serve = |ground: Ground, flags: &[&str]| {
+        let mut command = ground.command_in("home", "serve", flags);
+        command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+        ground.serve_command(command)
+    };
+    let plain = serve(ground(), PLAIN);
+    assert_eq!(
+        plain.works("cat .ssh/id .netrc").await,
+        [SECRET; 2].concat()
+    );
+    // A sandbox that holds all of its policy can be required.
+    let site = serve(ground(), &["--sandbox-required"]);
+    site.works("echo x > new; ls -a .ssh .aws").await;
+    for script in [
+        "cat .ssh/id",
+        "echo x > .ssh/id",
+        "echo x > .ssh/new",
+        "mv .ssh other",
+        "rm -r .ssh",
+        "grep . .netrc",
+        "mv .netrc other",
+        "rm .netrc",
+        "ln .netrc other",
+        "umount .ssh",
+        "cat ../state/cache.key",
+    ] {
+        site.is_refused(script).await;
+    }
+    let left = std::fs::read_to_string(site.path("home/.ssh/id"));
+    assert_eq!(left.unwrap(), SECRET);
+}
+
+#[needs(namespaces, program = "git")]
+#[tokio::test]
+async fn protected_paths_stay_as_they_are() {
+    let prepare = |flags: &[&str]| {
+        let ground = Ground::new();
+        for name in [
+            "work/.git/hooks/pre-commit",
+            "work/.envrc",
+            "work/.vscode/tasks.json",
+        ] {
+            ground.write(name, "");
+        }
+        ground.write("work/.git/config", "[core]\n");
+        ground.write("work/.git/HEAD", "ref: refs/heads/main\n");
+        std::fs::create_dir_all(ground.path("work/.git/objects")).unwrap();
+        std::fs::create_dir_all(ground.path("work/.git/refs")).unwrap();
+        ground.serve(flags)
+    };
+    let changes = [
+        "echo x > .git/hooks/post-commit",
+        "echo x >> .git/hooks/pre-commit",
+        "chmod +x .git/hooks/pre-commit",
+        "git config alias.x '!sh'",
+        "rm .git/hooks/pre-commit",
+        "mv .git/hooks other",
+        "mv .git other",
+        "echo x > .envrc",
+        "rm .envrc",
+        "mv new .envrc",
+        "rm -r .vscode",
+    ];
+    let open = prepare(DEFAULT);
+    for script in ["echo x > .git/hooks/post-commit", "mv .git other"] {
+        open.works(script).await;
+    }
+    let flags = Policy::PROTECTED.map(|path| format!("--sandbox-protect={path}"));
+    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+    let site = prepare(&flags);
+    site.works("echo x > new; git add new; git commit -qm one; git log")
+        .await;
+    for script in changes {
+        site.is_refused(script).await;
+    }
+    // One that is not there can be made.
+    site.works("mkdir .idea").await;
+}
+
+/// `toolhost call` runs in the workspace of a person.
+#[needs(namespaces)]
+#[test]
+fn a_call_protects_the_workspace_unless_told_otherwise() {
+    let ground = Ground::new();
+    ground.write("work/.envrc", "");
+    let code = |flags: &[&str]| {
+        let mut command = ground.command("call", flags);
+        command.args(["execute", r#"{"command":"echo x > .envrc"}"#]);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(code(&[]), Some(1));
+    assert_eq!(code(&["--sandbox-protect=none"]), Some(0));
+}
+
+/// Landlock does not know modes, owners and times.
+#[needs(namespaces)]
+#[tokio::test]
+async fn files_outside_keep_their_modes_and_times() {
+    let changes = [
+        "chmod 600 @OUTSIDE/secret",
+        "touch -d 2001-01-01 @OUTSIDE/secret",
+        "chmod 777 ~",
+        "chown $(id -u) @OUTSIDE/secret",
+    ];
+    let plain = Site::new(PLAIN);
+    for script in changes {
+        plain.works(script).await;
+    }
+    let site = Site::new(DEFAULT);
+    let before = site.path("outside/secret").metadata().unwrap();
+    for script in changes {
+        site.is_refused(script).await;
+    }
+    let after = site.path("outside/secret").metadata().unwrap();
+    assert_eq!(after.mtime(), before.mtime());
+    assert_eq!(after.permissions().mode(), before.permissions().mode());
+    site.works("chmod 600 file; touch -d 2001-01-01 file").await;
+}
+
+/// A command reaches its own servers, and no others.
+#[needs(namespaces, program = "python3", program = "curl")]
+#[tokio::test]
+async fn no_network_has_a_loopback_of_its_own() {
+    let site = Site::new(&["--sandbox-network=none"]);
+    let url = site.serving.url.clone();
+    site.is_refused(&format!("curl -sS --max-time 60 {url}/"))
+        .await;
+    site.works("python3 -m http.server 8123 --bind 127.0.0.1 & while ! curl -sf http://127.0.0.1:8123/file; do :; done; kill $!")
+        .await;
+    // Also from one command to a later one.
+    site.start_in("a", "exec python3 -m http.server 8124 --bind 127.0.0.1")
+        .await;
+    site.works("while ! curl -sf http://127.0.0.1:8124/file; do :; done")
+        .await;
+    let other = site
+        .run_in("other", "curl -sS http://127.0.0.1:8124/file")
+        .await;
+    assert_ne!(other.code, Some(0), "{other:?}");
+}
+
+/// A proxy is the only way out. What it allows and how it refuses is tested beside it, in `host/egress`.
+#[needs(namespaces, program = "curl")]
+#[tokio::test]
+async fn a_list_of_hosts_is_all_that_is_reached() {
+    let (listed, other) = (Site::new(OFF).serving, Site::new(OFF).serving);
+    let address = |serving: &Serving| serving.url.strip_prefix("http://").unwrap().to_owned();
+    let network = format!("--sandbox-network=example.com,{}", address(&listed));
+    let site = Site::new(&["--sandbox-required", &network]);
+    // Clients go to the loopback without a proxy.
+    let through = "curl -sS --max-time 60 --noproxy ''";
+    let status = format!(
+        "{through} -o /dev/null -w '%{{http_code}}' {}/v1/tools",
+        listed.url
+    );
+    assert_eq!(site.works(&status).await, "401");
+    let denied = site.works(&format!("{through} {}/", other.url)).await;
+    assert!(denied.contains("commands may not reach"), "{denied}");
+    assert!(denied.contains(&address(&other)), "{denied}");
+    for direct in [&listed.url, &site.serving.url] {
+        site.is_refused(&format!("curl -sS --max-time 60 --noproxy '*' {direct}/"))
+            .await;
+    }
+    site.is_refused("getent hosts example.com").await;
+    // It is the proxy of its chat alone.
+    let port = site.works("echo ${HTTP_PROXY##*:}").await;
+    let elsewhere = std::net::TcpStream::connect(format!("127.0.0.1:{port}"));
+    assert!(elsewhere.is_err());
+}
+
+#[needs(namespaces)]
+#[tokio::test]
+async fn sockets_of_services_are_absent() {
+    let site = Site::new(DEFAULT);
+    assert_eq!(site.works("ls -A /run 2> /dev/null | wc -l").await, "0");
+    site.is_refused("ls /run/user").await;
+    site.is_refused("echo x > /run/new").await;
+}
+
+/// The first process of the namespaces of a chat: a child of the spawner.
+fn of_chat(site: &Site) -> u32 {
+    let all = children(site.spawner());
+    assert_eq!(all.len(), 1, "{all:?}");
+    *all.first().unwrap()
+}
+
+/// The kernel ends everything in the namespaces with their first process.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_chat_whose_spawner_was_killed_gets_another() {
+    let site = Site::new(DEFAULT);
+    site.works("echo kept > /tmp/kept").await;
+    let command = site.start_in("a", "exec sleep 1000").await;
+    let first = of_chat(&site);
+    kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
+    until("the spawner of the chat is gone", || {
+        (!is_alive(first)).then_some(())
+    })
+    .await;
+    let seen = site.works(ALL).await;
+    assert!(!seen.contains("sleep 1000"), "{command}: {seen}");
+    assert_eq!(site.works("cat /tmp/kept").await, "kept");
+    assert_ne!(of_chat(&site), first);
+}
+
+#[needs(namespaces)]
+#[tokio::test]
+async fn the_namespaces_of_a_chat_end_with_it() {
+    let site = Site::new(DEFAULT);
+    site.start_in("a", "exec sleep 1000").await;
+    let first = of_chat(&site);
+    let ended = site.request(reqwest::Method::DELETE, "/v1/chats/a").send();
+    assert_eq!(ended.await.unwrap().status(), 200);
+    until("the spawner of the chat is gone", || {
+        (!is_alive(first)).then_some(())
+    })
+    .await;
+}
+
+/// Runs a command in the terminal's sandbox.
+#[needs(namespaces)]
+#[test]
+fn a_command_in_the_terminal_has_namespaces_as_well() {
+    let ground = Ground::new();
+    let run = |script: &str| {
+        let mut command = ground.command("sandbox", &["run", "--", "sh", "-c", script]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (output.status.code(), said)
+    };
+    let (code, number) = run("echo $$; exit 7");
+    assert_eq!(code, Some(7));
+    assert!(number.parse::<u32>().unwrap() < 10, "{number}");
+    assert_eq!(run("pwd").1, ground.path("work").to_str().unwrap());
+    assert_eq!(run("kill -TERM $$").0, Some(128 + 15));
+    assert_eq!(run("echo x > /tmp/x && cat /tmp/x; ls /run").1, "x");
+    assert_ne!(run("cat @STATE/cache.key || cat ~/.ssh/id").0, Some(0));
+}
