@@ -5,8 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::escapes::go;
-use super::program::parent;
-use super::survivors::{Found, Held, Scan, VARIABLE, unique};
+use super::survivors::{Found, Held, Scan, VARIABLE, pids, unique};
 use crate::harness::until;
 
 /// Python itself, not a script that looks for it: rather one that other users can run, too. A test that uses it says so with
@@ -180,7 +179,7 @@ impl Escapee {
             String::new()
         };
         let text = format!(
-            "export {VARIABLE}={mark}; {}; echo $PPID > supervisor-{mark}; {kill}{text}",
+            "export {VARIABLE}={mark}; {}; echo $PPID $(readlink /proc/self/ns/pid) > supervisor-{mark}; {kill}{text}",
             held.redirection()
         );
         Self {
@@ -219,14 +218,14 @@ impl Escapee {
             "{:?} does not hold its FIFO",
             self.name
         );
-        let number = written("supervisor").expect("written before anything else");
-        let supervisor = until(&what, || {
-            let found = Scan::now().of(&self.mark);
-            found
-                .iter()
-                .find_map(|one| supervisor_above(one.pid, number.trim()))
+        let told = written("supervisor").expect("written before anything else");
+        let (number, namespace) = told.trim().split_once(' ').unwrap();
+        let supervisor = pids().into_iter().find(|pid| {
+            is_supervisor(*pid, number)
+                && std::fs::read_link(format!("/proc/{pid}/ns/pid"))
+                    .is_ok_and(|own| own == Path::new(namespace))
         });
-        (supervisor.await, found)
+        (supervisor.expect("it lives"), found)
     }
 
     /// Lets it kill its supervisor.
@@ -236,14 +235,10 @@ impl Escapee {
     }
 }
 
-/// Returns the supervisor above a process, which has this number in its own namespace. `None`: the process has ended.
-fn supervisor_above(pid: u32, number: &str) -> Option<u32> {
-    let is_it = |pid: &u32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-        status.starts_with("Name:\ttoolhost-super\n")
-            && numbers.is_some_and(|numbers| numbers.split('\t').next_back() == Some(number))
-    };
-    let mut above = std::iter::successors(Some(pid), |pid| parent(*pid));
-    above.find(is_it)
+/// Returns whether a process is a supervisor that has this number in its own namespace.
+fn is_supervisor(pid: u32, number: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    status.starts_with("Name:\ttoolhost-super\n")
+        && numbers.is_some_and(|numbers| numbers.split('\t').next_back() == Some(number))
 }
