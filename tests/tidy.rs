@@ -88,7 +88,7 @@ fn dependencies_point_one_way() {
         ("store", &["state"]),
         ("sandbox", &[]),
         ("egress", &[]),
-        ("workspace", &["state"]),
+        ("workspace", &["state", "sandbox"]),
         (
             "local",
             &["state", "egress", "store", "sandbox", "workspace"],

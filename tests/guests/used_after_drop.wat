@@ -1,11 +1,11 @@
 ;; Uses the handle of a process that it has dropped.
-(import "toolhost:plugin/processes@0.1.0" "start" (func $start (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+(import "toolhost:plugin/processes@0.1.0" "start" (func $start (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
 (import "toolhost:plugin/processes@0.1.0" "[method]process.id" (func $id (param i32 i32)))
 (import "toolhost:plugin/processes@0.1.0" "[resource-drop]process" (func $drop (param i32)))
 (data (i32.const 1024) "true")
 (func $attack (result i32)
   (call $start (i32.const 1024) (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
-    (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2048))
+    (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2048))
   (call $drop (i32.load (i32.const 2052)))
   (call $id (i32.load (i32.const 2052)) (i32.const 2304))
   i32.const 288)

@@ -1,11 +1,11 @@
 ;; Waits for a process for 0 ms, again and again without end.
-(import "toolhost:plugin/processes@0.1.0" "start" (func $start (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+(import "toolhost:plugin/processes@0.1.0" "start" (func $start (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
 (import "toolhost:plugin/processes@0.1.0" "[method]process.wait"
   (func $wait (param i32 i64 i64 i32 i32 i32 i32 i32)))
 (data (i32.const 1024) "sleep 1000")
 (func $attack (result i32)
   (call $start (i32.const 1024) (i32.const 10) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
-    (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2048))
+    (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2048))
   (loop $forever
     (global.set $next (i32.const 8192))
     (call $wait (i32.load (i32.const 2052)) (i64.const 0) (i64.const 0)

@@ -3,6 +3,8 @@
 use super::*;
 use crate::harness::file;
 use toolhost_core::PluginSet;
+use toolhost_needs::needs;
+use toolhost_sandbox::Policy;
 use toolhost_workspace::files::FilesGrant;
 
 #[tokio::test]
@@ -56,6 +58,42 @@ async fn embedded_plugins_can_be_turned_off() {
     assert!(names(&setup.host).contains(&"execute".to_owned()));
     setup.execute("echo works > made").await;
     assert_eq!(setup.file("made").await, "works\n");
+}
+
+/// The embedded component with the commands, under other names and with less.
+#[needs(program = "curl")]
+#[tokio::test]
+async fn commands_of_some_plugins_may_do_less() {
+    let text = "[plugins.reader]\ncomponent = 'shell.wasm'\n\
+                grants = { processes = { mode = 'read-only' } }\n\
+                [plugins.hermit]\ncomponent = 'shell.wasm'\n\
+                grants = { processes = { network = 'none' } }\n";
+    let configured = Configured::new(text);
+    configured.write("shell.wasm", toolhost_artifacts::SHELL);
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    // The kernel connects what nobody has accepted yet.
+    let connect =
+        format!("curl --noproxy '*' --max-time 1 telnet://127.0.0.1:{port}; test $? = 28");
+    let outside = "echo x > $TMPDIR/mine && echo x > made";
+    for mode in ["workspace", "off"] {
+        let set = configured.read().plugins().unwrap();
+        let policy = Policy {
+            mode: mode.parse().unwrap(),
+            ..harness::without_namespaces()
+        };
+        let setup = Setup::with(|builder| builder.sandbox(policy).configured(set)).await;
+        let works = async |tool: &str, command: &str| {
+            let reply = setup.call(tool, json!({ "command": command })).await;
+            reply["exit_code"] == 0
+        };
+        assert!(!works("reader__execute", outside).await, "{mode}");
+        assert!(!setup.root().join("made").exists());
+        assert!(works("hermit__execute", outside).await, "{mode}");
+        assert!(works("reader__execute", &connect).await, "{mode}");
+        assert!(!works("hermit__execute", &connect).await, "{mode}");
+        assert!(works("shell__execute", &format!("{outside} && {connect}")).await);
+    }
 }
 
 /// The embedded component with the file tools, under another name and with less.

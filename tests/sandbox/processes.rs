@@ -37,6 +37,16 @@ async fn start_flood() {
     none_is_left(&attack.setup).await;
 }
 
+/// A plugin takes rights from its own commands, and can give them none.
+#[tokio::test]
+async fn half_writer() {
+    let attack = Attack::new("half_writer", Limits::default()).await;
+    attack.run(End::Reply("hello")).await;
+    none_is_left(&attack.setup).await;
+    assert_eq!(attack.setup.file("free").await, "x\n");
+    assert!(!attack.setup.root().join("held").exists());
+}
+
 #[tokio::test]
 async fn process_user() {
     let engine = Engine::new(None).unwrap();

@@ -90,6 +90,8 @@ const diskUsage = {
       command: 'exec du -sk -- "$TARGET"',
       env: [["TARGET", path]],
       background: false,
+      // It only looks.
+      without: { write: true, network: true },
     });
     const timeoutMs = Math.min(MAX_WAIT_MS, Number(remainingMs()) / 2);
     const { wake } = process.wait({ timeoutMs: Math.floor(timeoutMs), since: 0, output: false });

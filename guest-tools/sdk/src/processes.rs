@@ -99,6 +99,17 @@ pub struct StartOptions {
     pub background: bool,
     /// Bytes for standard input, followed by end of file; `None`: the null device.
     pub stdin: Option<Vec<u8>>,
+    /// What the command is to do without, of all that the operator allows it.
+    pub without: Restrictions,
+}
+
+/// What a command is to do without. A part that the machine cannot enforce is left out, unless the operator requires it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Restrictions {
+    /// Writing anywhere but into the temporary directories of the chat.
+    pub write: bool,
+    /// The network.
+    pub network: bool,
 }
 
 /// The events that end a wait, besides the end of the process.

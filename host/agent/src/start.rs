@@ -17,7 +17,7 @@ use super::tool_calls::{ToolCall, digest};
 use super::{body, reply};
 use toolhost_http::trace;
 use toolhost_workspace::Workspace;
-use toolhost_workspace::process::Command;
+use toolhost_workspace::process::{Command, Narrower};
 
 /// The request body.
 #[derive(Debug, Default, Deserialize)]
@@ -34,6 +34,9 @@ struct Body {
     /// How long the client means to wait for the end.
     #[serde(default, deserialize_with = "body::nullable")]
     timeout_ms: i64,
+    /// What the command is to do without, of all that the policy of the workspace allows.
+    #[serde(default, deserialize_with = "body::nullable")]
+    sandbox: Narrower,
 }
 
 pub(super) async fn start(
@@ -67,6 +70,7 @@ pub(super) async fn start(
             .map(|(name, value)| (name, value.unwrap_or_default()))
             .collect(),
         background: body.background,
+        sandbox: body.sandbox,
         stdin: None,
         key: call.id().map(str::to_owned),
         trace,

@@ -9,7 +9,6 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use written::wish;
 use written::{bytes, count, time};
 
 /// How much commands may use; `None` is no limit, in the configuration `"none"`.
@@ -72,19 +71,6 @@ impl Limits {
         file_size: None,
         cpu: None,
     };
-
-    pub(crate) fn narrow(&self, wish: &Self) -> Self {
-        Self {
-            memory: lower(self.memory, wish.memory),
-            processes: lower(self.processes, wish.processes),
-            file_size: lower(self.file_size, wish.file_size),
-            cpu: lower(self.cpu, wish.cpu),
-        }
-    }
-
-    pub(crate) fn is_within(&self, outer: &Self) -> bool {
-        self.narrow(outer) == *self
-    }
 
     /// Returns the limits for a process of this user.
     pub(crate) fn for_kernel(&self) -> KernelLimits {

@@ -42,6 +42,7 @@ impl Network {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn is_within(&self, outer: &Self) -> bool {
         match (self, outer) {
             (_, Self::All) | (Self::None, _) => true,

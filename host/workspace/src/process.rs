@@ -19,5 +19,6 @@ pub use event::{ProcessEvent, Subject, Subscriber};
 pub use info::{Info, Started, Survivor};
 pub use output::{Chunk, Saved, Snapshot, WINDOW};
 pub use status::{Cause, ExitStatus, Signal, State};
+pub use toolhost_sandbox::{Mode, Narrower, Network};
 pub use totals::Totals;
 pub use wait::{WaitOptions, Waited, Wake};

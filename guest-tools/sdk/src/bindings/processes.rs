@@ -19,6 +19,15 @@ pub mod toolhost {
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
+            wit_bindgen::rt::bitflags::bitflags! {
+                #[doc =
+                " What a command is to do without, of all that the operator allows it. A part that the machine cannot enforce is left out,"]
+                #[doc = " unless the operator requires it."] #[derive(PartialEq, Eq,
+                PartialOrd, Ord, Hash, Debug, Clone, Copy)] pub struct Restrictions : u8
+                { #[doc =
+                " Writing anywhere but into the temporary directories of the chat."]
+                const WRITE = 1 << 0; #[doc = " The network."] const NETWORK = 1 << 1; }
+            }
             /// What to run, and how.
             #[derive(Clone, PartialEq)]
             pub struct StartOptions {
@@ -34,6 +43,8 @@ pub mod toolhost {
                 pub background: bool,
                 /// Bytes for standard input, followed by end of file; `none`: the null device.
                 pub stdin: ::core::option::Option<_rt::Vec<u8>>,
+                /// What the command is to do without. A formatter needs no network, and a linter changes no file.
+                pub without: Restrictions,
             }
             impl ::core::fmt::Debug for StartOptions {
                 fn fmt(
@@ -46,6 +57,7 @@ pub mod toolhost {
                         .field("env", &self.env)
                         .field("background", &self.background)
                         .field("stdin", &self.stdin)
+                        .field("without", &self.without)
                         .finish()
                 }
             }
@@ -2408,6 +2420,7 @@ pub mod toolhost {
                         env: env0,
                         background: background0,
                         stdin: stdin0,
+                        without: without0,
                     } = options;
                     let vec1 = command0;
                     let ptr1 = vec1.as_ptr().cast::<u8>();
@@ -2461,12 +2474,13 @@ pub mod toolhost {
                         }
                         None => (0i32, ::core::ptr::null_mut(), 0usize),
                     };
-                    let ptr10 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let flags10 = without0;
+                    let ptr11 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
                     #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
                     unsafe extern "C" {
                         #[link_name = "start"]
-                        fn wit_import11(
+                        fn wit_import12(
                             _: *mut u8,
                             _: usize,
                             _: i32,
@@ -2478,11 +2492,12 @@ pub mod toolhost {
                             _: i32,
                             _: *mut u8,
                             _: usize,
+                            _: i32,
                             _: *mut u8,
                         );
                     }
                     #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import11(
+                    unsafe extern "C" fn wit_import12(
                         _: *mut u8,
                         _: usize,
                         _: i32,
@@ -2494,11 +2509,12 @@ pub mod toolhost {
                         _: i32,
                         _: *mut u8,
                         _: usize,
+                        _: i32,
                         _: *mut u8,
                     ) {
                         unreachable!()
                     }
-                    wit_import11(
+                    wit_import12(
                         ptr1.cast_mut(),
                         len1,
                         result3_0,
@@ -2513,161 +2529,162 @@ pub mod toolhost {
                         result9_0,
                         result9_1,
                         result9_2,
-                        ptr10,
+                        (flags10.bits() >> 0) as i32,
+                        ptr11,
                     );
-                    let l12 = i32::from(*ptr10.add(0).cast::<u8>());
-                    let result37 = match l12 {
+                    let l13 = i32::from(*ptr11.add(0).cast::<u8>());
+                    let result38 = match l13 {
                         0 => {
                             let e = {
-                                let l13 = *ptr10
+                                let l14 = *ptr11
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<i32>();
-                                Process::from_handle(l13 as u32)
+                                Process::from_handle(l14 as u32)
                             };
                             Ok(e)
                         }
                         1 => {
                             let e = {
-                                let l14 = i32::from(
-                                    *ptr10.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                let l15 = i32::from(
+                                    *ptr11.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
                                 );
-                                let v36 = match l14 {
+                                let v37 = match l15 {
                                     0 => {
-                                        let e36 = {
-                                            let l15 = *ptr10
+                                        let e37 = {
+                                            let l16 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l16 = *ptr10
+                                            let l17 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len17 = l16;
-                                            let bytes17 = _rt::Vec::from_raw_parts(
-                                                l15.cast(),
-                                                len17,
-                                                len17,
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
                                             );
-                                            _rt::string_lift(bytes17)
+                                            _rt::string_lift(bytes18)
                                         };
-                                        Error::Denied(e36)
+                                        Error::Denied(e37)
                                     }
                                     1 => Error::NotFound,
                                     2 => {
-                                        let e36 = {
-                                            let l18 = *ptr10
+                                        let e37 = {
+                                            let l19 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l19 = *ptr10
+                                            let l20 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len20 = l19;
-                                            let bytes20 = _rt::Vec::from_raw_parts(
-                                                l18.cast(),
-                                                len20,
-                                                len20,
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
                                             );
-                                            _rt::string_lift(bytes20)
+                                            _rt::string_lift(bytes21)
                                         };
-                                        Error::Invalid(e36)
+                                        Error::Invalid(e37)
                                     }
                                     3 => {
-                                        let e36 = {
-                                            let l21 = *ptr10
+                                        let e37 = {
+                                            let l22 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l22 = *ptr10
+                                            let l23 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len23 = l22;
-                                            let bytes23 = _rt::Vec::from_raw_parts(
-                                                l21.cast(),
-                                                len23,
-                                                len23,
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
                                             );
-                                            _rt::string_lift(bytes23)
+                                            _rt::string_lift(bytes24)
                                         };
-                                        Error::Workdir(e36)
+                                        Error::Workdir(e37)
                                     }
                                     4 => {
-                                        let e36 = {
-                                            let l24 = *ptr10
+                                        let e37 = {
+                                            let l25 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l25 = *ptr10
+                                            let l26 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len26 = l25;
-                                            let bytes26 = _rt::Vec::from_raw_parts(
-                                                l24.cast(),
-                                                len26,
-                                                len26,
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
                                             );
-                                            _rt::string_lift(bytes26)
+                                            _rt::string_lift(bytes27)
                                         };
-                                        Error::Limit(e36)
+                                        Error::Limit(e37)
                                     }
                                     5 => {
-                                        let e36 = {
-                                            let l27 = *ptr10
+                                        let e37 = {
+                                            let l28 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l28 = *ptr10
+                                            let l29 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len29 = l28;
-                                            let bytes29 = _rt::Vec::from_raw_parts(
-                                                l27.cast(),
-                                                len29,
-                                                len29,
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
                                             );
-                                            _rt::string_lift(bytes29)
+                                            _rt::string_lift(bytes30)
                                         };
-                                        Error::Unavailable(e36)
+                                        Error::Unavailable(e37)
                                     }
                                     6 => {
-                                        let e36 = {
-                                            let l30 = *ptr10
+                                        let e37 = {
+                                            let l31 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l31 = *ptr10
+                                            let l32 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len32 = l31;
-                                            let bytes32 = _rt::Vec::from_raw_parts(
-                                                l30.cast(),
-                                                len32,
-                                                len32,
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
                                             );
-                                            _rt::string_lift(bytes32)
+                                            _rt::string_lift(bytes33)
                                         };
-                                        Error::UnknownOutcome(e36)
+                                        Error::UnknownOutcome(e37)
                                     }
                                     n => {
                                         debug_assert_eq!(n, 7, "invalid enum discriminant");
-                                        let e36 = {
-                                            let l33 = *ptr10
+                                        let e37 = {
+                                            let l34 = *ptr11
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l34 = *ptr10
+                                            let l35 = *ptr11
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len35 = l34;
-                                            let bytes35 = _rt::Vec::from_raw_parts(
-                                                l33.cast(),
-                                                len35,
-                                                len35,
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
                                             );
-                                            _rt::string_lift(bytes35)
+                                            _rt::string_lift(bytes36)
                                         };
-                                        Error::Failed(e36)
+                                        Error::Failed(e37)
                                     }
                                 };
-                                v36
+                                v37
                             };
                             Err(e)
                         }
                         _ => _rt::invalid_enum_discriminant(),
                     };
-                    result37
+                    result38
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
@@ -3512,40 +3529,41 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1491] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd7\x0a\x01A\x02\x01\
-A\x02\x01BB\x01ks\x01o\x02ss\x01p\x01\x01p}\x01k\x03\x01r\x05\x07commands\x07wor\
-kdir\0\x03env\x02\x0abackground\x7f\x05stdin\x04\x04\0\x0dstart-options\x03\0\x05\
-\x01m\x07\x09interrupt\x09terminate\x04kill\x06hangup\x04quit\x05user1\x05user2\x04\
-\0\x06signal\x03\0\x07\x01m\x06\x06itself\x09signalled\x0coutput-limit\x0dout-of\
--memory\x08shutdown\x09cancelled\x04\0\x05cause\x03\0\x09\x01kz\x01r\x03\x04code\
-\x0b\x06signal\0\x05cause\x0a\x04\0\x0bexit-status\x03\0\x0c\x01q\x04\x07running\
-\0\0\x09lingering\x01\x0d\0\x06exited\x01\x0d\0\x04lost\x01s\0\x04\0\x05state\x03\
-\0\x0e\x01q\x08\x06denied\x01s\0\x09not-found\0\0\x07invalid\x01s\0\x07workdir\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1535] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x83\x0b\x01A\x02\x01\
+A\x02\x01BD\x01n\x02\x05write\x07network\x04\0\x0crestrictions\x03\0\0\x01ks\x01\
+o\x02ss\x01p\x03\x01p}\x01k\x05\x01r\x06\x07commands\x07workdir\x02\x03env\x04\x0a\
+background\x7f\x05stdin\x06\x07without\x01\x04\0\x0dstart-options\x03\0\x07\x01m\
+\x07\x09interrupt\x09terminate\x04kill\x06hangup\x04quit\x05user1\x05user2\x04\0\
+\x06signal\x03\0\x09\x01m\x06\x06itself\x09signalled\x0coutput-limit\x0dout-of-m\
+emory\x08shutdown\x09cancelled\x04\0\x05cause\x03\0\x0b\x01kz\x01r\x03\x04code\x0d\
+\x06signal\x02\x05cause\x0c\x04\0\x0bexit-status\x03\0\x0e\x01q\x04\x07running\0\
+\0\x09lingering\x01\x0f\0\x06exited\x01\x0f\0\x04lost\x01s\0\x04\0\x05state\x03\0\
+\x10\x01q\x08\x06denied\x01s\0\x09not-found\0\0\x07invalid\x01s\0\x07workdir\x01\
 s\0\x05limit\x01s\0\x0bunavailable\x01s\0\x0funknown-outcome\x01s\0\x06failed\x01\
-s\0\x04\0\x05error\x03\0\x10\x01m\x06\x05ended\x07matched\x06output\x09timed-out\
-\x07clamped\x09cancelled\x04\0\x04wake\x03\0\x12\x01r\x04\x0atimeout-msw\x05sinc\
-ew\x05until\0\x06output\x7f\x04\0\x0cwait-options\x03\0\x14\x01kw\x01r\x04\x04wa\
-ke\x13\x05state\x0f\x05totalw\x09match-end\x16\x04\0\x06waited\x03\0\x17\x01r\x04\
-\x06offsetw\x04data\x03\x05totalw\x03end\x7f\x04\0\x05chunk\x03\0\x19\x01r\x02\x03\
-pidy\x07commands\x04\0\x08survivor\x03\0\x1b\x01q\x04\x04none\0\0\x08complete\0\0\
-\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05saved\x03\0\x1d\x01p\x1c\x01r\x06\x05\
-state\x0f\x05totalw\x04head\x03\x04tail\x03\x09survivors\x1f\x05saved\x1e\x04\0\x08\
-snapshot\x03\0\x20\x01r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05\
-state\x0f\x0astarted-msw\x09exited-ms\x16\x0elast-output-ms\x16\x05totalw\x04\0\x04\
-info\x03\0\"\x04\0\x07process\x03\x01\x01h$\x01@\x01\x04self%\0s\x04\0\x12[metho\
-d]process.id\x01&\x01j\x01\x18\x01\x11\x01@\x02\x04self%\x07options\x15\0'\x04\0\
-\x14[method]process.wait\x01(\x01j\x01#\x01\x11\x01@\x01\x04self%\0)\x04\0\x14[m\
-ethod]process.info\x01*\x01j\x01!\x01\x11\x01@\x01\x04self%\0+\x04\0\x18[method]\
-process.snapshot\x01,\x01j\x01\x1a\x01\x11\x01@\x03\x04self%\x05sincew\x03maxy\0\
--\x04\0\x14[method]process.read\x01.\x01j\x01\x0f\x01\x11\x01@\x03\x04self%\x06s\
-ignal\x08\x08grace-ms\x16\0/\x04\0\x16[method]process.signal\x010\x01i$\x01j\x01\
-1\x01\x11\x01@\x01\x07options\x06\02\x04\0\x05start\x013\x01@\x01\x02ids\02\x04\0\
-\x04open\x014\x01p#\x01o\x025y\x01j\x016\x01\x11\x01@\x02\x0crunning-only\x7f\x03\
-maxy\07\x04\0\x0elist-processes\x018\x03\0\x1ftoolhost:plugin/processes@0.1.0\x05\
-\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09produ\
-cers\x01\x0cprocessed-by\x02\x0dwit-component\x070.262.0\x10wit-bindgen-rust\x06\
-0.63.0";
+s\0\x04\0\x05error\x03\0\x12\x01m\x06\x05ended\x07matched\x06output\x09timed-out\
+\x07clamped\x09cancelled\x04\0\x04wake\x03\0\x14\x01r\x04\x0atimeout-msw\x05sinc\
+ew\x05until\x02\x06output\x7f\x04\0\x0cwait-options\x03\0\x16\x01kw\x01r\x04\x04\
+wake\x15\x05state\x11\x05totalw\x09match-end\x18\x04\0\x06waited\x03\0\x19\x01r\x04\
+\x06offsetw\x04data\x05\x05totalw\x03end\x7f\x04\0\x05chunk\x03\0\x1b\x01r\x02\x03\
+pidy\x07commands\x04\0\x08survivor\x03\0\x1d\x01q\x04\x04none\0\0\x08complete\0\0\
+\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05saved\x03\0\x1f\x01p\x1e\x01r\x06\x05\
+state\x11\x05totalw\x04head\x05\x04tail\x05\x09survivors!\x05saved\x20\x04\0\x08\
+snapshot\x03\0\"\x01r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05st\
+ate\x11\x0astarted-msw\x09exited-ms\x18\x0elast-output-ms\x18\x05totalw\x04\0\x04\
+info\x03\0$\x04\0\x07process\x03\x01\x01h&\x01@\x01\x04self'\0s\x04\0\x12[method\
+]process.id\x01(\x01j\x01\x1a\x01\x13\x01@\x02\x04self'\x07options\x17\0)\x04\0\x14\
+[method]process.wait\x01*\x01j\x01%\x01\x13\x01@\x01\x04self'\0+\x04\0\x14[metho\
+d]process.info\x01,\x01j\x01#\x01\x13\x01@\x01\x04self'\0-\x04\0\x18[method]proc\
+ess.snapshot\x01.\x01j\x01\x1c\x01\x13\x01@\x03\x04self'\x05sincew\x03maxy\0/\x04\
+\0\x14[method]process.read\x010\x01j\x01\x11\x01\x13\x01@\x03\x04self'\x06signal\
+\x0a\x08grace-ms\x18\01\x04\0\x16[method]process.signal\x012\x01i&\x01j\x013\x01\
+\x13\x01@\x01\x07options\x08\04\x04\0\x05start\x015\x01@\x01\x02ids\04\x04\0\x04\
+open\x016\x01p%\x01o\x027y\x01j\x018\x01\x13\x01@\x02\x0crunning-only\x7f\x03max\
+y\09\x04\0\x0elist-processes\x01:\x03\0\x1ftoolhost:plugin/processes@0.1.0\x05\0\
+\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09produce\
+rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.262.0\x10wit-bindgen-rust\x060.\
+63.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Chunk, Error, Info, Process, Processes, Signal, Snapshot, StartOptions, State, WaitOptions,
-    Waited,
+    Chunk, Error, Info, Process, Processes, Restrictions, Signal, Snapshot, StartOptions, State,
+    WaitOptions, Waited,
 };
 use crate::bindings::processes::toolhost::plugin::processes as wit;
 
@@ -21,6 +21,7 @@ impl Processes for Host {
             env: options.env,
             background: options.background,
             stdin: options.stdin,
+            without: options.without.into(),
         };
         Ok(Box::new(wit::start(&options)?))
     }
@@ -33,6 +34,17 @@ impl Processes for Host {
     fn list(&self, running_only: bool, max: u32) -> Result<(Vec<Info>, u32), Error> {
         present()?;
         Ok(wit::list_processes(running_only, max)?)
+    }
+}
+
+impl From<Restrictions> for wit::Restrictions {
+    fn from(without: Restrictions) -> Self {
+        let parts = [
+            (without.write, Self::WRITE),
+            (without.network, Self::NETWORK),
+        ];
+        let parts = parts.into_iter().filter(|(is_set, _)| *is_set);
+        parts.fold(Self::empty(), |all, (_, part)| all | part)
     }
 }
 

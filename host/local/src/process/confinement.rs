@@ -1,18 +1,20 @@
-//! The sandboxes of commands: one for each chat, because each chat has temporary files of its own.
+//! The sandboxes of commands: one for each chat, because each chat has temporary files of its own, and for each policy that a plugin
+//! narrows further.
 
 mod confined;
 mod egress;
 mod removal;
 
+use std::borrow::Cow;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
-use toolhost_sandbox::{Mode, Policy, PrepareError, Report};
+use toolhost_sandbox::{Mode, Narrower, Policy, PrepareError, Report};
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
@@ -30,8 +32,10 @@ pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 #[derive(Debug)]
 pub(super) struct Confinement {
     common: Common,
-    /// The directory of the chats' temporary directories; `None`: commands are not confined, and use that of the system.
-    temporary: Option<Temporary>,
+    /// The state directory, if there is one.
+    state: Option<PathBuf>,
+    /// The directory of the chats' temporary directories, which the first sandbox needs; `None`: commands use that of the system.
+    temporary: OnceLock<Option<Temporary>>,
 }
 
 /// The directory of the chats' temporary directories.
@@ -42,8 +46,17 @@ enum Temporary {
     Own(TempDir),
 }
 
-/// A place for the sandbox of a chat, which its first command makes.
-pub(super) type Place = Arc<Mutex<Option<Confined>>>;
+/// A place for the sandboxes of a chat, which its first commands make.
+pub(super) type Place = Arc<Mutex<Sandboxes>>;
+
+/// The sandboxes of a chat.
+#[derive(Debug, Default)]
+pub(super) struct Sandboxes {
+    /// The directory for the temporary files of all of them; `None` until a command is confined.
+    directory: Option<PathBuf>,
+    /// As many as there are policies: the configuration and the two restrictions of a start bound them.
+    made: Vec<(Policy, Confined)>,
+}
 
 impl Confinement {
     /// Reads the policy of a workspace. Without a spawner, no command can be confined.
@@ -61,19 +74,16 @@ impl Confinement {
             }
             policy.mode = Mode::Off;
         }
-        policy
-            .never
-            .extend(state.directory().map(Path::to_path_buf));
-        let temporary = match policy.mode {
-            Mode::Off => None,
-            Mode::ReadOnly | Mode::Workspace => Temporary::open(state)
-                .inspect_err(|error| {
-                    tracing::warn!(%error, "commands have no directory for temporary files");
-                })
-                .ok(),
+        let state = state.directory().map(Path::to_path_buf);
+        policy.never.extend(state.clone());
+        let confinement = Self {
+            common: Common::new(policy, workspace, environment, spawner),
+            state,
+            temporary: OnceLock::new(),
         };
-        let common = Common::new(policy, workspace, environment, spawner);
-        let confinement = Self { common, temporary };
+        if confinement.common.policy.mode != Mode::Off {
+            confinement.temporary();
+        }
         // What cannot be applied is told now, and not at the first command.
         confinement.tell(confinement.common.prepare()?.report());
         Ok(confinement)
@@ -88,22 +98,50 @@ impl Confinement {
         }
     }
 
-    /// Returns the sandbox of a chat, and makes it if this is its first command, or if its spawner has ended. Blocks on the disk.
-    /// The caller is within a tokio runtime.
-    pub(super) fn of_chat(&self, place: &Place, chat: Option<&ChatId>) -> Result<Confined, Error> {
-        let mut place = place.lock();
-        let directory = match &*place {
-            Some(confined) if !confined.has_ended() => return Ok(confined.clone()),
-            Some(confined) => confined.directory.clone().map(|directory| directory.path),
-            None => self.make_directory()?,
+    /// Returns the sandbox of a chat for a wish. It is made for the first command with this wish, and if its spawner has ended. Blocks
+    /// on the disk. The caller is within a tokio runtime.
+    pub(super) fn of_chat(
+        &self,
+        place: &Place,
+        chat: Option<&ChatId>,
+        wish: &Narrower,
+    ) -> Result<Confined, Error> {
+        let policy = match wish.is_empty() {
+            true => Cow::Borrowed(&self.common.policy),
+            false if self.common.spawner.is_none() => {
+                return Err(Error::Failed(
+                    "the command is to be confined further, which takes a spawner, and this host has none".into(),
+                ));
+            }
+            false => Cow::Owned(self.common.policy.narrow(wish)),
         };
-        let confined = self.common.confine(directory, chat)?;
-        *place = Some(confined.clone());
+        let mut place = place.lock();
+        place.made.retain(|(_, confined)| !confined.has_ended());
+        if let Some((_, confined)) = place.made.iter().find(|(made, _)| *made == *policy) {
+            return Ok(confined.clone());
+        }
+        if place.directory.is_none() && policy.mode != Mode::Off {
+            place.directory = self.make_directory()?;
+        }
+        let directory = place.directory.clone();
+        let directory = directory.filter(|_| policy.mode != Mode::Off);
+        let confined = self.common.confine(&policy, directory, chat)?;
+        place.made.push((policy.into_owned(), confined.clone()));
         Ok(confined)
     }
 
+    fn temporary(&self) -> Option<&Temporary> {
+        let open = || {
+            let opened = Temporary::open(self.state.as_deref()).inspect_err(|error| {
+                tracing::warn!(%error, "commands have no directory for temporary files");
+            });
+            opened.ok()
+        };
+        self.temporary.get_or_init(open).as_ref()
+    }
+
     fn make_directory(&self) -> Result<Option<PathBuf>, Error> {
-        let made = self.temporary.as_ref().map(|temporary| {
+        let made = self.temporary().map(|temporary| {
             make_directory(temporary.path()).map_err(|error| {
                 let path = temporary.path().display();
                 Error::Failed(format!(
@@ -116,22 +154,23 @@ impl Confinement {
 
     /// Removes the temporary files of a chat. No command of it may run any more.
     pub(super) fn remove(place: &Place) {
-        if let Some(directory) = place.lock().take().and_then(|confined| confined.directory) {
-            remove(&directory.path);
+        let sandboxes = std::mem::take(&mut *place.lock());
+        if let Some(directory) = sandboxes.directory {
+            remove(&directory);
         }
     }
 
     /// Removes the temporary files of all chats. No command may run any more.
     pub(super) fn close(&self) {
-        if let Some(temporary) = &self.temporary {
+        if let Some(Some(temporary)) = self.temporary.get() {
             remove(temporary.path());
         }
     }
 }
 
 impl Temporary {
-    fn open(state: &HostState) -> io::Result<Self> {
-        let Some(directory) = state.directory() else {
+    fn open(state: Option<&Path>) -> io::Result<Self> {
+        let Some(directory) = state else {
             let mut builder = tempfile::Builder::new();
             return Ok(Self::Own(
                 for_this_user(&mut builder).prefix("toolhost-").tempdir()?,

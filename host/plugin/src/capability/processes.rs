@@ -1,6 +1,7 @@
 //! `toolhost:plugin/processes`: shell commands in the scope of the calling chat.
 
 mod convert;
+mod grant;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,11 @@ use super::State;
 use super::{
     Allowance, Call, CallContext, CallState, Capability, Of, Scope, StartedProcess, View, bindings,
 };
-use crate::grants::{GrantValue, Grants, InvalidGrant};
+use crate::grants::{GrantValue, Grants};
 use generated::toolhost::plugin::processes as wit;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{self, Command, Error};
+use toolhost_workspace::process::{self, Command, Error, Mode, Narrower, Network};
 
 bindings::generate!(
     interfaces: "import toolhost:plugin/processes@0.1.0;",
@@ -37,11 +38,7 @@ pub(super) const CAPABILITY: Capability = Capability {
     line: r#"processes = "own""#,
     meaning: "`processes` lets it run any command as the user of the host, and see and signal those of the calling chat",
     options: &["processes=own"],
-    read: |value| match value {
-        GrantValue::Text(text) if text == "own" => (Some(own()), Vec::new()),
-        GrantValue::Text(text) if text == "none" => (None, Vec::new()),
-        _ => (None, vec![InvalidGrant::must_be(r#""none" or "own""#)]),
-    },
+    read: grant::read,
     least: own,
     link: |linker| wit::add_to_linker::<State, Of<Processes>>(linker, State::view),
 };
@@ -87,15 +84,20 @@ pub struct Process {
 pub(crate) struct Processes {
     scope: Scope,
     allowance: Arc<Allowance>,
+    /// How the grant narrows what commands may do.
+    bounds: Arc<Narrower>,
 }
 
 impl CallState for Processes {
-    type Grant = ();
+    type Grant = Arc<Narrower>;
 
-    fn prepare(_: Option<&GrantValue>) {}
+    fn prepare(value: Option<&GrantValue>) -> Self::Grant {
+        Arc::new(grant::narrower(value))
+    }
 
-    fn begin((): &(), context: &CallContext) -> Self {
+    fn begin(bounds: &Self::Grant, context: &CallContext) -> Self {
         Self {
+            bounds: Arc::clone(bounds),
             scope: context.scope(NAME),
             allowance: Arc::clone(&context.allowance),
         }
@@ -133,6 +135,15 @@ fn size(options: &wit::StartOptions) -> usize {
         .map(|(name, value)| name.len() + value.len())
         .sum();
     options.command.len() + stdin + env
+}
+
+/// Returns the wish of a plugin for one of its commands.
+fn narrower(without: wit::Restrictions) -> Narrower {
+    let is_set = |part| without.contains(part);
+    Narrower {
+        mode: is_set(wit::Restrictions::WRITE).then_some(Mode::ReadOnly),
+        network: is_set(wit::Restrictions::NETWORK).then_some(Network::None),
+    }
 }
 
 /// Starts a process in a task of its own: if the guest is dropped meanwhile, the call still learns of the process. Returns its
@@ -191,6 +202,7 @@ impl wit::Host for View<'_, Processes> {
             // The same call starts its processes in the same order, however often it is tried.
             key: Some(call.request.id.start_key(call.started.next())),
             timeout: None,
+            sandbox: self.state.bounds.and(&narrower(options.without)),
         };
         let id = start(call, command).await?;
         let chat = call.request.chat.clone();

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serializer};
-
-use super::Limits;
+use serde::{Deserializer, Serializer};
 
 /// The word for no limit.
 const NO_LIMIT: &str = "none";
@@ -121,27 +119,4 @@ pub(super) mod time {
             count: |_| None,
         })
     }
-}
-
-/// Reads limits of which those that are left out are none, whatever the defaults of the configuration are.
-pub(crate) fn wish<'de, D: Deserializer<'de>>(from: D) -> Result<Limits, D::Error> {
-    #[derive(Default, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    struct Wish {
-        #[serde(deserialize_with = "bytes::deserialize")]
-        memory: Option<u64>,
-        #[serde(deserialize_with = "count::deserialize")]
-        processes: Option<u64>,
-        #[serde(deserialize_with = "bytes::deserialize")]
-        file_size: Option<u64>,
-        #[serde(deserialize_with = "time::deserialize")]
-        cpu: Option<Duration>,
-    }
-    let wish = Wish::deserialize(from)?;
-    Ok(Limits {
-        memory: wish.memory,
-        processes: wish.processes,
-        file_size: wish.file_size,
-        cpu: wish.cpu,
-    })
 }

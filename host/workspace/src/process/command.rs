@@ -6,6 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::Error;
+use toolhost_sandbox::Narrower;
 
 /// The longest command, in bytes. One of 131,072 bytes or more does not fit an argument; its shell reads it from a file in
 /// memory, which takes a supervisor.
@@ -43,6 +44,8 @@ pub struct Command {
     /// How long the caller means to wait for the end. It ends nothing: see [`Info::time_left`](super::Info::time_left).
     /// A repeat with another time is the same command, and the first time holds.
     pub timeout: Option<Duration>,
+    /// What the command is to do without, of all that the policy of the workspace allows.
+    pub sandbox: Narrower,
 }
 
 impl Command {
@@ -109,6 +112,12 @@ impl Command {
         add(workdir.unwrap_or_default().as_encoded_bytes());
         add(&[u8::from(self.stdin.is_some())]);
         add(self.stdin.as_deref().unwrap_or_default());
+        let Narrower { mode, network } = &self.sandbox;
+        add(&[u8::from(mode.is_some()), u8::from(network.is_some())]);
+        let mode = mode.map(|mode| mode.to_string());
+        add(mode.unwrap_or_default().as_bytes());
+        let network = network.as_ref().map(ToString::to_string);
+        add(network.unwrap_or_default().as_bytes());
         for (name, value) in &self.env {
             add(name.as_bytes());
             add(value.as_bytes());
@@ -173,6 +182,14 @@ mod tests {
             ..command("true")
         };
         assert_ne!(own.digest(), traced.digest());
+        let confined = Command {
+            sandbox: Narrower {
+                mode: Some(toolhost_sandbox::Mode::ReadOnly),
+                network: None,
+            },
+            ..command("true")
+        };
+        assert_ne!(confined.digest(), command("true").digest());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolhost_sandbox::{
     Entered, Mode, Network, Places, Policy, PrepareError, Sandbox, Support, View,
@@ -19,9 +19,10 @@ use crate::process::{Command, Environment, Error, Spawner};
 pub(in crate::process) struct Common {
     pub(super) policy: Policy,
     places: Places,
-    support: Support,
-    /// Starts the spawners of chats. `None`: commands are not confined.
-    spawner: Option<Spawner>,
+    /// Empty until the first sandbox is made.
+    support: OnceLock<Support>,
+    /// Starts the spawners of chats. `None`: commands cannot be confined.
+    pub(super) spawner: Option<Spawner>,
 }
 
 /// The sandbox of the commands of one chat.
@@ -29,7 +30,7 @@ pub(in crate::process) struct Common {
 pub(in crate::process) struct Confined {
     pub(in crate::process) sandbox: Arc<Sandbox>,
     /// The directory for its temporary files.
-    pub(super) directory: Option<Directory>,
+    directory: Option<Directory>,
     /// The spawner in the namespaces of the chat; `None`: its commands are in those of the host.
     pub(in crate::process) spawner: Option<Spawner>,
     /// The way out, if the network is a list of hosts.
@@ -38,8 +39,8 @@ pub(in crate::process) struct Confined {
 
 /// A directory for temporary files.
 #[derive(Clone, Debug)]
-pub(super) struct Directory {
-    pub(super) path: PathBuf,
+struct Directory {
+    path: PathBuf,
     /// Where commands find it.
     seen_at: PathBuf,
 }
@@ -57,7 +58,7 @@ pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Support {
 }
 
 impl Common {
-    /// Finds out what this machine offers for a policy, for commands with these variables. The caller is within a tokio runtime.
+    /// Collects what sandboxes of commands with these variables need.
     pub(in crate::process) fn new(
         policy: Policy,
         workspace: &Path,
@@ -68,23 +69,25 @@ impl Common {
         if policy.mode == Mode::Workspace {
             places.make_caches();
         }
-        let spawner = spawner.filter(|_| policy.mode != Mode::Off).cloned();
         Self {
-            support: support(&policy, spawner.as_ref()),
             policy,
             places,
-            spawner,
+            support: OnceLock::new(),
+            spawner: spawner.cloned(),
         }
     }
 
-    /// Makes a sandbox without a directory for temporary files and without namespaces, for its report.
+    /// Makes a sandbox without a directory for temporary files and without namespaces, for its report. The caller is within a tokio
+    /// runtime.
     pub(in crate::process) fn prepare(&self) -> Result<Sandbox, PrepareError> {
-        self.sandbox(&self.places, None)
+        self.sandbox(&self.policy, &self.places, None)
     }
 
-    /// Makes the sandbox of a chat whose temporary files are in this directory. The caller is within a tokio runtime.
+    /// Makes the sandbox of a chat whose temporary files are in this directory, for a policy that is the common one or narrower.
+    /// The caller is within a tokio runtime.
     pub(in crate::process) fn confine(
         &self,
+        policy: &Policy,
         directory: Option<PathBuf>,
         chat: Option<&ChatId>,
     ) -> Result<Confined, Error> {
@@ -96,16 +99,16 @@ impl Common {
         });
         let mut within = None;
         if let Some(directory) = &mut directory {
-            let view = View::new(&self.policy, &places, &directory.path);
-            within = self.enter(&view)?;
+            let view = View::new(policy, &places, &directory.path);
+            within = self.enter(policy, &view)?;
             if within.is_some() {
                 directory.seen_at = view.temporary(&directory.path).to_path_buf();
             }
         }
         let (spawner, mut entered) = within.unzip();
-        let sandbox = self.sandbox(&places, entered.as_ref());
+        let sandbox = self.sandbox(policy, &places, entered.as_ref());
         let listener = entered.as_mut().and_then(|entered| entered.listener.take());
-        let egress = match (listener, &self.policy.network) {
+        let egress = match (listener, &policy.network) {
             (Some(listener), Network::Hosts(hosts)) => {
                 Some(Arc::new(Egress::start(hosts, listener, chat)?))
             }
@@ -120,17 +123,17 @@ impl Common {
     }
 
     /// Starts a spawner that sees this view. `None`: the commands of the chat stay in the namespaces of the host.
-    fn enter(&self, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
+    fn enter(&self, policy: &Policy, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
         let Some(host) = self
             .spawner
             .as_ref()
-            .filter(|_| self.support.namespaces.is_ok())
+            .filter(|_| self.support().namespaces.is_ok())
         else {
             return Ok(None);
         };
         match host.within(view) {
             Ok(within) => Ok(Some(within)),
-            Err(error) if self.policy.required => Err(Error::Failed(format!(
+            Err(error) if policy.required => Err(Error::Failed(format!(
                 "the sandbox is required, and the chat has no namespaces: {error}"
             ))),
             Err(error) => {
@@ -140,8 +143,22 @@ impl Common {
         }
     }
 
-    fn sandbox(&self, places: &Places, entered: Option<&Entered>) -> Result<Sandbox, PrepareError> {
-        Sandbox::prepare(&self.policy, places, &self.support, entered)
+    fn sandbox(
+        &self,
+        policy: &Policy,
+        places: &Places,
+        entered: Option<&Entered>,
+    ) -> Result<Sandbox, PrepareError> {
+        let support = match policy.mode {
+            Mode::Off => &Support::detect(),
+            Mode::ReadOnly | Mode::Workspace => self.support(),
+        };
+        Sandbox::prepare(policy, places, support, entered)
+    }
+
+    fn support(&self) -> &Support {
+        let detect = || support(&self.policy, self.spawner.as_ref());
+        self.support.get_or_init(detect)
     }
 }
 

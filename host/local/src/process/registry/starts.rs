@@ -219,7 +219,9 @@ impl Registry {
         let mut is_first = true;
         loop {
             let owner = slot.owner.as_ref();
-            let confined = self.confinement.of_chat(&slot.confined, owner)?;
+            let confined = self
+                .confinement
+                .of_chat(&slot.confined, owner, &command.sandbox)?;
             let mut env = self
                 .environment
                 .of_command(&command.trace, &command.env, owner);
