@@ -100,16 +100,21 @@ fn main() {
             network,
             ..Policy::default()
         };
+        let plain = Policy {
+            no_namespaces: true,
+            ..Policy::default()
+        };
         let mut hosts = [
             start("off", base.path(), policy(Mode::Off, Network::All)).await,
+            start("workspace, Landlock and seccomp", base.path(), plain).await,
             start(
-                "workspace",
+                "workspace, with namespaces",
                 base.path(),
                 policy(Mode::Workspace, Network::All),
             )
             .await,
             start(
-                "read-only, no network",
+                "read-only, no network, with namespaces",
                 base.path(),
                 policy(Mode::ReadOnly, Network::None),
             )
@@ -122,7 +127,7 @@ fn main() {
             let (first, next) = (median(&mut one.first), median(&mut one.next));
             let (base_first, base_next) = *base.get_or_insert((first, next));
             println!(
-                "  {:<22} first {first:>7.1?} ({:4.2})   next {next:>7.1?} ({:4.2})",
+                "  {:<38} first {first:>7.1?} ({:4.2})   next {next:>7.1?} ({:4.2})",
                 one.name,
                 first.as_secs_f64() / base_first.as_secs_f64(),
                 next.as_secs_f64() / base_next.as_secs_f64(),
