@@ -70,11 +70,9 @@ impl Pipes {
 
     fn start_as_is(arguments: &[&str]) -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let mut command = Command::new(crate::harness::program());
+        let mut command = Command::from(crate::harness::serving::client());
         shared_state("mcp/toolhost");
         command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("XDG_STATE_HOME", state_dir().join("mcp"))
             .args(["--log", "error", "mcp", "--workspace"])
             .arg(workspace.path())
