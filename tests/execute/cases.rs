@@ -143,6 +143,7 @@ impl Workspace for Scripted {
                 })
                 .collect(),
             saved: Saved::None,
+            denials: Vec::new(),
         };
         self.find(id, || {
             self.failure("snapshot_fails").unwrap_or(Ok(snapshot))

@@ -257,3 +257,29 @@ fn the_mode_comes_from_a_flag_a_variable_or_the_configuration() {
     };
     assert_eq!(code(&flag), Some(1));
 }
+
+/// The model and the operator are told by which rule.
+#[tokio::test]
+async fn a_denial_is_explained_to_the_model_and_in_the_audit_trail() {
+    let site = Site::new(&[]);
+    let script = site.text("cat @HOME/.ssh/id");
+    let (status, body) = site.put("a", "execute", json!({ "command": script })).await;
+    assert_eq!(status, 200, "{body}");
+    let told = site.text("commands may never reach @HOME/.ssh/id (never)");
+    assert!(body.to_string().contains(&told), "{body}");
+    let (_, body) = site
+        .put("a", "execute", json!({ "command": "cat none; echo works" }))
+        .await;
+    assert!(!body.to_string().contains("sandbox"), "{body}");
+    let ground = site.end(Signal::SIGTERM);
+    let files = std::fs::read_dir(ground.path("state/audit"))
+        .unwrap()
+        .flatten();
+    let text: String = files
+        .map(|file| std::fs::read_to_string(file.path()).unwrap())
+        .collect();
+    let denials = text.lines().filter(|line| line.contains("command_denied"));
+    let denials: Vec<_> = denials.collect();
+    assert_eq!(denials.len(), 1, "{text}");
+    assert!(denials[0].contains(&told), "{denials:?}");
+}

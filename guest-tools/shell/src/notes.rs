@@ -99,6 +99,15 @@ pub(crate) fn split(rest: &str) -> String {
 pub(crate) const AMPERSAND: &str =
     "Next time start what should keep running by itself, with run_in_background instead of \"&\".";
 
+/// The sandbox has likely denied something.
+pub(crate) fn denied(denials: &[String]) -> String {
+    format!(
+        "The sandbox of commands has likely denied something: {}. Another command will not get around that: use other paths, or tell \
+         the user.",
+        denials.join("; ")
+    )
+}
+
 /// Something that the command ran was killed, and its shell says so by its exit code.
 pub(crate) fn killed(code: i32) -> Option<&'static str> {
     Some(match code {

@@ -165,6 +165,9 @@ impl Report {
                 command: one.command.clone(),
             })
             .collect();
+        if !snapshot.denials.is_empty() {
+            notes.add(Rank::Cause, notes::denied(&snapshot.denials));
+        }
         report.cursor = Some(snapshot.total);
         report
     }

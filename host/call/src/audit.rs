@@ -18,6 +18,7 @@
 //!
 //! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 
+mod denials;
 mod file;
 mod line;
 mod queue;

@@ -32,7 +32,7 @@ use toolhost_local::Local;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::process::{self, Info, Totals};
+use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
@@ -58,8 +58,8 @@ struct Inner {
     counted: Mutex<Totals>,
     files_grant: FilesGrant,
     events: Events,
-    /// The subscriber to the processes of the workspace; dropping it ends the subscription.
-    _subscriber: Arc<Events>,
+    /// The subscribers to the processes of the workspace; dropping them ends the subscription.
+    _subscribers: [Arc<dyn Subscriber>; 2],
     max_wait: Option<Duration>,
     plugins: Arc<Plugins>,
     audit: Audit,

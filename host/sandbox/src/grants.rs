@@ -148,6 +148,7 @@ fn process_maps(policy: &Policy) -> Vec<PathBuf> {
 }
 
 /// The paths that no rule may grant.
+#[derive(Debug)]
 pub(crate) struct Never {
     paths: Vec<PathBuf>,
 }
@@ -160,7 +161,7 @@ impl Never {
         Self { paths: all }
     }
 
-    fn forbids(&self, path: &Path, may_be_below: bool) -> bool {
+    pub(crate) fn forbids(&self, path: &Path, may_be_below: bool) -> bool {
         self.paths.iter().any(|never| match may_be_below {
             true => path == never,
             false => path.starts_with(never),

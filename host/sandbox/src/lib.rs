@@ -11,6 +11,7 @@
 compile_error!("the sandbox knows the system calls of Linux on x86_64 and aarch64 only");
 
 mod capabilities;
+mod denial;
 mod files;
 mod filter;
 mod grants;

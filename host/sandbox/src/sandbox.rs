@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use crate::denial::Rules;
 use crate::files;
 use crate::filter::{self, Options};
 use crate::grants::Grants;
@@ -22,6 +23,7 @@ use crate::view::Entered;
 pub struct Sandbox {
     recipe: Recipe,
     report: Report,
+    rules: Rules,
 }
 
 /// Why there is no sandbox.
@@ -62,6 +64,7 @@ impl Sandbox {
             return Ok(Self {
                 recipe: Recipe::default(),
                 report: Report::off(),
+                rules: Rules::default(),
             });
         }
         let grants = Grants::new(policy, places);
@@ -97,8 +100,16 @@ impl Sandbox {
                 ruleset,
                 filter,
             },
+            rules: Rules::new(policy, places, &grants, entered.is_some()),
             report,
         })
+    }
+
+    /// Returns a sentence for each of the first denials that the output of a command seems to tell of, with the rule and, in
+    /// parentheses, its key in the configuration.
+    #[must_use]
+    pub fn denials(&self, output: &[u8]) -> Vec<String> {
+        self.rules.denials(output)
     }
 
     /// Returns what the sandbox holds, and what it does not.

@@ -468,6 +468,9 @@ pub mod toolhost {
                 pub survivors: _rt::Vec<Survivor>,
                 /// How far the full copy goes.
                 pub saved: Saved,
+                /// What the sandbox of commands has likely denied, at most 3 sentences, each with the rule; empty while the shell runs.
+                /// The host reads that from the output, so it can be wrong.
+                pub denials: _rt::Vec<_rt::String>,
             }
             impl ::core::fmt::Debug for Snapshot {
                 fn fmt(
@@ -481,6 +484,7 @@ pub mod toolhost {
                         .field("tail", &self.tail)
                         .field("survivors", &self.survivors)
                         .field("saved", &self.saved)
+                        .field("denials", &self.denials)
                         .finish()
                 }
             }
@@ -1421,11 +1425,11 @@ pub mod toolhost {
                         struct RetArea(
                             [::core::mem::MaybeUninit<
                                 u8,
-                            >; 40 + 12 * ::core::mem::size_of::<*const u8>()],
+                            >; 40 + 14 * ::core::mem::size_of::<*const u8>()],
                         );
                         let mut ret_area = RetArea(
                             [::core::mem::MaybeUninit::uninit(); 40
-                                + 12 * ::core::mem::size_of::<*const u8>()],
+                                + 14 * ::core::mem::size_of::<*const u8>()],
                         );
                         let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
                         #[cfg(target_arch = "wasm32")]
@@ -1440,7 +1444,7 @@ pub mod toolhost {
                         }
                         wit_import1((self).handle() as i32, ptr0);
                         let l2 = i32::from(*ptr0.add(0).cast::<u8>());
-                        let result65 = match l2 {
+                        let result71 = match l2 {
                             0 => {
                                 let e = {
                                     let l3 = i32::from(*ptr0.add(8).cast::<u8>());
@@ -1674,6 +1678,38 @@ pub mod toolhost {
                                             Saved::Failed(e41)
                                         }
                                     };
+                                    let l42 = *ptr0
+                                        .add(40 + 12 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l43 = *ptr0
+                                        .add(40 + 13 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let base47 = l42;
+                                    let len47 = l43;
+                                    let mut result47 = _rt::Vec::with_capacity(len47);
+                                    for i in 0..len47 {
+                                        let base = base47
+                                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                                        let e47 = {
+                                            let l44 = *base.add(0).cast::<*mut u8>();
+                                            let l45 = *base
+                                                .add(::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        result47.push(e47);
+                                    }
+                                    _rt::cabi_dealloc(
+                                        base47,
+                                        len47 * (2 * ::core::mem::size_of::<*const u8>()),
+                                        ::core::mem::size_of::<*const u8>(),
+                                    );
                                     Snapshot {
                                         state: v21,
                                         total: l22 as u64,
@@ -1689,53 +1725,17 @@ pub mod toolhost {
                                         ),
                                         survivors: result35,
                                         saved: v41,
+                                        denials: result47,
                                     }
                                 };
                                 Ok(e)
                             }
                             1 => {
                                 let e = {
-                                    let l42 = i32::from(*ptr0.add(8).cast::<u8>());
-                                    let v64 = match l42 {
+                                    let l48 = i32::from(*ptr0.add(8).cast::<u8>());
+                                    let v70 = match l48 {
                                         0 => {
-                                            let e64 = {
-                                                let l43 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l44 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len45 = l44;
-                                                let bytes45 = _rt::Vec::from_raw_parts(
-                                                    l43.cast(),
-                                                    len45,
-                                                    len45,
-                                                );
-                                                _rt::string_lift(bytes45)
-                                            };
-                                            Error::Denied(e64)
-                                        }
-                                        1 => Error::NotFound,
-                                        2 => {
-                                            let e64 = {
-                                                let l46 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l47 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len48 = l47;
-                                                let bytes48 = _rt::Vec::from_raw_parts(
-                                                    l46.cast(),
-                                                    len48,
-                                                    len48,
-                                                );
-                                                _rt::string_lift(bytes48)
-                                            };
-                                            Error::Invalid(e64)
-                                        }
-                                        3 => {
-                                            let e64 = {
+                                            let e70 = {
                                                 let l49 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1750,10 +1750,11 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes51)
                                             };
-                                            Error::Workdir(e64)
+                                            Error::Denied(e70)
                                         }
-                                        4 => {
-                                            let e64 = {
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e70 = {
                                                 let l52 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1768,10 +1769,10 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes54)
                                             };
-                                            Error::Limit(e64)
+                                            Error::Invalid(e70)
                                         }
-                                        5 => {
-                                            let e64 = {
+                                        3 => {
+                                            let e70 = {
                                                 let l55 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1786,10 +1787,10 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes57)
                                             };
-                                            Error::Unavailable(e64)
+                                            Error::Workdir(e70)
                                         }
-                                        6 => {
-                                            let e64 = {
+                                        4 => {
+                                            let e70 = {
                                                 let l58 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1804,11 +1805,10 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes60)
                                             };
-                                            Error::UnknownOutcome(e64)
+                                            Error::Limit(e70)
                                         }
-                                        n => {
-                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
-                                            let e64 = {
+                                        5 => {
+                                            let e70 = {
                                                 let l61 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1823,16 +1823,53 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes63)
                                             };
-                                            Error::Failed(e64)
+                                            Error::Unavailable(e70)
+                                        }
+                                        6 => {
+                                            let e70 = {
+                                                let l64 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l65 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len66 = l65;
+                                                let bytes66 = _rt::Vec::from_raw_parts(
+                                                    l64.cast(),
+                                                    len66,
+                                                    len66,
+                                                );
+                                                _rt::string_lift(bytes66)
+                                            };
+                                            Error::UnknownOutcome(e70)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e70 = {
+                                                let l67 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l68 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len69 = l68;
+                                                let bytes69 = _rt::Vec::from_raw_parts(
+                                                    l67.cast(),
+                                                    len69,
+                                                    len69,
+                                                );
+                                                _rt::string_lift(bytes69)
+                                            };
+                                            Error::Failed(e70)
                                         }
                                     };
-                                    v64
+                                    v70
                                 };
                                 Err(e)
                             }
                             _ => _rt::invalid_enum_discriminant(),
                         };
-                        result65
+                        result71
                     }
                 }
             }
@@ -3529,9 +3566,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1535] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x83\x0b\x01A\x02\x01\
-A\x02\x01BD\x01n\x02\x05write\x07network\x04\0\x0crestrictions\x03\0\0\x01ks\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1547] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8f\x0b\x01A\x02\x01\
+A\x02\x01BE\x01n\x02\x05write\x07network\x04\0\x0crestrictions\x03\0\0\x01ks\x01\
 o\x02ss\x01p\x03\x01p}\x01k\x05\x01r\x06\x07commands\x07workdir\x02\x03env\x04\x0a\
 background\x7f\x05stdin\x06\x07without\x01\x04\0\x0dstart-options\x03\0\x07\x01m\
 \x07\x09interrupt\x09terminate\x04kill\x06hangup\x04quit\x05user1\x05user2\x04\0\
@@ -3547,23 +3584,23 @@ ew\x05until\x02\x06output\x7f\x04\0\x0cwait-options\x03\0\x16\x01kw\x01r\x04\x04
 wake\x15\x05state\x11\x05totalw\x09match-end\x18\x04\0\x06waited\x03\0\x19\x01r\x04\
 \x06offsetw\x04data\x05\x05totalw\x03end\x7f\x04\0\x05chunk\x03\0\x1b\x01r\x02\x03\
 pidy\x07commands\x04\0\x08survivor\x03\0\x1d\x01q\x04\x04none\0\0\x08complete\0\0\
-\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05saved\x03\0\x1f\x01p\x1e\x01r\x06\x05\
-state\x11\x05totalw\x04head\x05\x04tail\x05\x09survivors!\x05saved\x20\x04\0\x08\
-snapshot\x03\0\"\x01r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05st\
-ate\x11\x0astarted-msw\x09exited-ms\x18\x0elast-output-ms\x18\x05totalw\x04\0\x04\
-info\x03\0$\x04\0\x07process\x03\x01\x01h&\x01@\x01\x04self'\0s\x04\0\x12[method\
-]process.id\x01(\x01j\x01\x1a\x01\x13\x01@\x02\x04self'\x07options\x17\0)\x04\0\x14\
-[method]process.wait\x01*\x01j\x01%\x01\x13\x01@\x01\x04self'\0+\x04\0\x14[metho\
-d]process.info\x01,\x01j\x01#\x01\x13\x01@\x01\x04self'\0-\x04\0\x18[method]proc\
-ess.snapshot\x01.\x01j\x01\x1c\x01\x13\x01@\x03\x04self'\x05sincew\x03maxy\0/\x04\
-\0\x14[method]process.read\x010\x01j\x01\x11\x01\x13\x01@\x03\x04self'\x06signal\
-\x0a\x08grace-ms\x18\01\x04\0\x16[method]process.signal\x012\x01i&\x01j\x013\x01\
-\x13\x01@\x01\x07options\x08\04\x04\0\x05start\x015\x01@\x01\x02ids\04\x04\0\x04\
-open\x016\x01p%\x01o\x027y\x01j\x018\x01\x13\x01@\x02\x0crunning-only\x7f\x03max\
-y\09\x04\0\x0elist-processes\x01:\x03\0\x1ftoolhost:plugin/processes@0.1.0\x05\0\
-\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09produce\
-rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.262.0\x10wit-bindgen-rust\x060.\
-63.0";
+\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05saved\x03\0\x1f\x01p\x1e\x01ps\x01r\
+\x07\x05state\x11\x05totalw\x04head\x05\x04tail\x05\x09survivors!\x05saved\x20\x07\
+denials\"\x04\0\x08snapshot\x03\0#\x01r\x09\x02ids\x07commands\x07workdirs\x0aba\
+ckground\x7f\x05state\x11\x0astarted-msw\x09exited-ms\x18\x0elast-output-ms\x18\x05\
+totalw\x04\0\x04info\x03\0%\x04\0\x07process\x03\x01\x01h'\x01@\x01\x04self(\0s\x04\
+\0\x12[method]process.id\x01)\x01j\x01\x1a\x01\x13\x01@\x02\x04self(\x07options\x17\
+\0*\x04\0\x14[method]process.wait\x01+\x01j\x01&\x01\x13\x01@\x01\x04self(\0,\x04\
+\0\x14[method]process.info\x01-\x01j\x01$\x01\x13\x01@\x01\x04self(\0.\x04\0\x18\
+[method]process.snapshot\x01/\x01j\x01\x1c\x01\x13\x01@\x03\x04self(\x05sincew\x03\
+maxy\00\x04\0\x14[method]process.read\x011\x01j\x01\x11\x01\x13\x01@\x03\x04self\
+(\x06signal\x0a\x08grace-ms\x18\02\x04\0\x16[method]process.signal\x013\x01i'\x01\
+j\x014\x01\x13\x01@\x01\x07options\x08\05\x04\0\x05start\x016\x01@\x01\x02ids\05\
+\x04\0\x04open\x017\x01p&\x01o\x028y\x01j\x019\x01\x13\x01@\x02\x0crunning-only\x7f\
+\x03maxy\0:\x04\0\x0elist-processes\x01;\x03\0\x1ftoolhost:plugin/processes@0.1.\
+0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09\
+producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.262.0\x10wit-bindgen-rus\
+t\x060.63.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -31,6 +31,7 @@ pub struct FakeProcess {
     output: Vec<u8>,
     forgotten: usize,
     survivors: Vec<Survivor>,
+    denials: Vec<String>,
     saved: Saved,
     script: VecDeque<Event>,
     snapshot_error: Option<Error>,
@@ -55,6 +56,7 @@ impl FakeProcess {
             output: Vec::new(),
             forgotten: 0,
             survivors: Vec::new(),
+            denials: Vec::new(),
             saved: Saved::None,
             script: VecDeque::new(),
             snapshot_error: None,
@@ -84,6 +86,13 @@ impl FakeProcess {
             cause,
         };
         self.then(Event::Becomes(State::Exited(status), Vec::new()))
+    }
+
+    /// The sandbox has likely denied this.
+    #[must_use]
+    pub fn denied(mut self, denials: &[&str]) -> Self {
+        self.denials = denials.iter().map(|&denial| denial.to_owned()).collect();
+        self
     }
 
     /// Exits with this code, while processes that it started live on.
@@ -214,6 +223,7 @@ impl FakeProcess {
             tail: tail.to_vec(),
             survivors: self.survivors.clone(),
             saved: self.saved.clone(),
+            denials: self.denials.clone(),
         })
     }
 

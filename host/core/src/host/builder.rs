@@ -1,7 +1,7 @@
 //! The builder of a host: its parts, the order in which they start, and the errors of a start.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -224,8 +224,11 @@ impl Builder {
             }
         };
         let events = Events::new(self.event_limits);
-        let subscriber = Arc::new(events.clone());
-        workspace.subscribe(Arc::downgrade(&subscriber) as Weak<dyn Subscriber>);
+        let subscribers: [Arc<dyn Subscriber>; 2] =
+            [Arc::new(events.clone()), Arc::new(self.audit.clone())];
+        for subscriber in &subscribers {
+            workspace.subscribe(Arc::downgrade(subscriber));
+        }
         let engine = Engine::with_compiler(cache, self.compiler)?
             .observed(self.audit.clone(), self.metrics.clone())
             .protecting(hidden);
@@ -267,7 +270,7 @@ impl Builder {
             files_grant: self.files,
             ledger,
             events,
-            _subscriber: subscriber,
+            _subscribers: subscribers,
             max_wait: self.max_wait,
             plugins,
             audit: self.audit,

@@ -108,6 +108,7 @@ impl Life {
         }
         self.gone |= self.process.contained.is_empty(Duration::ZERO);
         let lingers = self.lingers();
+        self.process.explain_denials();
         self.process.update(|progress| {
             progress.lingering = lingers;
             progress.drained = true;

@@ -7,7 +7,7 @@ impl Process {
     /// Returns the state and the bounded output of this moment. If the memory of the output was freed, it comes from the saved
     /// output.
     pub async fn snapshot(&self) -> Snapshot {
-        let (state, total, head, tail, freed) = {
+        let (state, total, head, tail, freed, denials) = {
             let progress = self.progress();
             let capture = &progress.capture;
             let freed = capture.retained() == 0 && capture.total() > 0;
@@ -17,6 +17,7 @@ impl Process {
                 capture.head(),
                 capture.tail(),
                 freed,
+                progress.denials.clone(),
             )
         };
         let (head, tail) = if freed {
@@ -39,6 +40,7 @@ impl Process {
             tail,
             survivors,
             saved: self.saved.status(),
+            denials,
         }
     }
 

@@ -13,6 +13,7 @@ use super::record::Record;
 use super::saved::SavedOutput;
 use super::subscribers::Subscribers;
 use super::{Capture, Cause, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject};
+use toolhost_sandbox::Sandbox;
 use toolhost_state::id::ChatId;
 
 /// One command with everything that it started.
@@ -34,6 +35,8 @@ pub struct Process {
     pub(super) deadline: Option<Instant>,
     /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
+    /// The sandbox of the command, if it has one.
+    pub(super) sandbox: Option<Arc<Sandbox>>,
 }
 
 /// The state that changes while a process runs.
@@ -63,6 +66,8 @@ pub(super) struct Progress {
     pub(super) kill_at: Option<Instant>,
     /// Whether its output is no longer kept.
     pub(super) expired: bool,
+    /// What the sandbox has likely denied.
+    pub(super) denials: Vec<String>,
 }
 
 impl Process {
@@ -86,6 +91,7 @@ impl Process {
             subscribers,
             deadline: None,
             reserved: None,
+            sandbox: None,
         }
     }
 
@@ -206,6 +212,22 @@ impl Process {
         self.progress.lock()
     }
 
+    /// Finds out what the sandbox has likely denied, as far as the output in memory tells.
+    pub(super) fn explain_denials(&self) {
+        let Some(sandbox) = &self.sandbox else {
+            return;
+        };
+        let (head, tail) = {
+            let progress = self.progress();
+            (progress.capture.head(), progress.capture.tail())
+        };
+        let denials = sandbox.denials(&[head, tail].concat());
+        if !denials.is_empty() {
+            self.subscribers.tell_denials(self.subject(), &denials);
+            self.progress().denials = denials;
+        }
+    }
+
     /// Changes the state and notifies all waiting tasks.
     pub(super) fn update(&self, change: impl FnOnce(&mut Progress)) {
         {
@@ -243,12 +265,15 @@ impl Process {
     }
 
     fn tell(&self, event: ProcessEvent<'_>) {
-        let subject = Subject {
+        self.subscribers.tell(self.subject(), event);
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject {
             id: self.id(),
             chat: self.chat(),
             key: self.key(),
-        };
-        self.subscribers.tell(subject, event);
+        }
     }
 }
 

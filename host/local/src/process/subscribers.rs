@@ -24,4 +24,11 @@ impl Subscribers {
             subscriber.event(process, event);
         }
     }
+
+    /// Sends what the sandbox has likely denied to a process.
+    pub(super) fn tell_denials(&self, process: Subject<'_>, denials: &[String]) {
+        for subscriber in self.0.read().iter().filter_map(Weak::upgrade) {
+            subscriber.denied(process, denials);
+        }
+    }
 }

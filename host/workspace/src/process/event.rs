@@ -50,4 +50,10 @@ pub trait Subscriber: std::fmt::Debug + Send + Sync {
     /// Takes an event. The events of one process come in order; those of several processes may come at the same time. The
     /// process cannot go on until this call returns. So it must return soon, and must not call the workspace.
     fn event(&self, process: Subject<'_>, event: ProcessEvent<'_>);
+
+    /// Takes what the sandbox has likely denied to a process, at its end: each in a sentence, with the rule. The same holds as for
+    /// events.
+    fn denied(&self, process: Subject<'_>, denials: &[String]) {
+        _ = (process, denials);
+    }
 }

@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub survivors: Vec<Survivor>,
     /// How far the full copy of the output goes.
     pub saved: Saved,
+    /// What the sandbox has likely denied, each in a sentence with the rule; empty while the shell runs.
+    pub denials: Vec<String>,
 }
 
 /// How much of an output is saved.

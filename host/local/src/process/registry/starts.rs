@@ -17,6 +17,7 @@ use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::{Cause, Command, Error, ending, workdir};
+use toolhost_sandbox::Sandbox;
 use toolhost_state::id::ChatId;
 
 /// After how many starts the upkeep runs at the latest. Each start can leave 64 KiB in memory.
@@ -167,7 +168,7 @@ impl Registry {
             return Err(Error::Closed);
         }
         let _runtime = self.runtime.enter();
-        let spawned = match self.contain(&slot, command, &shell, &workdir) {
+        let (spawned, sandbox) = match self.contain(&slot, command, &shell, &workdir) {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.runtime.block_on(self.keeper.withdraw(record.id));
@@ -185,6 +186,7 @@ impl Registry {
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
         process.reserved = slot.id.clone();
+        process.sandbox = Some(sandbox);
         let process = Arc::new(process);
         // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));
@@ -215,7 +217,7 @@ impl Registry {
         command: &Command,
         shell: &Path,
         workdir: &Path,
-    ) -> Result<Spawned, Error> {
+    ) -> Result<(Spawned, Arc<Sandbox>), Error> {
         let mut is_first = true;
         loop {
             let owner = slot.owner.as_ref();
@@ -238,7 +240,7 @@ impl Registry {
             };
             let spawner = confined.spawner.as_ref();
             match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn) {
-                Ok(spawned) => return Ok(spawned),
+                Ok(spawned) => return Ok((spawned, confined.sandbox)),
                 // Another process killed the spawner of the chat: the chat gets another.
                 Err(_) if is_first && spawner.is_some_and(Spawner::has_ended) => is_first = false,
                 Err(error) => {

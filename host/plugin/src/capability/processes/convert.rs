@@ -55,6 +55,7 @@ impl From<process::Snapshot> for wit::Snapshot {
                 })
                 .collect(),
             saved: snapshot.saved.into(),
+            denials: snapshot.denials,
         }
     }
 }

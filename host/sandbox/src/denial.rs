@@ -1,0 +1,264 @@
+//! What a sandbox has likely denied, from what programs print about their errors.
+//!
+//! The kernel tells the program alone, and that by a number. So this reads its output, looks for the texts of these errors, and asks the
+//! rules about each path beside one. It can be wrong: a program may print such a text for another reason.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use crate::grants::{Grants, Never, Rights};
+use crate::network::Network;
+use crate::places::Places;
+use crate::policy::{Mode, Policy};
+
+/// The most denials that are explained of one output.
+const MOST: usize = 3;
+
+/// The texts of `EACCES`, `EPERM` and `EROFS`.
+const REFUSED: [&str; 6] = [
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+];
+
+/// The texts of `ENOENT`: namespaces make what commands must never reach absent.
+const ABSENT: [&str; 2] = ["No such file or directory", "ENOENT"];
+
+/// The texts of programs that do not reach a host.
+const UNREACHED: [&str; 6] = [
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "EAI_AGAIN",
+];
+
+/// What commands may write in namespaces of their chat.
+const VIEWED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
+
+/// The rules of a sandbox, for explanations.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    grants: Vec<(PathBuf, Rights)>,
+    /// `None`: there is no sandbox.
+    never: Option<Never>,
+    protected: Vec<PathBuf>,
+    workspace: Vec<PathBuf>,
+    network: Network,
+    is_read_only: bool,
+}
+
+impl Rules {
+    pub(crate) fn new(policy: &Policy, places: &Places, grants: &Grants, has_view: bool) -> Self {
+        let roots = &places.workspace;
+        let protect = policy.protect.iter().filter(|_| has_view);
+        let protected = protect.flat_map(|path| roots.iter().map(move |root| root.join(path)));
+        let granted = grants.grants.iter();
+        let granted = granted.map(|grant| (grant.path.clone(), grant.rights));
+        let own = VIEWED.into_iter().filter(|_| has_view);
+        let own = own.map(|path| (path.into(), Rights::Write));
+        Self {
+            grants: own.chain(granted).collect(),
+            never: Some(Never::new(places.never.iter().chain(&policy.never))),
+            protected: protected.collect(),
+            workspace: roots.clone(),
+            network: policy.network.clone(),
+            is_read_only: policy.mode == Mode::ReadOnly,
+        }
+    }
+
+    /// Returns a sentence for each of the first denials that an output seems to tell of.
+    pub(crate) fn denials(&self, output: &[u8]) -> Vec<String> {
+        let text = String::from_utf8_lossy(output);
+        let Some(never) = &self.never else {
+            // There is no sandbox.
+            return Vec::new();
+        };
+        let mut all = BTreeSet::new();
+        for line in text.lines() {
+            let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            if has(&REFUSED) {
+                all.extend(paths(line).filter_map(|path| self.of_path(&path, never)));
+            } else if has(&ABSENT) {
+                all.extend(paths(line).filter_map(|path| hidden(&path, never)));
+            } else if has(&UNREACHED) {
+                all.extend(self.of_network());
+            }
+            if all.len() >= MOST {
+                break;
+            }
+        }
+        all.into_iter().take(MOST).collect()
+    }
+
+    fn of_path(&self, path: &Path, never: &Never) -> Option<String> {
+        let below = |root: &PathBuf| path.starts_with(root);
+        let shown = path.display();
+        if self.protected.iter().any(below) {
+            return Some(format!(
+                "{shown} is protected: commands may only read it (protect)"
+            ));
+        }
+        if let Some(denial) = hidden(path, never) {
+            return Some(denial);
+        }
+        let covering = self.grants.iter().filter(|(root, _)| below(root));
+        // What is shown at a path hides what is above it.
+        let nearest = covering.max_by_key(|(root, _)| root.components().count());
+        match nearest.map(|(_, rights)| rights) {
+            Some(Rights::Write | Rights::Device) => None,
+            Some(Rights::Read) if self.is_read_only && self.workspace.iter().any(below) => {
+                Some(format!(
+                    "commands may read {shown}, and write only into $TMPDIR (mode = \"read-only\")"
+                ))
+            }
+            Some(Rights::Read) => Some(format!(
+                "commands may read {shown}, but not write it (write)"
+            )),
+            Some(Rights::List) | None => Some(format!(
+                "{shown} is outside of what commands may read (read)"
+            )),
+        }
+    }
+
+    fn of_network(&self) -> Option<String> {
+        match &self.network {
+            Network::All => None,
+            Network::None => Some("commands have no network (network = \"none\")".to_owned()),
+            Network::Hosts(_) => Some(
+                "commands reach listed hosts alone, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+fn hidden(path: &Path, never: &Never) -> Option<String> {
+    let is_hidden = never.forbids(path, false);
+    is_hidden.then(|| format!("commands may never reach {} (never)", path.display()))
+}
+
+/// Returns the absolute paths in a line of text, without `.` and `..`.
+fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    let is_before = |byte: u8| byte.is_ascii_whitespace() || b"'\"`(:=[".contains(&byte);
+    let starts = line.match_indices('/').filter(move |(at, _)| {
+        let before = at.checked_sub(1).and_then(|at| line.as_bytes().get(at));
+        before.is_none_or(|byte| is_before(*byte))
+    });
+    starts.filter_map(|(at, _)| {
+        let rest = line.get(at..)?;
+        let before = at.checked_sub(1).and_then(|at| line.as_bytes().get(at));
+        let quote = before.filter(|byte| b"'\"`".contains(byte));
+        let is_end = |character: char| match quote {
+            Some(quote) => character == char::from(*quote),
+            None => character.is_whitespace() || "'\"`),:;]".contains(character),
+        };
+        let path = rest.split(is_end).next()?;
+        Some(plain(Path::new(path)))
+    })
+}
+
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(policy: &Policy) -> Rules {
+        let places = Places {
+            workspace: vec!["/tmp".into()],
+            read: vec!["/usr".into()],
+            never: vec!["/root/.ssh".into()],
+            ..Places::default()
+        };
+        Rules::new(policy, &places, &Grants::new(policy, &places), true)
+    }
+
+    #[test]
+    fn a_denial_names_the_path_and_the_rule() {
+        let policy = Policy {
+            protect: vec![".git/hooks".into()],
+            ..Policy::default()
+        };
+        let rules = rules(&policy);
+        for (line, expected) in [
+            (
+                "cat: /root/.ssh/id: Permission denied",
+                Some("commands may never reach /root/.ssh/id (never)"),
+            ),
+            (
+                "touch: cannot touch '/usr/a b': Permission denied",
+                Some("commands may read /usr/a b, but not write it (write)"),
+            ),
+            (
+                "PermissionError: [Errno 13] Permission denied: '/srv/x'",
+                Some("/srv/x is outside of what commands may read (read)"),
+            ),
+            (
+                "sh: 1: cannot create /usr/../srv/x: Permission denied",
+                Some("/srv/x is outside of what commands may read (read)"),
+            ),
+            (
+                "sh: 1: cannot create /tmp/.git/hooks/x: Read-only file system",
+                Some("/tmp/.git/hooks/x is protected: commands may only read it (protect)"),
+            ),
+            // The workspace can be written, so it was not the sandbox.
+            ("cat: /tmp/file: Permission denied", None),
+            (
+                "cat: /root/.ssh/id: No such file or directory",
+                Some("commands may never reach /root/.ssh/id (never)"),
+            ),
+            ("cat: /srv/x: No such file or directory", None),
+            ("curl: (6) Could not resolve host: a.example", None),
+            ("Permission denied", None),
+        ] {
+            let denials = rules.denials(line.as_bytes());
+            let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+            assert_eq!(denials, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn other_policies_have_other_rules() {
+        let line = b"sh: cannot create /tmp/x: Permission denied\ncurl: (6) Could not resolve host: a.example\n";
+        let none = Policy {
+            mode: Mode::ReadOnly,
+            network: Network::None,
+            ..Policy::default()
+        };
+        let denials = rules(&none).denials(line);
+        assert_eq!(
+            denials,
+            [
+                "commands have no network (network = \"none\")",
+                "commands may read /tmp/x, and write only into $TMPDIR (mode = \"read-only\")",
+            ]
+        );
+        assert!(Rules::default().denials(line).is_empty());
+    }
+
+    #[test]
+    fn a_flood_of_denials_is_cut() {
+        let lines: String = (0..1000)
+            .map(|number| format!("cat: /srv/{number}: Permission denied\n"))
+            .collect();
+        assert_eq!(
+            rules(&Policy::default()).denials(lines.as_bytes()).len(),
+            MOST
+        );
+    }
+}
