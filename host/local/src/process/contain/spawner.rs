@@ -98,7 +98,7 @@ impl Spawner {
     /// Starts a spawner in namespaces of its own, which show this view. Its commands are in them as well. Call it within a tokio
     /// runtime.
     ///
-    /// It cannot be replaced: once it [has ended](Self::has_ended), it starts nothing more.
+    /// It cannot be replaced: once it has ended, it starts nothing more.
     ///
     /// # Errors
     ///
