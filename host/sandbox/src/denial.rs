@@ -28,7 +28,9 @@ const REFUSED: [&str; 6] = [
 const ABSENT: [&str; 2] = ["No such file or directory", "ENOENT"];
 
 /// The texts of programs that do not reach a host.
-const UNREACHED: [&str; 6] = [
+const UNREACHED: [&str; 8] = [
+    "CONNECT tunnel failed",
+    "Tunnel connection failed",
     "Could not resolve host",
     "Temporary failure in name resolution",
     "Name or service not known",
@@ -46,7 +48,10 @@ pub(crate) struct Rules {
     grants: Vec<(PathBuf, Rights)>,
     /// `None`: there is no sandbox.
     never: Option<Never>,
+    /// Absolute.
     protected: Vec<PathBuf>,
+    /// The same, as the policy has them.
+    protect: Vec<PathBuf>,
     workspace: Vec<PathBuf>,
     network: Network,
     is_read_only: bool,
@@ -56,7 +61,9 @@ impl Rules {
     pub(crate) fn new(policy: &Policy, places: &Places, grants: &Grants, has_view: bool) -> Self {
         let roots = &places.workspace;
         let protect = policy.protect.iter().filter(|_| has_view);
-        let protected = protect.flat_map(|path| roots.iter().map(move |root| root.join(path)));
+        let protected = protect
+            .clone()
+            .flat_map(|path| roots.iter().map(move |root| root.join(path)));
         let granted = grants.grants.iter();
         let granted = granted.map(|grant| (grant.path.clone(), grant.rights));
         let own = VIEWED.into_iter().filter(|_| has_view);
@@ -65,6 +72,7 @@ impl Rules {
             grants: own.chain(granted).collect(),
             never: Some(Never::new(places.never.iter().chain(&policy.never))),
             protected: protected.collect(),
+            protect: protect.cloned().collect(),
             workspace: roots.clone(),
             network: policy.network.clone(),
             is_read_only: policy.mode == Mode::ReadOnly,
@@ -83,6 +91,7 @@ impl Rules {
             let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
             if has(&REFUSED) {
                 all.extend(paths(line).filter_map(|path| self.of_path(&path, never)));
+                all.extend(self.of_relative_path(line));
             } else if has(&ABSENT) {
                 all.extend(paths(line).filter_map(|path| hidden(&path, never)));
             } else if has(&UNREACHED) {
@@ -99,9 +108,7 @@ impl Rules {
         let below = |root: &PathBuf| path.starts_with(root);
         let shown = path.display();
         if self.protected.iter().any(below) {
-            return Some(format!(
-                "{shown} is protected: commands may only read it (protect)"
-            ));
+            return Some(protected(path));
         }
         if let Some(denial) = hidden(path, never) {
             return Some(denial);
@@ -125,6 +132,18 @@ impl Rules {
         }
     }
 
+    /// A relative path can be anywhere, but for those that the policy names.
+    fn of_relative_path(&self, line: &str) -> Option<String> {
+        let mut protect = self.protect.iter();
+        let path = protect.find(|path| {
+            let text = path.to_string_lossy();
+            [" ", "'", "\"", "\u{2018}"]
+                .iter()
+                .any(|before| line.contains(&format!("{before}{text}")))
+        })?;
+        Some(protected(path))
+    }
+
     fn of_network(&self) -> Option<String> {
         match &self.network {
             Network::All => None,
@@ -135,6 +154,11 @@ impl Rules {
             ),
         }
     }
+}
+
+fn protected(path: &Path) -> String {
+    let path = path.display();
+    format!("{path} is protected: commands may only read it (protect)")
 }
 
 fn hidden(path: &Path, never: &Never) -> Option<String> {
@@ -216,6 +240,10 @@ mod tests {
                 "sh: 1: cannot create /tmp/.git/hooks/x: Read-only file system",
                 Some("/tmp/.git/hooks/x is protected: commands may only read it (protect)"),
             ),
+            (
+                "sh: 1: cannot create .git/hooks/x: Read-only file system",
+                Some(".git/hooks is protected: commands may only read it (protect)"),
+            ),
             // The workspace can be written, so it was not the sandbox.
             ("cat: /tmp/file: Permission denied", None),
             (
@@ -241,6 +269,13 @@ mod tests {
             ..Policy::default()
         };
         let denials = rules(&none).denials(line);
+        let hosts = Policy {
+            network: "github.com".parse().unwrap(),
+            ..Policy::default()
+        };
+        let tunnel = b"curl: (56) CONNECT tunnel failed, response 403\n";
+        assert_eq!(rules(&hosts).denials(tunnel).len(), 1);
+        assert_eq!(rules(&Policy::default()).denials(tunnel).len(), 0);
         assert_eq!(
             denials,
             [
