@@ -58,19 +58,19 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(policy: &Policy, places: &Places, grants: &Grants, has_view: bool) -> Self {
+    pub(crate) fn new(policy: &Policy, places: &Places, grants: Grants, has_view: bool) -> Self {
         let roots = &places.workspace;
         let protect = policy.protect.iter().filter(|_| has_view);
         let protected = protect
             .clone()
             .flat_map(|path| roots.iter().map(move |root| root.join(path)));
-        let granted = grants.grants.iter();
-        let granted = granted.map(|grant| (grant.path.clone(), grant.rights));
+        let granted = grants.grants.into_iter();
+        let granted = granted.map(|grant| (grant.path, grant.rights));
         let own = VIEWED.into_iter().filter(|_| has_view);
         let own = own.map(|path| (path.into(), Rights::Write));
         Self {
             grants: own.chain(granted).collect(),
-            never: Some(Never::new(places.never.iter().chain(&policy.never))),
+            never: Some(grants.never),
             protected: protected.collect(),
             protect: protect.cloned().collect(),
             workspace: roots.clone(),
@@ -209,7 +209,7 @@ mod tests {
             never: vec!["/root/.ssh".into()],
             ..Places::default()
         };
-        Rules::new(policy, &places, &Grants::new(policy, &places), true)
+        Rules::new(policy, &places, Grants::new(policy, &places), true)
     }
 
     #[test]

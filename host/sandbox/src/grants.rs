@@ -39,6 +39,8 @@ pub(crate) struct Grants {
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
     /// Paths that were asked for, and that `never` forbids.
     pub(crate) refused: Vec<PathBuf>,
+    /// The paths of `never` of the places and the policy.
+    pub(crate) never: Never,
 }
 
 impl Grants {
@@ -65,6 +67,7 @@ impl Grants {
                 grants.add(path, *rights, *may_be_below, &never);
             }
         }
+        grants.never = never;
         grants
     }
 
@@ -148,13 +151,13 @@ fn process_maps(policy: &Policy) -> Vec<PathBuf> {
 }
 
 /// The paths that no rule may grant.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Never {
     paths: Vec<PathBuf>,
 }
 
 impl Never {
-    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
+    fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
         let mut all: Vec<_> = paths.flat_map(|path| [path.clone(), real(path)]).collect();
         all.sort();
         all.dedup();

@@ -100,7 +100,7 @@ impl Sandbox {
                 ruleset,
                 filter,
             },
-            rules: Rules::new(policy, places, &grants, entered.is_some()),
+            rules: Rules::new(policy, places, grants, entered.is_some()),
             report,
         })
     }

@@ -82,8 +82,8 @@ impl View {
     /// Commands find that directory at `/tmp`, unless the policy names `/tmp` itself: see [`View::temporary`].
     #[must_use]
     pub fn new(policy: &Policy, places: &Places, temporary: &Path) -> Self {
-        let grants = Grants::new(policy, places).grants;
-        let replaced = replaced(policy, places, &grants, temporary);
+        let Grants { grants, never, .. } = Grants::new(policy, places);
+        let replaced = replaced(&grants, &never, temporary);
         let is_new = |path: &Path| NEW.iter().any(|(new, _)| path.starts_with(new));
         let is_replaced = |path: &Path| replaced.iter().any(|step| path.starts_with(&step.path));
         let is_moved = replaced.iter().any(|step| step.shows(temporary));
@@ -193,7 +193,7 @@ impl Step {
 
 /// Returns the steps that replace what is outside by nothing, or by the temporary files of the chat. What the policy grants as a
 /// whole is not replaced.
-fn replaced(policy: &Policy, places: &Places, grants: &[Grant], temporary: &Path) -> Vec<Step> {
+fn replaced(grants: &[Grant], never: &Never, temporary: &Path) -> Vec<Step> {
     let is_replaceable = |path: &&str| {
         let path = Path::new(path);
         let covers = |grant: &Grant| grant.rights != Rights::List && path.starts_with(&grant.path);
@@ -205,7 +205,6 @@ fn replaced(policy: &Policy, places: &Places, grants: &[Grant], temporary: &Path
         step(path, Shown::Files { of, writable: true })
     };
     let nothing = |path: PathBuf| step(path, Shown::Nothing);
-    let never = Never::new(places.never.iter().chain(&policy.never));
     let own = TEMPORARY.into_iter().filter(is_replaceable).map(own);
     let sockets = [SOCKETS].into_iter().filter(is_replaceable);
     let hidden = sockets
