@@ -19,6 +19,9 @@ mod row;
 mod schema;
 mod session_row;
 mod shares;
+mod stage_commit;
+mod stage_file;
+mod staging;
 mod sweep;
 mod upkeep;
 mod witness;
@@ -42,6 +45,7 @@ use crate::{
 };
 use fault::Fault;
 use readers::Readers;
+use staging::Staging;
 use writer::Writer;
 
 pub use at_rest::AtRest;
@@ -133,8 +137,9 @@ impl Sqlite {
             }
             opened => opened,
         };
-        let core = core.map_err(told)?;
+        let mut core = core.map_err(told)?;
         reserve::keep(directory);
+        core.stage_changes(directory, durability);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),
@@ -251,6 +256,22 @@ impl Sqlite {
         })
     }
 
+    /// Stages a change, or makes it if it cannot be staged.
+    fn change_soon<T: Send + 'static, V: Send + 'static>(
+        &self,
+        action: &'static str,
+        value: V,
+        stage: impl FnOnce(&mut Staging, &V) -> Option<T> + Send + 'static,
+        work: impl Fn(&mut Core, &V) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<'_, T> {
+        Box::pin(async move {
+            match self.shared.writer.stage(|staging| stage(staging, &value)) {
+                Some(staged) => Ok(staged),
+                None => self.change(action, move |core| work(core, &value)).await,
+            }
+        })
+    }
+
     /// Does something that may take its time.
     fn slowly<T: Send + 'static>(
         &self,
@@ -260,6 +281,7 @@ impl Sqlite {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || {
+                shared.writer.flush();
                 work(&shared).map_err(|fault| {
                     if fault.is_damage() {
                         shared.metrics.damage(&fault);
@@ -302,6 +324,10 @@ impl Shared {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.shared.readers.close();
+        self.shared.writer.flush();
+        if let Some(staging) = self.shared.writer.staging() {
+            staging.lock().close();
+        }
         if let Err(fault) = self.shared.writer.close() {
             tracing::warn!(?fault, "the next start has to read the log of the store");
         }
@@ -313,11 +339,15 @@ impl Drop for Sqlite {
 
 impl Store for Sqlite {
     fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
-        self.change("begin a call", move |core| core.begin(&call))
+        self.change_soon("begin a call", call, Staging::begin, |core, call| {
+            core.begin(call, core.clock.moment(), false)
+        })
     }
 
     fn end(&self, ended: EndedCall) -> Answer<'_, ()> {
-        self.change("end a call", move |core| core.end(&ended))
+        self.change_soon("end a call", ended, Staging::end, |core, ended| {
+            core.end(ended, core.clock.moment())
+        })
     }
 
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
@@ -338,8 +368,15 @@ impl Store for Sqlite {
             let shared = &self.shared;
             let look_up =
                 |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
-            let found = shared.writer.soon(|core| look_up(&core.connection));
-            let found = found.unwrap_or_else(|| shared.readers.read(look_up));
+            let staging = shared.writer.staging();
+            let not_staged = || staging?.lock().look_up(&chat, &call);
+            let found = not_staged().or_else(|| {
+                shared.writer.flush();
+                not_staged()
+            });
+            let found = found
+                .or_else(|| shared.writer.soon(|core| look_up(&core.connection)))
+                .unwrap_or_else(|| shared.readers.read(look_up));
             found.map_err(|fault| fault.told(&shared.path, "look a call up"))
         })
     }
@@ -367,12 +404,19 @@ impl Store for Sqlite {
     }
 
     fn add_process(&self, process: Process) -> Answer<'_, ()> {
-        self.change("store a process", move |core| core.add_process(&process))
+        let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
+        self.change_soon("store a process", process, stage, |core, process| {
+            core.add_process(process)
+        })
     }
 
     fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
-        self.change("store processes", move |core| {
-            core.update_processes(&processes)
+        let stage = |staging: &mut Staging, processes: &Vec<Process>| {
+            let mut staged = processes.iter().map(|one| staging.put_process(one, false));
+            staged.all(|staged| staged.is_some()).then_some(())
+        };
+        self.change_soon("store processes", processes, stage, |core, processes| {
+            core.update_processes(processes)
         })
     }
 
@@ -422,6 +466,7 @@ impl Store for Sqlite {
     }
 
     fn counts(&self) -> Counts {
+        self.shared.writer.flush();
         let metrics = &self.shared.metrics;
         let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
         let file = std::fs::metadata(&self.shared.path).map_or(0, |file| file.len());

@@ -1,6 +1,7 @@
 //! The values that a store takes and returns. Times are milliseconds since the Unix epoch.
 
-use serde::Serializer;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serializer};
 
 pub(crate) mod call;
 pub(crate) mod chat;
@@ -22,4 +23,14 @@ fn optional_id<S: Serializer>(
         Some(id) => serializer.collect_str(id),
         None => serializer.serialize_none(),
     }
+}
+
+/// Deserializes an id.
+fn parse_id<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+    D: Deserializer<'de>,
+{
+    let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+    text.parse().map_err(D::Error::custom)
 }

@@ -10,6 +10,9 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Metrics;
 use super::fault::Fault;
+use super::open::go_on;
+use super::stage_file::Staged;
+use super::witness::{Testimony, Witness};
 use super::{FILE, beside, calls, log_bytes, pages, schema};
 use crate::{Call, CallPage, CallQuery, CallState, StoreError};
 
@@ -19,7 +22,8 @@ use crate::{Call, CallPage, CallQuery, CallState, StoreError};
 pub struct AtRest {
     connection: Connection,
     path: PathBuf,
-    /// The copy that is read, if the file system is read-only: SQLite reads a log only where it can take a lock.
+    /// The copy that is read, if a killed host left changes that the file does not have, or if the file system is read-only: SQLite
+    /// reads a log only where it can take a lock.
     _copy: Option<TempDir>,
 }
 
@@ -87,8 +91,9 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(&path, flags)?;
+    let staged = Staged::read(directory)?;
     let mut copy = None;
-    if connection.is_readonly("main")? {
+    if connection.is_readonly("main")? || !staged.changes.is_empty() {
         let place = tempfile::tempdir()?;
         let to = place.path().join(FILE);
         std::fs::copy(&path, &to)?;
@@ -104,12 +109,17 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     // SQLite removes an empty log when it closes. A log with something in it stays.
     let keeps_log = log_bytes(&path) > 0;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
-    connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     schema::migrate(&connection, schema::STEPS, |version| {
         Err(Fault::Older { version })
     })?;
     schema::verify(&connection, schema::STEPS)?;
+    if !staged.changes.is_empty() {
+        let nothing = (Witness::none(), &Testimony::default());
+        let (full, _) = std::sync::mpsc::sync_channel(1);
+        connection = go_on(connection, nothing, path.clone(), full, &staged)?.connection;
+    }
+    connection.pragma_update(None, "query_only", true)?;
     Ok(Some(AtRest {
         connection,
         path,

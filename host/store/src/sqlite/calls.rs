@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use toolhost_state::id::{CallId, ChatId};
 
+use super::clock::Moment;
 use super::core::{Core, Effect, Metrics};
 use super::fault::Fault;
 use super::row::{CallRow, select_calls, state_number};
@@ -60,10 +61,15 @@ pub(super) fn look_up(
 }
 
 impl Core {
-    /// Stores the beginning of a call unless its id was seen.
-    pub(super) fn begin(&mut self, call: &NewCall) -> Result<Begun, Fault> {
+    /// Stores the beginning of a call unless its id was seen. `is_named` says that the witness names the call already.
+    pub(super) fn begin(
+        &mut self,
+        call: &NewCall,
+        now: Moment,
+        is_named: bool,
+    ) -> Result<Begun, Fault> {
         let (chat, has_ended) = self.chat(&call.chat, &call.principal)?;
-        let mut row = self.row(chat, call);
+        let mut row = self.row(chat, call, now);
         row.state = CallState::Running;
         // Most calls are new. Both indexes are unique, so that a name which either of them knows is not stored again.
         if !row.write(&self.connection)? {
@@ -87,15 +93,38 @@ impl Core {
             self.store(&row)?;
         }
         if has_ended {
-            const OPEN: &str = "UPDATE chats SET ended = NULL WHERE no = ?1";
-            self.connection.prepare_cached(OPEN)?.execute([chat])?;
+            self.reopen(chat)?;
         }
         self.note(Effect::Began {
             chat: call.chat.to_string(),
             key: row.key,
             number: row.seq,
+            is_named,
         });
         Ok(Begun::New)
+    }
+
+    /// Stores a call that began and has ended, and that the witness names.
+    pub(super) fn begin_and_end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
+        let (chat, has_ended) = self.chat(&ended.call.chat, &ended.call.principal)?;
+        let mut row = self.row(chat, &ended.call, now);
+        row.end(ended, now);
+        if !row.write(&self.connection)? {
+            return self.end(ended, now);
+        }
+        if has_ended {
+            self.reopen(chat)?;
+        }
+        let tick = row.tick;
+        self.note(Effect::Touched { chat, tick });
+        Ok(())
+    }
+
+    /// Stores that a chat is not ended any more.
+    fn reopen(&self, chat: i64) -> Result<(), Fault> {
+        const OPEN: &str = "UPDATE chats SET ended = NULL WHERE no = ?1";
+        self.connection.prepare_cached(OPEN)?.execute([chat])?;
+        Ok(())
     }
 
     /// Stores the row of a call that was found, or that is not known.
@@ -124,13 +153,8 @@ impl Core {
     }
 
     /// Stores the end of a call.
-    pub(super) fn end(&mut self, ended: &EndedCall) -> Result<(), Fault> {
-        let EndedCall {
-            call,
-            state,
-            cancelled,
-            outcome,
-        } = ended;
+    pub(super) fn end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
+        let call = &ended.call;
         let mut known = self.known(&call.chat, &call.call)?;
         if let Some(fence) = known.take_if(|row| row.state == CallState::Fenced) {
             // The call ran, because the fence is for other tools or came after its beginning.
@@ -140,17 +164,13 @@ impl Core {
             Some(row) => row,
             None => {
                 let (chat, _) = self.chat(&call.chat, &call.principal)?;
-                self.row(chat, call)
+                self.row(chat, call, now)
             }
         };
         if row.state == CallState::Running {
             self.note_end(call.chat.to_string(), row.key);
         }
-        row.state = *state;
-        row.cancelled |= *cancelled;
-        row.ended = Some(super::clock::wall());
-        row.tick = self.clock.now();
-        row.hold(outcome);
+        row.end(ended, now);
         self.store(&row)?;
         let (chat, tick) = (row.chat, row.tick);
         self.note(Effect::Touched { chat, tick });
@@ -296,7 +316,7 @@ impl Core {
     }
 
     /// Makes the row of a call whose id was not seen.
-    fn row(&mut self, chat: i64, call: &NewCall) -> CallRow {
+    fn row(&mut self, chat: i64, call: &NewCall, now: Moment) -> CallRow {
         let key = key(call.chat.as_str(), call.call.as_str());
         let mut row = CallRow::new(self.take_number(), chat, call.call.as_str(), key);
         row.principal.clone_from(&call.principal);
@@ -304,7 +324,7 @@ impl Core {
         row.arguments.clone_from(&call.arguments);
         row.digest = call.digest;
         row.began = i64::try_from(call.began_ms).unwrap_or(i64::MAX);
-        row.tick = self.clock.now();
+        row.tick = now.tick;
         row
     }
 

@@ -11,10 +11,19 @@ use tokio::time::Instant;
 use super::row::checksum;
 
 /// The clock of an open store, in milliseconds since the store was made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Clock {
     base: i64,
     started: Instant,
+}
+
+/// When a call began or ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    /// The time on the clock of retention.
+    pub(super) tick: i64,
+    /// The time on the wall clock.
+    pub(super) wall: i64,
 }
 
 /// The clocks of the machine at one moment.
@@ -61,6 +70,14 @@ impl Clock {
     pub(super) fn now(&self) -> i64 {
         let since = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.base.saturating_add(since)
+    }
+
+    /// Returns the time on both clocks.
+    pub(super) fn moment(&self) -> Moment {
+        Moment {
+            tick: self.now(),
+            wall: wall(),
+        }
     }
 
     /// Stores the time for the next host.

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 
 use super::clock::Clock;
 use super::fault::Fault;
+use super::staging::Staging;
 use super::witness::{Key, Witness};
 use super::writer::Job;
 
@@ -50,8 +51,13 @@ impl Metrics {
 /// A change that counts once its transaction is committed.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// A call began.
-    Began { chat: String, key: Key, number: i64 },
+    /// A call began. `is_named` says that the witness names it already.
+    Began {
+        chat: String,
+        key: Key,
+        number: i64,
+        is_named: bool,
+    },
     /// A call that ran in an earlier host is one of this host.
     TakenOver { chat: String, key: Key, number: i64 },
     /// No call of an earlier host is left.
@@ -70,7 +76,9 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) connection: Connection,
-    pub(super) witness: Witness,
+    pub(super) witness: Arc<Mutex<Witness>>,
+    /// The changes that the database does not have yet, if the host stages changes.
+    pub(super) staging: Option<Arc<Mutex<Staging>>>,
     pub(super) clock: Clock,
     pub(super) path: PathBuf,
     pub(super) running: Running,
@@ -101,7 +109,8 @@ impl Core {
     ) -> Self {
         Self {
             connection,
-            witness,
+            witness: Arc::new(Mutex::new(witness)),
+            staging: None,
             clock,
             path,
             running: Running::default(),
@@ -202,10 +211,15 @@ impl Core {
             let mut running = self.running.lock();
             for effect in effects {
                 match effect {
-                    Effect::Began { chat, key, number } => {
+                    Effect::Began {
+                        chat,
+                        key,
+                        number,
+                        is_named,
+                    } => {
                         *running.entry(chat).or_default() += 1;
                         self.open.insert(key, number);
-                        keys.push(key);
+                        keys.extend((!is_named).then_some(key));
                     }
                     Effect::TakenOver { chat, key, number } => {
                         *running.entry(chat).or_default() += 1;
@@ -223,15 +237,16 @@ impl Core {
                     }
                     Effect::Fenced { key } => keys.push(key),
                     Effect::Withdrawn { key } => {
-                        self.witness.add(&std::mem::take(&mut keys));
-                        self.witness.take_back(&key);
+                        let mut witness = self.witness.lock();
+                        witness.add(&std::mem::take(&mut keys));
+                        witness.take_back(&key);
                     }
                     Effect::Touched { chat, tick } => _ = self.touched.insert(chat, tick),
                 }
             }
         }
         if !keys.is_empty() {
-            self.witness.add(&keys);
+            self.witness.lock().add(&keys);
         }
         self.metrics
             .open
@@ -256,7 +271,7 @@ impl Core {
     /// its beginning would make pages old again.
     pub(super) fn empty_log(&mut self) -> Result<(), Fault> {
         self.clock.save(&self.connection)?;
-        self.witness.begin_emptying();
+        self.witness.lock().begin_emptying();
         // A list that is being read keeps the log as it is. No call waits for that: the log is emptied later.
         self.connection.busy_timeout(Duration::ZERO)?;
         let emptied = self
@@ -265,8 +280,12 @@ impl Core {
         self.connection.busy_timeout(super::PATIENCE)?;
         let is_busy: bool = emptied?;
         if !is_busy {
+            // A call that is staged meanwhile waits here, so that the witness does not lose it.
+            let staging = self.staging.as_ref().map(|staging| staging.lock());
+            let staged = staging.iter().flat_map(|staging| staging.keys());
             let running = self.open.keys().chain(self.begun.iter().flatten());
-            self.witness.clear(running.copied());
+            let running: Vec<_> = running.copied().chain(staged).collect();
+            self.witness.lock().clear(running.into_iter());
         }
         Ok(())
     }

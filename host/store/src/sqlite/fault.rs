@@ -38,6 +38,17 @@ impl From<std::io::Error> for Fault {
 }
 
 impl Fault {
+    /// Returns the fault again, for another change that fails for the same reason.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Sql(rusqlite::Error::SqliteFailure(error, text)) => {
+                Self::Sql(rusqlite::Error::SqliteFailure(*error, text.clone()))
+            }
+            Self::Io(error) => Self::Io(error.kind().into()),
+            other => Self::Io(std::io::Error::other(format!("{other:?}"))),
+        }
+    }
+
     /// Returns whether bytes of the store are not the ones that were written.
     pub(super) fn is_damage(&self) -> bool {
         match self {

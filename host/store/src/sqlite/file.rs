@@ -1,5 +1,6 @@
 //! The file of a store for operators: checks, exports and backups. They only read, also beside the host that uses the file.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use rusqlite::Connection;
 use toolhost_state::state_dir::StateDir;
 
 use super::fault::Fault;
+use super::stage_file::Staged;
 use super::witness::Witness;
 use super::{FILE, log_bytes, open, readers, schema, upkeep};
 use crate::StoreError;
@@ -42,8 +44,9 @@ impl StoreFile {
         let mut lost = 0;
         if is_at_rest {
             let (_, said) = Witness::read(directory)?;
-            for key in said.keys {
-                lost += usize::from(!open::is_known(&connection, &key)?);
+            let staged: HashSet<_> = Staged::read(directory)?.keys().collect();
+            for key in said.keys.iter().filter(|key| !staged.contains(*key)) {
+                lost += usize::from(!open::is_known(&connection, key)?);
             }
         }
         let path = path.to_owned();

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use toolhost_state::state_dir::StateDir;
@@ -12,9 +14,11 @@ use super::clock::Clock;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls, state_number};
+use super::stage_file::{self, Staged};
+use super::staging::Staging;
 use super::witness::{Key, Testimony, Witness};
 use super::writer::BATCH;
-use super::{Durability, FILE, beside, log_bytes, schema, upkeep};
+use super::{Durability, FILE, beside, log_bytes, readers, schema, upkeep};
 use crate::CallState;
 
 /// The size of a page in bytes.
@@ -39,13 +43,39 @@ pub(super) fn open(
         // The host was killed while it moved the log into the file. If the log has lost its end since, pages do not fit together.
         quick_check(&connection)?;
     }
-    let mut core = go_on(connection, (witness, &said), path, full)?;
+    let staged = Staged::read(directory)?;
+    let mut core = go_on(connection, (witness, &said), path, full, &staged)?;
     core.begun = match said.is_whole {
         true => Some(with_last(&core, said.keys)?),
         false => None,
     };
     core.empty_log()?;
+    for name in stage_file::FILES {
+        directory.remove(name)?;
+    }
     Ok(core)
+}
+
+impl Core {
+    /// Stages changes from now on, if they need not survive the end of the machine. If the disk takes no file for that, each change is
+    /// committed at once.
+    pub(super) fn stage_changes(&mut self, directory: &StateDir, durability: Durability) {
+        if durability == Durability::Power {
+            return;
+        }
+        let staging = readers::open(&self.path).and_then(|reader| {
+            let counted = (Arc::clone(&self.witness), self.clock.clone());
+            let metrics = Arc::clone(&self.metrics);
+            Ok(Staging::open(directory, reader, counted, metrics)?)
+        });
+        match staging {
+            Ok(staging) => self.staging = Some(Arc::new(Mutex::new(staging))),
+            Err(fault) => tracing::warn!(
+                ?fault,
+                "each change of the store is committed at once, which is slower"
+            ),
+        }
+    }
 }
 
 /// Makes a store in memory, with everything that is in the file of this directory.
@@ -58,9 +88,10 @@ pub(super) fn open_in_memory(
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     keep_plans(&connection)?;
     schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
-    let mut said = Testimony::default();
+    let (mut said, mut staged) = (Testimony::default(), Staged::default());
     if let Some(directory) = directory {
         (_, said) = Witness::read(directory)?;
+        staged = Staged::read(directory)?;
         copy_into(&connection, &directory.path().join(FILE))?;
     }
     go_on(
@@ -68,21 +99,24 @@ pub(super) fn open_in_memory(
         (Witness::none(), &said),
         ":memory:".into(),
         full,
+        &staged,
     )
 }
 
-/// Goes on with the clock and the numbers of an earlier host, and adds the calls that only its witness has.
-fn go_on(
+/// Goes on with the clock and the numbers of an earlier host, and adds the changes that it staged and the calls that only its witness has.
+pub(super) fn go_on(
     connection: Connection,
     (witness, said): (Witness, &Testimony),
     path: PathBuf,
     full: SyncSender<()>,
+    staged: &Staged,
 ) -> Result<Core, Fault> {
     let clock = Clock::open(&connection, || latest(&connection))?;
     let next: Option<i64> =
         connection.query_row("SELECT max(seq) FROM calls", [], |row| row.get(0))?;
     let next = next.unwrap_or_default().saturating_add(1);
     let mut core = Core::new(connection, (witness, clock), path, next, full);
+    core.replay(staged)?;
     add_lost(&mut core, said)?;
     Ok(core)
 }

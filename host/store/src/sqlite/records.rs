@@ -26,6 +26,14 @@ impl Core {
         Ok(())
     }
 
+    /// Returns whether the database has a process.
+    pub(super) fn has_process(&self, id: &str) -> Result<bool, Fault> {
+        let mut known = self
+            .connection
+            .prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?;
+        Ok(known.exists([id])?)
+    }
+
     pub(super) fn forget_processes(&mut self, ids: &[String]) -> Result<(), Fault> {
         let mut forget = self
             .connection

@@ -14,6 +14,7 @@ use super::core::Core;
 use super::fault::Fault;
 use super::open::is_known;
 use super::row::{CallRow, select_calls};
+use super::stage_file::{self, Staged};
 use super::witness::{self, Key, Witness};
 use super::{Durability, FILE, clock, records, session_row};
 use crate::{CallState, ProcessQuery};
@@ -32,7 +33,14 @@ pub struct Recovered {
 }
 
 /// The files of a store.
-const FILES: [&str; 4] = [FILE, "store.db-wal", "store.db-shm", witness::FILE];
+const FILES: [&str; 6] = [
+    FILE,
+    "store.db-wal",
+    "store.db-shm",
+    witness::FILE,
+    stage_file::FILES[0],
+    stage_file::FILES[1],
+];
 
 /// Begins the names of the files that were set aside.
 const ASIDE: &str = "store.damaged-";
@@ -48,6 +56,7 @@ pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
 /// Sets the store aside and makes a new one of what can be read.
 pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
     let (_, said) = Witness::open(directory)?;
+    let staged = Staged::read(directory)?;
     let prefix = format!("{ASIDE}{}.", clock::wall());
     for name in FILES {
         if directory.inode(name)?.is_some() {
@@ -56,7 +65,7 @@ pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Re
         }
     }
     let aside = directory.path().join(format!("{prefix}db"));
-    let moved = read_old(directory, durability, &aside, &said.keys);
+    let moved = read_old(directory, durability, &aside, (&said.keys, &staged));
     if moved.is_err() {
         // Everything gets its name back, so that the next start does not take the store for a new one.
         for name in FILES {
@@ -74,7 +83,7 @@ fn read_old(
     directory: &StateDir,
     durability: Durability,
     aside: &std::path::Path,
-    begun: &[Key],
+    (begun, staged): (&[Key], &Staged),
 ) -> Result<Recovered, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let old = Connection::open_with_flags(aside, flags)?;
@@ -99,6 +108,7 @@ fn read_old(
             Err(fault) if rows_lost || !fault.is_damage() => return Err(fault),
             keys => keys.unwrap_or_default(),
         };
+        core.replay_each(staged)?;
         for key in keys.iter().chain(begun) {
             if !is_known(&core.connection, key)? {
                 core.lose(*key)?;

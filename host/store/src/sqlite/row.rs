@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
+use super::clock::Moment;
 use super::witness::Key;
-use crate::{Call, CallState};
+use crate::{Call, CallState, EndedCall};
 
 /// A query for the columns of calls, with the names of their chats behind them, and with this text at its end.
 macro_rules! select_calls {
@@ -151,8 +152,20 @@ impl CallRow {
         self.is_sound
     }
 
-    /// Gives the row an outcome.
-    pub(super) fn hold(&mut self, outcome: &str) {
+    /// Returns whether the call began and does not run any more.
+    pub(super) fn has_ended(&self) -> bool {
+        !matches!(self.state, CallState::Running | CallState::Fenced)
+    }
+
+    /// Gives the row the end of its call.
+    pub(super) fn end(&mut self, ended: &EndedCall, now: Moment) {
+        self.state = ended.state;
+        self.cancelled |= ended.cancelled;
+        (self.ended, self.tick) = (Some(now.wall), now.tick);
+        self.hold(&ended.outcome);
+    }
+
+    fn hold(&mut self, outcome: &str) {
         let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
         self.outcome = Some([&sum, outcome.as_bytes()].concat());
         let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();

@@ -1,11 +1,11 @@
 //! Changes: the thread that finds the connection free commits for all that wait.
 //!
-//! A thread of its own commits where callers must not wait for the disk, and where a caller has served others for long enough. It is
-//! none of the runtime's: all threads for blocking work may wait for changes.
+//! A thread of its own commits staged changes, commits where callers must not wait for the disk, and takes over where a caller has
+//! served others for long enough. It is none of the runtime's: all threads for blocking work may wait for changes.
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use super::Durability;
 use super::core::{Core, Metrics};
 use super::fault::Fault;
+use super::staging::Staging;
 
 /// The most changes of one transaction.
 pub(super) const BATCH: usize = 256;
@@ -25,6 +26,21 @@ const ROUNDS: usize = 32;
 
 /// How long a reader waits for this connection before it takes one of its own, which has nothing in its cache.
 const SOON: Duration = Duration::from_micros(200);
+
+/// How long staged changes wait for others, to be committed with them.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// How long staged changes that could not be committed wait for the next try.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What the thread that commits is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wake {
+    /// To commit changes whose callers wait.
+    Now,
+    /// To commit staged changes, after a while.
+    Staged,
+}
 
 /// A change that waits for its transaction.
 pub(super) trait Job: Send {
@@ -73,10 +89,12 @@ impl<T: Send, F: FnMut(&mut Core) -> Result<T, Fault> + Send> Job for Change<T, 
 pub(super) struct Writer {
     queue: Mutex<Vec<Box<dyn Job>>>,
     core: Mutex<Core>,
+    /// The changes that the database does not have yet, if the host stages changes. A thread that locks both locks `core` first.
+    staging: Option<Arc<Mutex<Staging>>>,
     durability: Durability,
     metrics: Arc<Metrics>,
     /// Wakes the thread that commits, until the writer is closed.
-    wake: Mutex<Option<SyncSender<()>>>,
+    wake: Mutex<Option<SyncSender<Wake>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -89,12 +107,14 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     /// Starts the thread that commits.
     pub(super) fn start(core: Core, durability: Durability) -> io::Result<Arc<Self>> {
-        let (wake, woken) = sync_channel(1);
+        let (wake, woken) = sync_channel(2);
+        let staging = core.staging.clone();
         let metrics = Arc::clone(&core.metrics);
         let writer = Arc::new(Self {
             metrics,
             queue: Mutex::default(),
             core: Mutex::new(core),
+            staging,
             durability,
             wake: Mutex::new(Some(wake)),
             thread: Mutex::default(),
@@ -127,11 +147,63 @@ impl Writer {
         answer.await.unwrap_or_else(unsaid)
     }
 
-    /// Does something with the connection alone, and then the changes that have come meanwhile.
+    /// Stages a change, if this store stages changes. Returns the answer; `None` if the caller has to make the change.
+    pub(super) fn stage<T>(&self, stage: impl FnOnce(&mut Staging) -> Option<T>) -> Option<T> {
+        let mut staging = self.staging()?.lock();
+        let was_empty = staging.is_empty();
+        let staged = stage(&mut staging);
+        let (is_first, is_full) = (was_empty && !staging.is_empty(), staging.is_full());
+        drop(staging);
+        if is_full {
+            self.flush();
+        } else if is_first {
+            self.wake(Wake::Staged);
+        }
+        staged
+    }
+
+    /// Returns the staged changes, if this store stages changes.
+    pub(super) fn staging(&self) -> Option<&Mutex<Staging>> {
+        self.staging.as_deref()
+    }
+
+    /// Commits the staged changes, as far as the database takes them.
+    pub(super) fn flush(&self) {
+        if self
+            .staging()
+            .is_some_and(|staging| !staging.lock().is_empty())
+        {
+            self.alone(|_| ());
+        }
+    }
+
+    /// Does something with the connection alone, and then the changes that have come meanwhile. The database has all changes that were
+    /// staged before, as far as it takes them.
     pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
-        let done = work(&mut self.core.lock());
+        let mut core = self.core.lock();
+        self.commit_staged(&mut core);
+        let done = work(&mut core);
+        drop(core);
         self.go_on();
         done
+    }
+
+    /// Commits the staged changes, as far as the database takes them. Others can be staged meanwhile.
+    fn commit_staged(&self, core: &mut Core) {
+        let Some(staging) = &self.staging else {
+            return;
+        };
+        loop {
+            let Some(batch) = staging.lock().take() else {
+                return;
+            };
+            let uncommitted = core.commit_staged(&batch);
+            let mut staging = staging.lock();
+            staging.settle(uncommitted.left, uncommitted.lost);
+            if staging.has_failed() {
+                return;
+            }
+        }
     }
 
     /// Does something with the connection if it is free soon: most transactions take less than [`SOON`].
@@ -165,11 +237,16 @@ impl Writer {
             return;
         }
         // The caller must not wait for the disk, or should not serve others for ever.
-        match &*self.wake.lock() {
-            // If the thread was woken already, it has yet to look at the queue.
-            Some(wake) => _ = wake.try_send(()),
-            None => while !self.commit_some() {},
+        if !self.wake(Wake::Now) {
+            while !self.commit_some() {}
         }
+    }
+
+    /// Wakes the thread that commits. Returns whether there is one.
+    fn wake(&self, why: Wake) -> bool {
+        let wake = self.wake.lock();
+        // If the thread was woken twice already, it has yet to look at what is there.
+        wake.as_ref().map(|wake| wake.try_send(why)).is_some()
     }
 
     /// Commits one transaction, and returns whether this thread has nothing left to do.
@@ -182,19 +259,70 @@ impl Writer {
         let jobs: Vec<_> = queue.drain(..rest).collect();
         drop(queue);
         if !jobs.is_empty() {
-            core.run(jobs);
+            self.run(&mut core, jobs);
         }
         drop(core);
         self.queue.lock().is_empty()
     }
+
+    /// Commits jobs. They see all staged changes, and nothing is staged meanwhile: a job may decide about a call because the database
+    /// does not have it.
+    fn run(&self, core: &mut Core, jobs: Vec<Box<dyn Job>>) {
+        // Most staged changes are committed while others can be staged.
+        self.commit_staged(core);
+        let Some(staging) = self.staging() else {
+            return core.run(jobs);
+        };
+        let mut staging = staging.lock();
+        staging.forget_absent();
+        let mut fault = None;
+        while let Some(batch) = staging.take() {
+            let uncommitted = core.commit_staged(&batch);
+            staging.settle(uncommitted.left, uncommitted.lost);
+            fault = uncommitted.fault;
+            if fault.is_some() {
+                break;
+            }
+        }
+        let Some(fault) = fault else {
+            return core.run(jobs);
+        };
+        for mut job in jobs {
+            job.fail(fault.again());
+            job.finish(false);
+        }
+    }
+
+    /// Returns whether staged changes could not be committed.
+    fn has_failed(&self) -> bool {
+        self.staging()
+            .is_some_and(|staging| staging.lock().has_failed())
+    }
 }
 
-fn commit_when_woken(writer: &Weak<Writer>, woken: &Receiver<()>) {
-    while woken.recv().is_ok() {
+fn commit_when_woken(writer: &Weak<Writer>, woken: &Receiver<Wake>) {
+    let mut wake = woken.recv();
+    while let Ok(why) = wake {
+        if why == Wake::Staged
+            && let Err(RecvTimeoutError::Disconnected) = woken.recv_timeout(GATHER)
+        {
+            return;
+        }
         let Some(writer) = writer.upgrade() else {
             return;
         };
+        writer.flush();
         while !writer.commit_some() {}
+        let has_failed = writer.has_failed();
+        drop(writer);
+        wake = match has_failed {
+            false => woken.recv(),
+            true => match woken.recv_timeout(RETRY) {
+                Err(RecvTimeoutError::Timeout) => Ok(Wake::Now),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(why) => Ok(why),
+            },
+        };
     }
 }
 

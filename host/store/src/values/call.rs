@@ -39,11 +39,13 @@ impl CallState {
 }
 
 /// A call that is about to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCall {
     /// The chat that it belongs to.
+    #[serde(serialize_with = "super::id", deserialize_with = "super::parse_id")]
     pub chat: ChatId,
     /// The caller's name of the call, unique within its chat.
+    #[serde(serialize_with = "super::id", deserialize_with = "super::parse_id")]
     pub call: CallId,
     /// The tool.
     pub tool: String,
@@ -58,7 +60,7 @@ pub struct NewCall {
 }
 
 /// The end of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedCall {
     /// The call. It is stored with its end if its beginning was not.
     pub call: NewCall,

@@ -7,8 +7,9 @@ use toolhost_needs::needs;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{AtRest, CallQuery, CallState, Durability, Store, StoreError};
 
+use crate::crash::killed_with_staged;
 use crate::disks::Mounted;
-use crate::sqlite::open;
+use crate::sqlite::{open, settle};
 use crate::values::{call, ended};
 
 /// Makes the directory that a killed host left: one call has ended, and one ran.
@@ -18,6 +19,7 @@ async fn leave(to: &Path) {
     let store = open(&state, Durability::Host).unwrap();
     store.end(ended("c", "ended")).await.unwrap();
     store.begin(call("c", "ran")).await.unwrap();
+    settle(&store);
     StateDir::open(to).unwrap();
     for name in ["store.db", "store.db-wal", "store.seen"] {
         if state.join(name).exists() {
@@ -87,6 +89,30 @@ async fn reading_changes_no_file() {
     let before = files(&state);
     assert!(!before.contains_key("store.db-wal"));
     assert_eq!(read(&state), expected());
+    assert!(files(&state) == before);
+}
+
+/// A killed host also leaves changes that the database does not have yet.
+#[test]
+fn staged_changes_are_read() {
+    let base = tempfile::tempdir().unwrap();
+    let (state, said) = killed_with_staged(base.path(), 200);
+    let before = files(&state);
+    let directory = StateDir::existing(&state).unwrap().unwrap();
+    let store = AtRest::open(&directory).unwrap().unwrap();
+    // The harness of the writer prints lines of its own.
+    let is_said = |line: &&String| line.starts_with("began ") || line.starts_with("ended ");
+    for line in said.iter().filter(is_said) {
+        let (what, number) = line.split_once(' ').unwrap();
+        let chat = format!("chat-{}", number.parse::<usize>().unwrap() % 7);
+        let found = store.call(&chat.parse().unwrap(), &number.parse().unwrap());
+        let found = found.unwrap().unwrap_or_else(|| panic!("{line}"));
+        if what == "ended" {
+            let outcome = format!("outcome of {number}");
+            assert_eq!(found.outcome, Some(outcome));
+        }
+    }
+    drop(store);
     assert!(files(&state) == before);
 }
 

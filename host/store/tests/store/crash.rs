@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -83,6 +83,19 @@ pub(crate) fn kill_after(mut writer: Child, lines: usize) -> Vec<String> {
     }
     writer.wait().unwrap();
     said
+}
+
+/// Kills writers after so many lines until one leaves staged changes. Returns its directory, and what it said.
+pub(crate) fn killed_with_staged(base: &Path, lines: usize) -> (PathBuf, Vec<String>) {
+    for round in 0.. {
+        let state = base.join(format!("killed-{round}"));
+        let said = kill_after(start(&state, 1), lines);
+        let staged = ["store.staged-0", "store.staged-1"].map(|name| state.join(name).metadata());
+        if staged.into_iter().any(|file| file.unwrap().len() > 0) {
+            return (state, said);
+        }
+    }
+    unreachable!("there are always more rounds")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

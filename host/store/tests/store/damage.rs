@@ -5,15 +5,22 @@ use std::path::Path;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
 
-use crate::crash::{kill_after, start};
+use crate::crash::{kill_after, killed_with_staged, start};
 use crate::file::problems;
-use crate::sqlite::open;
+use crate::sqlite::{open, settle};
 use crate::values::{call, ended, fence, session};
 
 /// How many times files are damaged, unless `STORE_FLIPS` says so.
 const FLIPS: u64 = 400;
 
-const FILES: [&str; 4] = ["store.db", "store.db-wal", "store.db-shm", "store.seen"];
+const FILES: [&str; 6] = [
+    "store.db",
+    "store.db-wal",
+    "store.db-shm",
+    "store.seen",
+    "store.staged-0",
+    "store.staged-1",
+];
 
 /// A generator of numbers that are the same in every run.
 struct Random(u64);
@@ -61,14 +68,27 @@ fn damage(state: &Path, random: &mut Random) -> String {
     }
 }
 
-/// Every id of the stores below.
-fn ids() -> impl Iterator<Item = (String, String)> {
-    (0..240).map(|number| (format!("chat-{}", number % 9), format!("id-{number}")))
+/// The name of a call, and whether it ran when its host was killed.
+#[derive(Clone)]
+struct Name {
+    chat: String,
+    id: String,
+    ran: bool,
+}
+
+/// Every id of the store that [`fill`] fills.
+fn ids() -> Vec<Name> {
+    let name = |number| Name {
+        chat: format!("chat-{}", number % 9),
+        id: format!("id-{number}"),
+        ran: number % 6 == 1,
+    };
+    (0..240).map(name).collect()
 }
 
 /// Stores calls in every state.
 async fn fill(store: &Sqlite) {
-    for (number, (chat, id)) in ids().enumerate() {
+    for (number, Name { chat, id, .. }) in ids().into_iter().enumerate() {
         match number % 6 {
             0 => {
                 _ = store
@@ -96,12 +116,12 @@ async fn fill(store: &Sqlite) {
 }
 
 /// Repeats every id, and returns how many are unknown; none may begin.
-async fn repeat_all(store: &Sqlite, what: &str) -> usize {
+async fn repeat_all(store: &Sqlite, ids: &[Name], what: &str) -> usize {
     let mut unknown = 0;
-    for (number, (chat, id)) in ids().enumerate() {
-        match store.begin(call(&chat, &id)).await {
+    for Name { chat, id, ran } in ids {
+        match store.begin(call(chat, id)).await {
             Ok(Begun::New) => panic!("{id} runs again: {what}"),
-            Ok(Begun::Unknown) => unknown += usize::from(number % 6 != 1),
+            Ok(Begun::Unknown) => unknown += usize::from(!ran),
             Ok(_) | Err(_) => {}
         }
     }
@@ -109,7 +129,7 @@ async fn repeat_all(store: &Sqlite, what: &str) -> usize {
 }
 
 /// Starts a host on what is damaged, and recovers it if it does not start.
-async fn survive(state: &Path, what: &str) -> &'static str {
+async fn survive(state: &Path, ids: &[Name], what: &str) -> &'static str {
     let directory = StateDir::open(state).unwrap();
     let store = match Sqlite::open(&directory, Durability::Host) {
         Ok(store) => store,
@@ -118,7 +138,7 @@ async fn survive(state: &Path, what: &str) -> &'static str {
                 Ok(recovered) => {
                     assert!(recovered.aside.exists(), "{what}");
                     let store = open(state, Durability::Host).unwrap();
-                    repeat_all(&store, what).await;
+                    repeat_all(&store, ids, what).await;
                     return "recovered";
                 }
                 Err(error) => {
@@ -135,20 +155,22 @@ async fn survive(state: &Path, what: &str) -> &'static str {
         Err(error) => panic!("{what}: {error:?}"),
     };
     _ = store.interrupt().await;
-    match repeat_all(&store, what).await {
+    match repeat_all(&store, ids, what).await {
         0 => "held",
         _ => "unknown",
     }
 }
 
-async fn flips(what: &str, from: &Path, scratch: &Path) {
+async fn flips(what: &str, ids: &[Name], from: &Path, scratch: &Path) {
     let flips = std::env::var("STORE_FLIPS").map_or(FLIPS, |text| text.parse().unwrap());
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ flips);
     let mut ends = std::collections::BTreeMap::<_, u64>::new();
     for _ in 0..flips {
         copy(from, scratch);
         let damage = damage(scratch, &mut random);
-        *ends.entry(survive(scratch, &damage).await).or_default() += 1;
+        *ends
+            .entry(survive(scratch, ids, &damage).await)
+            .or_default() += 1;
     }
     println!("{what}: {ends:?}");
     assert!(ends["held"] > 0);
@@ -167,9 +189,25 @@ async fn no_flip_in_the_files_of_a_killed_host_runs_a_call_twice() {
     let (state, killed) = (base.path().join("state"), base.path().join("killed"));
     let store = open(&state, Durability::Host).unwrap();
     fill(&store).await;
+    settle(&store);
     // A killed host leaves the files as they are at that moment.
     copy(&state, &killed);
-    flips("killed", &killed, &base.path().join("scratch")).await;
+    flips("killed", &ids(), &killed, &base.path().join("scratch")).await;
+}
+
+/// The database does not have the last changes of a killed host: they are in the files of staged changes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_flip_beside_staged_changes_runs_a_call_twice() {
+    let base = scratch();
+    let (killed, said) = killed_with_staged(base.path(), 120);
+    let numbers = said.iter().filter_map(|line| line.strip_prefix("began "));
+    let name = |number: &str| Name {
+        chat: format!("chat-{}", number.parse::<usize>().unwrap() % 7),
+        id: number.to_owned(),
+        ran: false,
+    };
+    let ids: Vec<_> = numbers.map(name).collect();
+    flips("staged", &ids, &killed, &base.path().join("scratch")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,7 +217,7 @@ async fn no_flip_in_the_file_of_a_closed_store_runs_a_call_twice() {
     let store = open(&state, Durability::Host).unwrap();
     fill(&store).await;
     drop(store);
-    flips("closed", &state, &base.path().join("scratch")).await;
+    flips("closed", &ids(), &state, &base.path().join("scratch")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -188,10 +226,11 @@ async fn what_the_log_has_lost_is_unknown() {
     let (state, killed) = (base.path().join("state"), base.path().join("killed"));
     let store = open(&state, Durability::Host).unwrap();
     fill(&store).await;
+    settle(&store);
     copy(&state, &killed);
     std::fs::remove_file(killed.join("store.db-wal")).unwrap();
     let store = open(&killed, Durability::Host).unwrap();
-    repeat_all(&store, "without its log").await;
+    repeat_all(&store, &ids(), "without its log").await;
     assert!(store.counts().damaged > 0);
     assert_eq!(
         store.begin(call("chat-1", "another")).await.unwrap(),

@@ -8,7 +8,7 @@ use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError};
 
 use crate::damage::copy;
-use crate::sqlite::open;
+use crate::sqlite::{open, settle};
 use crate::values::{call, ended};
 
 /// A small file system in memory, which goes when this is dropped.
@@ -165,6 +165,7 @@ async fn a_store_in_memory_knows_the_file_on_a_full_disk() {
     let store = open(&running, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     store.begin(call("c", "2")).await.unwrap();
+    settle(&store);
     // A killed host leaves the files as they are at that moment: the log has both calls.
     copy(&running, &state);
     std::fs::remove_file(state.join("store.db-shm")).unwrap();

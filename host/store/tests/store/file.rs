@@ -6,7 +6,7 @@ use std::path::Path;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError, StoreFile};
 
-use crate::sqlite::open;
+use crate::sqlite::{open, settle};
 use crate::values::{call, ended, process, session};
 
 pub(crate) fn file(state: &Path, is_at_rest: bool) -> Result<StoreFile, StoreError> {
@@ -24,6 +24,7 @@ async fn filled(state: &Path) -> Sqlite {
     let store = open(state, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::New);
+    settle(&store);
     store
 }
 
@@ -33,6 +34,7 @@ async fn a_host_is_read_while_it_works() {
     let state = base.path().join("state");
     let store = filled(&state).await;
     store.add_process(process("p", "c")).await.unwrap();
+    settle(&store);
     store.put_session(session("s")).await.unwrap();
     store
         .add_temporary("/tmp/a".into(), Vec::new())
@@ -88,6 +90,7 @@ async fn a_backup_beside_its_witness_knows_what_began_later() {
     let store = filled(&alive).await;
     file(&alive, false).unwrap().backup(&backup).unwrap();
     store.begin(call("c", "3")).await.unwrap();
+    settle(&store);
     // A killed host leaves the files as they are at that moment.
     let state = base.path().join("state");
     crate::damage::copy(&alive, &state);

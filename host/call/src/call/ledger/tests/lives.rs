@@ -1,6 +1,6 @@
 //! Ids that are used again after they were forgotten, ends that could not be written down, and calls that end too early.
 
-use super::restart::{call, directory, hang, open, open_failing};
+use super::restart::{call, directory, hang, kill, open, open_failing};
 use super::*;
 use crate::call::{Durability, State};
 
@@ -18,10 +18,10 @@ async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
     pass(&ledger, 25 * 3600).await;
     hang(&ledger, &request).await;
     // The host is killed, and so is the next one.
-    std::mem::forget(ledger);
+    kill(ledger);
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
     assert_eq!(interrupted.len(), 1);
-    std::mem::forget(ledger);
+    kill(ledger);
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let again = call(&ledger, &request, false, "again").await.unwrap();
     assert_eq!(again.state(), State::Unknown);
@@ -97,7 +97,7 @@ async fn a_start_and_a_tombstone_that_could_not_be_written_are_written_later() {
     store.fail(false);
     call(&ledger, &of("later"), false, "later").await.unwrap();
     // The host is killed.
-    std::mem::forget(ledger);
+    kill(ledger);
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
     let ids: Vec<_> = interrupted.iter().map(|call| call.call.as_str()).collect();
     assert_eq!(ids, ["runs"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toolhost_store::{CallQuery, CallState, ChatQuery};
 
-use super::restart::{call, directory, hang, open, open_failing};
+use super::restart::{call, directory, hang, kill, open, open_failing};
 use super::*;
 use crate::call::Durability;
 
@@ -186,7 +186,7 @@ async fn arguments_are_kept_if_the_operator_allows_it() {
     );
     assert_eq!(ledger.arguments(&chat, &of_id("none")).await.unwrap(), None);
     // The host is killed. The call that ran keeps its arguments, also with an outcome.
-    std::mem::forget(ledger);
+    kill(ledger);
     let (ledger, interrupted) = open(&state, limits, Durability::Host).await;
     assert_eq!(interrupted.len(), 1);
     ledger.settle(&interrupted[0], outcome("y")).await;

@@ -1,0 +1,135 @@
+//! Staged changes on their way into the database: those of this host, and those that an earlier host left.
+
+use std::sync::atomic::Ordering;
+
+use super::calls::find;
+use super::core::Core;
+use super::fault::Fault;
+use super::stage_file::{Change, Staged};
+use super::staging::{Batch, StagedCall, StagedProcess};
+use super::witness::Key;
+
+/// The changes of a batch that were not committed.
+#[derive(Debug, Default)]
+pub(super) struct Uncommitted {
+    /// The changes that can be tried again.
+    pub(super) left: Batch,
+    /// The calls that cannot be stored, because the database is damaged.
+    pub(super) lost: Vec<Key>,
+    /// Why the first of the changes in `left` failed.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Core {
+    /// Commits a batch in one transaction. If that fails, each change is tried in a transaction of its own, so that a large outcome that
+    /// finds no room takes no other call with it.
+    pub(super) fn commit_staged(&mut self, batch: &Batch) -> Uncommitted {
+        let calls = batch.calls();
+        let changes = calls.len() + batch.processes.len();
+        self.metrics
+            .changes
+            .fetch_add(changes as u64, Ordering::Relaxed);
+        let together = self.transact(|core| {
+            let mut staged = calls.iter();
+            staged.try_for_each(|(_, call)| core.store_call(call))?;
+            let mut processes = batch.processes.iter();
+            processes.try_for_each(|process| core.store_process(process))
+        });
+        let mut uncommitted = Uncommitted::default();
+        if together.is_ok() {
+            return uncommitted;
+        }
+        for (key, call) in calls {
+            let Err(fault) = self.transact(|core| core.store_call(call)) else {
+                continue;
+            };
+            self.metrics.failures.fetch_add(1, Ordering::Relaxed);
+            if fault.is_damage() {
+                self.metrics.damage(&fault);
+                uncommitted.lost.push(*key);
+            } else {
+                uncommitted.left.add_call(*key, call.clone());
+                uncommitted.fault.get_or_insert(fault);
+            }
+        }
+        for process in &batch.processes {
+            let Err(fault) = self.transact(|core| core.store_process(process)) else {
+                continue;
+            };
+            self.metrics.failures.fetch_add(1, Ordering::Relaxed);
+            if fault.is_damage() {
+                self.metrics.damage(&fault);
+            } else {
+                uncommitted.left.processes.push(process.clone());
+                uncommitted.fault.get_or_insert(fault);
+            }
+        }
+        uncommitted
+    }
+
+    fn store_call(&mut self, call: &StagedCall) -> Result<(), Fault> {
+        match (&call.begun, &call.ended) {
+            (Some(_), Some(ended)) => self.begin_and_end(ended, call.changed),
+            (Some(begun), None) => self.begin(begun, call.changed, true).map(drop),
+            (None, Some(ended)) => self.end(ended, call.changed),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn store_process(&mut self, staged: &StagedProcess) -> Result<(), Fault> {
+        match staged.is_new {
+            true => self.add_process(&staged.process),
+            false => self.update_processes(std::slice::from_ref(&staged.process)),
+        }
+    }
+
+    /// Stores the changes that an earlier host staged and may not have committed. Those that the database has already change nothing.
+    pub(super) fn replay(&mut self, staged: &Staged) -> Result<(), Fault> {
+        self.transact(|core| core.replay_each(staged))?;
+        // The calls ran in the earlier host, not in this one.
+        self.open.clear();
+        self.running.lock().clear();
+        self.metrics.open.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Does what [`Core::replay`] does, within a transaction.
+    pub(super) fn replay_each(&mut self, staged: &Staged) -> Result<(), Fault> {
+        if staged.is_damaged {
+            tracing::warn!(path = %self.path.display(), "the last changes of the earlier host are damaged or incomplete: calls that they named are unknown");
+        }
+        for change in &staged.changes {
+            match self.replay_one(change) {
+                Err(fault) if fault.is_damage() => self.metrics.damage(&fault),
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    fn replay_one(&mut self, change: &Change<'_>) -> Result<(), Fault> {
+        match change {
+            Change::Begin(call) => {
+                let known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
+                if known.is_none() {
+                    self.begin(call, self.clock.moment(), false)?;
+                }
+                Ok(())
+            }
+            Change::End(ended) => {
+                let call = &ended.call;
+                let known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
+                if known.is_none_or(|row| !row.has_ended()) {
+                    self.end(ended, self.clock.moment())?;
+                }
+                Ok(())
+            }
+            Change::AddProcess(process) if !self.has_process(&process.id)? => {
+                self.add_process(process)
+            }
+            Change::AddProcess(process) | Change::UpdateProcess(process) => {
+                self.update_processes(std::slice::from_ref(process.as_ref()))
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Staging: beginnings and ends of calls, and changes of processes, on their way into the database.
+//!
+//! A commit takes many times longer than an append to a file. A change is therefore appended to a file, which survives the end of the
+//! host, and the database takes all changes of some milliseconds in one transaction. Before the database is listed, or changed in
+//! another way, it takes the staged changes.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::state_dir::StateDir;
+
+use super::calls::{find, look_up};
+use super::clock::{Clock, Moment};
+use super::core::Metrics;
+use super::fault::Fault;
+use super::stage_file::{Change, FILES, StageFile};
+use super::witness::{Key, Witness, key};
+use crate::{Begun, Call, CallState, EndedCall, NewCall, Process};
+
+/// The size in bytes from which an outcome is committed at once, because it would be written twice otherwise.
+const LARGE: usize = 64 << 10;
+
+/// The bytes of staged outcomes and arguments at which they are committed.
+const FULL: usize = 4 << 20;
+
+/// The most ids that are remembered because the database does not have them.
+const ABSENT: usize = 1024;
+
+/// The staged changes of a call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StagedCall {
+    /// The place of the call among those of its batch.
+    place: usize,
+    pub(super) begun: Option<NewCall>,
+    pub(super) ended: Option<EndedCall>,
+    /// When it last changed.
+    pub(super) changed: Moment,
+}
+
+/// The staged change of a process.
+#[derive(Clone, Debug)]
+pub(super) struct StagedProcess {
+    pub(super) process: Process,
+    /// Whether the database does not have the process yet.
+    pub(super) is_new: bool,
+}
+
+/// Changes that are committed together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    calls: HashMap<Key, StagedCall>,
+    /// The processes, in the order of their first changes.
+    pub(super) processes: Vec<StagedProcess>,
+    /// The bytes of outcomes and arguments.
+    bytes: usize,
+}
+
+impl Batch {
+    /// Returns whether nothing is staged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.processes.is_empty()
+    }
+
+    /// Returns the calls, in the order of their first changes.
+    pub(super) fn calls(&self) -> Vec<(&Key, &StagedCall)> {
+        let mut calls: Vec<_> = self.calls.iter().collect();
+        calls.sort_unstable_by_key(|(_, call)| call.place);
+        calls
+    }
+
+    /// Adds a call with its changes.
+    pub(super) fn add_call(&mut self, key: Key, call: StagedCall) {
+        self.calls.insert(key, call);
+    }
+
+    fn call(&mut self, key: Key, now: Moment) -> &mut StagedCall {
+        let place = self.calls.len();
+        let new = || StagedCall {
+            place,
+            ..StagedCall::default()
+        };
+        let call = self.calls.entry(key).or_insert_with(new);
+        call.changed = now;
+        call
+    }
+}
+
+/// The changes that the database does not have yet.
+#[derive(Debug)]
+pub(super) struct Staging {
+    files: [StageFile; 2],
+    /// The file that takes changes.
+    current: usize,
+    /// The number of the next change.
+    next: u64,
+    waiting: Batch,
+    /// The batch that is being committed, or could not be.
+    committing: Option<Arc<Batch>>,
+    /// Whether the last commit failed: then changes go to the database at once, so that each caller learns whether its own is stored.
+    has_failed: bool,
+    /// Ids that were looked up and that the database does not have.
+    absent: HashSet<Key>,
+    /// Calls that the database did not take because it is damaged.
+    lost: HashSet<Key>,
+    witness: Arc<Mutex<Witness>>,
+    clock: Clock,
+    /// The connection for lookups, until the store is closed.
+    reader: Option<Connection>,
+    metrics: Arc<Metrics>,
+}
+
+impl Staging {
+    /// Opens the files, of which the database has all changes.
+    pub(super) fn open(
+        directory: &StateDir,
+        reader: Connection,
+        (witness, clock): (Arc<Mutex<Witness>>, Clock),
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
+        let [one, other] = FILES;
+        Ok(Self {
+            files: [
+                StageFile::open(directory, one)?,
+                StageFile::open(directory, other)?,
+            ],
+            current: 0,
+            next: 0,
+            waiting: Batch::default(),
+            committing: None,
+            has_failed: false,
+            absent: HashSet::new(),
+            lost: HashSet::new(),
+            witness,
+            clock,
+            reader: Some(reader),
+            metrics,
+        })
+    }
+
+    /// Stages the beginning of a call whose id was not seen. Returns the answer; `None` if the database has to decide.
+    pub(super) fn begin(&mut self, call: &NewCall) -> Option<Begun> {
+        let key = key(call.chat.as_str(), call.call.as_str());
+        if self.lost.contains(&key) {
+            return Some(Begun::Unknown);
+        }
+        if self.has_failed || self.has(&key) || !self.is_absent(call, &key) {
+            return None;
+        }
+        self.append(&Change::Begin(Cow::Borrowed(call)))?;
+        // Only now: the witness names no call that did not begin.
+        self.witness.lock().add(&[key]);
+        self.waiting.bytes += call.arguments.as_ref().map_or(0, String::len);
+        self.waiting.call(key, self.clock.moment()).begun = Some(call.clone());
+        Some(Begun::New)
+    }
+
+    /// Stages the end of a call, or returns `None`.
+    pub(super) fn end(&mut self, ended: &EndedCall) -> Option<()> {
+        let key = key(ended.call.chat.as_str(), ended.call.call.as_str());
+        if self.has_failed || ended.outcome.len() > LARGE || self.lost.contains(&key) {
+            return None;
+        }
+        self.append(&Change::End(Cow::Borrowed(ended)))?;
+        self.absent.remove(&key);
+        self.waiting.bytes += ended.outcome.len();
+        self.waiting.call(key, self.clock.moment()).ended = Some(ended.clone());
+        Some(())
+    }
+
+    /// Stages a process that is new, or that has changed, or returns `None`.
+    pub(super) fn put_process(&mut self, process: &Process, is_new: bool) -> Option<()> {
+        let change = match is_new {
+            true => Change::AddProcess(Cow::Borrowed(process)),
+            false => Change::UpdateProcess(Cow::Borrowed(process)),
+        };
+        if self.has_failed {
+            return None;
+        }
+        self.append(&change)?;
+        let process = process.clone();
+        let staged = &mut self.waiting.processes;
+        match staged.iter_mut().find(|one| one.process.id == process.id) {
+            Some(one) => one.process = process,
+            None => staged.push(StagedProcess { process, is_new }),
+        }
+        Some(())
+    }
+
+    /// Looks a call up; `None` if it is staged, so that the database has to take it first. A call that the database did not take is
+    /// returned as it is staged.
+    pub(super) fn look_up(
+        &mut self,
+        chat: &ChatId,
+        call: &CallId,
+    ) -> Option<Result<Option<Call>, Fault>> {
+        let key = key(chat.as_str(), call.as_str());
+        if let Some(staged) = self.staged(&key) {
+            return self.has_failed.then_some(Ok(Some(staged)));
+        }
+        let found = look_up(self.reader.as_ref()?, &self.metrics, chat, call);
+        if let Ok(None) = found {
+            if self.absent.len() >= ABSENT {
+                self.absent.clear();
+            }
+            self.absent.insert(key);
+        }
+        Some(found)
+    }
+
+    /// Forgets what was looked up, because the database is about to be changed in another way.
+    pub(super) fn forget_absent(&mut self) {
+        self.absent.clear();
+    }
+
+    /// Returns the keys of the calls that the database does not have yet.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.batches().flat_map(|batch| batch.calls.keys().copied())
+    }
+
+    /// Returns whether nothing is staged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.committing.is_none()
+    }
+
+    /// Returns whether so much is staged that callers should commit it.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.bytes > FULL
+    }
+
+    /// Returns whether the last commit failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Takes the changes that are to be committed next. A batch that could not be committed comes first.
+    pub(super) fn take(&mut self) -> Option<Arc<Batch>> {
+        if self.committing.is_none() && !self.waiting.is_empty() {
+            self.committing = Some(Arc::new(std::mem::take(&mut self.waiting)));
+            self.current = 1 - self.current;
+        }
+        self.committing.clone()
+    }
+
+    /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost.
+    pub(super) fn settle(&mut self, left: Batch, lost: impl IntoIterator<Item = Key>) {
+        self.lost.extend(lost);
+        self.has_failed = !left.is_empty();
+        if self.has_failed {
+            self.committing = Some(Arc::new(left));
+            return;
+        }
+        self.committing = None;
+        let committed = self.files.get_mut(1 - self.current);
+        if let Some(Err(error)) = committed.map(StageFile::clear) {
+            tracing::warn!(%error, "a file of staged changes cannot be emptied: the next start goes through its changes again");
+        }
+    }
+
+    /// Ends the lookups, because the store is being closed.
+    pub(super) fn close(&mut self) {
+        self.reader = None;
+    }
+
+    fn batches(&self) -> impl Iterator<Item = &Batch> {
+        let batches = [Some(&self.waiting), self.committing.as_deref()];
+        batches.into_iter().flatten()
+    }
+
+    /// Returns whether a call is staged.
+    fn has(&self, key: &Key) -> bool {
+        self.batches().any(|batch| batch.calls.contains_key(key))
+    }
+
+    /// Returns a call that is staged.
+    fn staged(&self, key: &Key) -> Option<Call> {
+        let staged = || self.batches().filter_map(|batch| batch.calls.get(key));
+        let ended = staged().find_map(|call| call.ended.as_ref());
+        let begun = || staged().find_map(|call| call.begun.as_ref());
+        let call = ended.map(|ended| &ended.call).or_else(begun)?;
+        Some(Call {
+            chat: Some(call.chat.clone()),
+            call: Some(call.call.clone()),
+            // The database gives it its number.
+            number: 0,
+            tool: call.tool.clone(),
+            principal: call.principal.clone(),
+            state: ended.map_or(CallState::Running, |ended| ended.state),
+            cancelled: ended.is_some_and(|ended| ended.cancelled),
+            tools: None,
+            began_ms: call.began_ms,
+            ended_ms: None,
+            arguments: call.arguments.clone(),
+            outcome: ended.map(|ended| ended.outcome.clone()),
+            digest: call.digest,
+        })
+    }
+
+    /// Returns whether the database does not have a call.
+    fn is_absent(&mut self, call: &NewCall, key: &Key) -> bool {
+        if self.absent.remove(key) {
+            return true;
+        }
+        let Some(reader) = &self.reader else {
+            return false;
+        };
+        matches!(
+            find(reader, call.chat.as_str(), call.call.as_str()),
+            Ok(None)
+        )
+    }
+
+    /// Appends a change to the file. If that fails, the caller hears of the reason from the database, which has the same disk.
+    fn append(&mut self, change: &Change<'_>) -> Option<()> {
+        let number = self.next;
+        self.next += 1;
+        let file = self.files.get_mut(self.current)?;
+        file.append(number, change).ok()
+    }
+}
