@@ -1,9 +1,9 @@
 //! Write a Toolhost plugin in Rust.
 //!
 //! A plugin is a crate of type `cdylib` that is built for `wasm32-wasip2`. It implements [`Tool`] for one type per tool
-//! and offers them with [`export_tools!`]. Whatever a tool does besides computing goes through [`processes`],
-//! [`files`], [`settings`], [`log`] and [`progress`]; its component imports only what it uses, and the operator grants what it
-//! imports.
+//! and offers them with [`export_tools!`]. Whatever a tool does besides computing goes through a module of this crate that
+//! is named as its interface, such as [`files`] or [`log`]. A component imports only the interfaces that it uses.
+//! [`context`], [`settings`], [`log`] and [`progress`] need no grant; the operator grants the others.
 //!
 //! # Example
 //!

@@ -14,7 +14,7 @@
 //! A token may add [`Config::share`] bytes at once, and the same again in each hour. Lines beyond that are left out: first
 //! `call_started` and `call`, which may use half of the share, then the acts of its calls.
 //!
-//! A call has at most 100 lines of denials and signals, because these cost a guest next to nothing.
+//! A call has at most 100 lines of denials, signals and other uses that cost a guest next to nothing.
 //!
 //! `chat` and `call` are missing in the lines of a plugin that is asked for its tools.
 

@@ -155,6 +155,12 @@ impl Metrics {
         self.inner.counted.traps.get_or_create(&plugin(name)).inc();
     }
 
+    /// Counts a use of a capability that has no counter of its own.
+    pub(crate) fn used(&self, name: &str, capability: &'static str) {
+        let labels = plugin_and(name, "capability", capability);
+        self.inner.counted.uses.get_or_create(&labels).inc();
+    }
+
     /// Counts a use of a capability that was not granted.
     pub(crate) fn denied(&self, name: &str, capability: &'static str) {
         let labels = plugin_and(name, "capability", capability);

@@ -50,6 +50,13 @@ pub enum Use {
         /// The status of the response, if there was one.
         status: Option<u16>,
     },
+    /// It used a capability that has no event of its own.
+    Used {
+        /// The name of the capability, such as `clock`.
+        capability: &'static str,
+        /// The use, in a few words that hold nothing secret.
+        what: String,
+    },
     /// It tried something that it was not granted.
     Denied {
         /// The name of the capability, such as `files` or `sockets`.
@@ -136,9 +143,13 @@ impl Trail {
             Use::ProcessSignal { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
+            Use::Used { capability, .. } => self.metrics.used(plugin, capability),
             Use::Denied { capability, .. } => self.metrics.denied(plugin, capability),
         }
-        let cheap = matches!(used, Use::Denied { .. } | Use::ProcessSignal { .. });
+        let cheap = matches!(
+            used,
+            Use::ProcessSignal { .. } | Use::Used { .. } | Use::Denied { .. }
+        );
         if !cheap || self.cheap.fetch_add(1, Ordering::Relaxed) < MAX_CHEAP {
             self.event(used.into(), used);
         }
@@ -165,4 +176,34 @@ fn whose(values: [Option<&str>; 4]) -> Map<String, Value> {
     let fields = names.into_iter().zip(values);
     let fields = fields.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
     fields.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::audit::Config;
+    use toolhost_state::state_dir::StateDir;
+
+    #[test]
+    fn a_flood_of_uses_without_an_event_of_their_own_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let metrics = Metrics::default();
+        let state = StateDir::open(&directory.path().join("audit")).unwrap();
+        let audit = Audit::open(state, &Config::default(), &metrics).unwrap();
+        let trail = Trail::new(audit.clone(), metrics.clone(), "p".into(), None);
+        for _ in 0..1000 {
+            trail.record(&Use::Used {
+                capability: "clock",
+                what: "a wait".into(),
+            });
+        }
+        assert!(audit.finish());
+        let text = std::fs::read_to_string(directory.path().join("audit/audit.jsonl")).unwrap();
+        let line = r#""event":"used","plugin":"p","capability":"clock","what":"a wait"}"#;
+        assert_eq!(text.matches(line).count(), 100, "{text}");
+        assert_eq!(trail.left_out(), 900);
+        let counted = "plugin_uses_total{plugin=\"p\",capability=\"clock\"} 1000\n";
+        assert!(metrics.text().contains(counted));
+    }
 }

@@ -109,6 +109,8 @@ metrics! {
         limits: Counters = "plugin_limits_hit";
         /// Guests that trapped
         traps: Counters = "plugin_traps";
+        /// Uses of capabilities that have no counter of their own
+        uses: Counters = "plugin_uses";
         /// Uses of what was not granted
         denials: Counters = "plugin_denials";
         /// Processes that calls started

@@ -73,6 +73,7 @@ fn names_and_labels_are_as_documented() {
     metrics.call("p", "ok", Duration::from_secs(1), &used);
     metrics.limit("p", LimitKind::GuestTime);
     metrics.trap("p");
+    metrics.used("p", "clock");
     metrics.denied("p", "files");
     metrics.process_started("p");
     metrics.file_written("p");
