@@ -99,7 +99,10 @@ async fn a_backup_beside_its_witness_knows_what_began_later() {
         std::fs::remove_file(state.join(log)).unwrap();
     }
     let lost = problems(&state);
-    assert_eq!(lost, ["the log has lost calls that had begun: 1"]);
+    assert_eq!(
+        lost,
+        ["calls that had begun are lost with the write-ahead log: 1"]
+    );
     let store = open(&state, Durability::Host).unwrap();
     assert!(matches!(
         store.begin(call("c", "1")).await.unwrap(),
