@@ -67,7 +67,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "cache_size", -512)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    super::open::keep_plans(&connection)?;
+    super::open::enable_stable_plans(&connection)?;
     connection.busy_timeout(super::PATIENCE)?;
     Ok(connection)
 }
