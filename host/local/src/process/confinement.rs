@@ -94,7 +94,7 @@ impl Confinement {
             return;
         }
         for gap in &report.missing {
-            tracing::warn!("the sandbox of commands is not whole: {gap}");
+            tracing::warn!("the sandbox of commands does not enforce the whole policy: {gap}");
         }
     }
 

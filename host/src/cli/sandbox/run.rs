@@ -31,7 +31,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let config = super::configured(common, options.processes, prepared)?;
     for gap in &config.prepare_sandbox()?.report().missing {
-        tracing::warn!("the sandbox is not whole: {gap}");
+        tracing::warn!("the sandbox does not enforce the whole policy: {gap}");
     }
     let temporary = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
     let directory = temporary.path().to_path_buf();
