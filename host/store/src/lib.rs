@@ -16,7 +16,8 @@ pub use host_state::{HostState, HostStateError, Outputs};
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, Store};
 pub use values::call::{
-    Begun, Call, CallPage, CallQuery, CallState, CallSummary, EndedCall, Fence, Fenced, NewCall,
+    Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
+    EndedCall, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};

@@ -37,8 +37,9 @@ use toolhost_state::state_dir::{Lock, StateDir};
 
 use self::core::{Core, Metrics, Running};
 use crate::{
-    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
-    Fenced, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store,
+    StoreError, Swept,
 };
 use fault::Fault;
 use readers::Readers;
@@ -338,8 +339,8 @@ impl Store for Sqlite {
         self.change("withdraw a call", move |core| core.withdraw(&chat, &call))
     }
 
-    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced> {
-        self.change("cancel a call", move |core| core.cancel(&fence))
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer> {
+        self.change("cancel a call", move |core| core.cancel(&cancellation))
     }
 
     fn interrupt(&self) -> Answer<'_, Vec<Call>> {

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use toolhost_state::id::{CallId, ChatId};
 
 use crate::{
-    Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence, Fenced,
-    Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
+    Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery, Counts,
+    EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -26,7 +26,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
 
     /// Cancels a call. If the call has not arrived, the store keeps a tombstone, so that the call does not run when it arrives.
-    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced>;
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer>;
 
     /// Takes over the calls that were running when the last host ended, and returns them. A host does this once, before its first call,
     /// and ends each of these calls with [`Store::end`]. Until then they count as running.

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolhost_store::{Counts, Durability, Fence, Sqlite, Store, StoreError};
+use toolhost_store::{Cancellation, Counts, Durability, Sqlite, Store, StoreError};
 
 use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
 use answer::{Begun, Completion, Key};
@@ -167,7 +167,7 @@ impl Ledger {
         match cancelled {
             Some(Some((waiter, is_news))) => {
                 if is_news {
-                    keeper.cancel_running(self.fence(&key, actor)).await;
+                    keeper.cancel_running(self.cancellation(&key, actor)).await;
                 }
                 drop(turn);
                 return Ok(Cancelled::Ended(wait_for_outcome(waiter).await?));
@@ -175,7 +175,7 @@ impl Ledger {
             Some(None) => return Ok(Cancelled::Tombstone),
             None => {}
         }
-        let cancelling = keeper.cancel(self.fence(&key, actor)).await?;
+        let cancelling = keeper.cancel(self.cancellation(&key, actor)).await?;
         drop(turn);
         match cancelling {
             Cancelling::Over(Past::Ended {
@@ -198,8 +198,8 @@ impl Ledger {
         }
     }
 
-    fn fence(&self, (chat, call): &Key, actor: &Actor) -> Fence {
-        Fence {
+    fn cancellation(&self, (chat, call): &Key, actor: &Actor) -> Cancellation {
+        Cancellation {
             chat: chat.clone(),
             call: call.clone(),
             principal: actor.name().to_owned(),
@@ -213,8 +213,8 @@ impl Ledger {
         let running = self.shared.calls.lock().cancel_running(chat, actor);
         let ends = running.into_iter().map(|(id, waiter, is_news)| async move {
             if is_news {
-                let fence = self.fence(&(chat.clone(), id), actor);
-                self.shared.keeper.cancel_running(fence).await;
+                let cancellation = self.cancellation(&(chat.clone(), id), actor);
+                self.shared.keeper.cancel_running(cancellation).await;
             }
             wait_for_outcome(waiter).await.ok()
         });

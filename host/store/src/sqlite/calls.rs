@@ -7,7 +7,7 @@ use super::core::{Core, Effect, Metrics};
 use super::fault::Fault;
 use super::row::{CallRow, select_calls, state_number};
 use super::witness::key;
-use crate::{Begun, Call, CallState, EndedCall, Fence, Fenced, NewCall};
+use crate::{Begun, Call, CallState, CancelAnswer, Cancellation, EndedCall, NewCall};
 
 /// Returns the row of a call; `None` if the id was not seen.
 ///
@@ -76,7 +76,7 @@ impl Core {
                 Err(fault) => return Err(fault),
             };
             match known {
-                Some(row) if row.state != CallState::Fenced => return answer(row, &call.digest),
+                Some(row) if row.state != CallState::Tombstone => return answer(row, &call.digest),
                 Some(row) if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) => {
                     return Ok(Begun::Cancelled);
                 }
@@ -132,7 +132,7 @@ impl Core {
             outcome,
         } = ended;
         let mut known = self.known(&call.chat, &call.call)?;
-        if let Some(fence) = known.take_if(|row| row.state == CallState::Fenced) {
+        if let Some(fence) = known.take_if(|row| row.state == CallState::Tombstone) {
             // The call ran, because the fence is for other tools or came after its beginning.
             self.remove(&fence)?;
         }
@@ -175,7 +175,7 @@ impl Core {
 
     fn fence_instead(&mut self, mut row: CallRow) -> Result<(), Fault> {
         row.tools = serde_json::to_string(&[&row.tool]).ok();
-        row.state = CallState::Fenced;
+        row.state = CallState::Tombstone;
         row.let_go(self.clock.now());
         row.write(&self.connection)?;
         self.count_fences(row.chat, 1)?;
@@ -184,7 +184,7 @@ impl Core {
     }
 
     /// Cancels a call.
-    pub(super) fn cancel(&mut self, fence: &Fence) -> Result<Fenced, Fault> {
+    pub(super) fn cancel(&mut self, fence: &Cancellation) -> Result<CancelAnswer, Fault> {
         let may_use = |tool: &str| {
             fence
                 .tools
@@ -206,20 +206,20 @@ impl Core {
                     count.query_row([chat], |row| row.get(0))?
                 };
                 if u64::try_from(count).unwrap_or_default() >= fence.most {
-                    return Ok(Fenced::TooMany);
+                    return Ok(CancelAnswer::TooMany);
                 }
                 let name = (fence.chat.as_str(), fence.call.as_str());
                 let mut row = CallRow::new(self.take_number(), chat, name.1, key(name.0, name.1));
-                (row.state, row.cancelled) = (CallState::Fenced, true);
+                (row.state, row.cancelled) = (CallState::Tombstone, true);
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
                 row.let_go(self.clock.now());
                 self.store(&row)?;
                 self.count_fences(chat, 1)?;
                 self.note(Effect::Fenced { key: row.key });
-                Ok(Fenced::Fenced(fence.tools.clone()))
+                Ok(CancelAnswer::Tombstone(fence.tools.clone()))
             }
-            Some(mut row) if row.state == CallState::Fenced => {
+            Some(mut row) if row.state == CallState::Tombstone => {
                 let all = match (row.tools()?, &fence.tools) {
                     (Some(mut one), Some(other)) => {
                         one.extend(other.iter().cloned());
@@ -233,14 +233,14 @@ impl Core {
                     row.let_go(self.clock.now());
                     row.write(&self.connection)?;
                 }
-                Ok(Fenced::Fenced(all))
+                Ok(CancelAnswer::Tombstone(all))
             }
-            Some(row) if !may_use(&row.tool) => Ok(Fenced::Foreign),
+            Some(row) if !may_use(&row.tool) => Ok(CancelAnswer::Foreign),
             Some(mut row) => {
                 if !std::mem::replace(&mut row.cancelled, true) {
                     row.write(&self.connection)?;
                 }
-                Ok(Fenced::Known(Box::new(row.into_call()?)))
+                Ok(CancelAnswer::Known(Box::new(row.into_call()?)))
             }
         }
     }
@@ -330,7 +330,7 @@ impl Core {
         self.connection
             .prepare_cached("DELETE FROM calls WHERE seq = ?1")?
             .execute([row.seq])?;
-        if row.state == CallState::Fenced {
+        if row.state == CallState::Tombstone {
             self.count_fences(row.chat, -1)?;
         }
         Ok(())

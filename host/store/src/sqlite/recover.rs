@@ -180,7 +180,7 @@ fn copy_calls(
         }
         if let Ok(chat) = name.parse() {
             (row.chat, _) = core.chat(&chat, &row.principal)?;
-            core.count_fences(row.chat, i64::from(row.state == CallState::Fenced))?;
+            core.count_fences(row.chat, i64::from(row.state == CallState::Tombstone))?;
         }
         core.copy(row)?;
         recovered.calls += 1;

@@ -19,8 +19,9 @@ pub enum CallState {
     Cancelled,
     /// The host stopped while the call ran, or the store lost the record of its end.
     Unknown,
-    /// The call was cancelled before it arrived: the record is a tombstone.
-    Fenced,
+    /// The call was cancelled before it arrived: the record is a tombstone. Exports call it `fenced`.
+    #[serde(rename = "fenced")]
+    Tombstone,
     /// The tool replied that it did not succeed, or refused its arguments.
     Unsuccessful,
 }
@@ -33,7 +34,7 @@ impl CallState {
         Self::Failed,
         Self::Cancelled,
         Self::Unknown,
-        Self::Fenced,
+        Self::Tombstone,
         Self::Unsuccessful,
     ];
 }
@@ -135,7 +136,7 @@ pub enum Begun {
 
 /// A cancellation.
 #[derive(Clone, Debug)]
-pub struct Fence {
+pub struct Cancellation {
     /// The chat of the call.
     pub chat: ChatId,
     /// The call.
@@ -150,11 +151,11 @@ pub struct Fence {
 
 /// The answer to a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fenced {
+pub enum CancelAnswer {
     /// The call runs, or has ended: repeats are refused from now on.
     Known(Box<Call>),
     /// The call has not arrived. A tombstone is stored: when the call arrives, it does not run if its tool is one of these; `None`: all.
-    Fenced(Option<BTreeSet<String>>),
+    Tombstone(Option<BTreeSet<String>>),
     /// The id belongs to a call of a tool that the token may not use.
     Foreign,
     /// The chat has too many tombstones; nothing was stored.

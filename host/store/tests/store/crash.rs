@@ -10,7 +10,7 @@ use toolhost_store::{Begun, Durability, Store};
 
 use crate::file::problems;
 use crate::sqlite::open;
-use crate::values::{call, ended, fence};
+use crate::values::{call, cancellation, ended};
 
 /// How many times the writer is killed.
 const KILLS: usize = 25;
@@ -31,9 +31,9 @@ async fn writer() {
             let (chat, id) = (format!("chat-{}", number % 7), number.to_string());
             if number.is_multiple_of(5) {
                 store
-                    .cancel(toolhost_store::Fence {
+                    .cancel(toolhost_store::Cancellation {
                         most: u64::MAX,
-                        ..fence(&chat, &id, None)
+                        ..cancellation(&chat, &id, None)
                     })
                     .await
                     .unwrap();

@@ -8,7 +8,7 @@ use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
 use crate::crash::{kill_after, start};
 use crate::file::problems;
 use crate::sqlite::open;
-use crate::values::{call, ended, fence, session};
+use crate::values::{call, cancellation, ended, session};
 
 /// How many times files are damaged, unless `STORE_FLIPS` says so.
 const FLIPS: u64 = 400;
@@ -72,9 +72,9 @@ async fn fill(store: &Sqlite) {
         match number % 6 {
             0 => {
                 _ = store
-                    .cancel(toolhost_store::Fence {
+                    .cancel(toolhost_store::Cancellation {
                         most: 999,
-                        ..fence(&chat, &id, None)
+                        ..cancellation(&chat, &id, None)
                     })
                     .await
                     .unwrap()

@@ -7,7 +7,7 @@ use toolhost_store::{
 };
 
 use crate::suite::{begin, run};
-use crate::values::{ended, fence, limits};
+use crate::values::{cancellation, ended, limits};
 
 pub(crate) async fn calls_are_listed(store: &dyn Store) {
     for id in 0..10 {
@@ -123,13 +123,16 @@ pub(crate) async fn texts_are_found(store: &dyn Store) {
     }
 }
 
-/// A caller that may use some tools sees their calls. Nobody sees fences, and calls whose outcomes are no longer kept.
+/// A caller that may use some tools sees their calls. No query returns tombstones, or calls whose outcomes are no longer kept.
 pub(crate) async fn calls_of_other_tools_are_not_listed(store: &dyn Store) {
     run(store, "c", "own").await;
     let mut other = ended("c", "other");
     other.call.tool = "grep".into();
     store.end(other).await.unwrap();
-    store.cancel(fence("c", "fence", None)).await.unwrap();
+    store
+        .cancel(cancellation("c", "tombstone", None))
+        .await
+        .unwrap();
     assert_eq!(begin(store, "c", "running").await, Begun::New);
     let seen = async |visible: Option<&[&str]>| -> Vec<String> {
         let tools = |tools: &[&str]| tools.iter().map(|tool| (*tool).to_owned()).collect();

@@ -8,8 +8,8 @@ use toolhost_store::{
     ProcessQuery, ProcessState, Store,
 };
 
-use crate::values::{call, ended, fence, limits, process, session};
-use crate::{fences, lookup};
+use crate::values::{call, cancellation, ended, limits, process, session};
+use crate::{lookup, tombstones};
 
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
@@ -29,9 +29,9 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     an_id_runs_once(&*place().open()).await;
     a_repeat_gets_what_came_of_it(&*place().open()).await;
     of_many_at_once_one_begins(&*place().open()).await;
-    fences::a_cancelled_call_does_not_run(&*place().open()).await;
-    fences::fences_are_for_tools(&*place().open()).await;
-    fences::a_call_may_end_where_a_fence_is(&*place().open()).await;
+    tombstones::a_cancelled_call_does_not_run(&*place().open()).await;
+    tombstones::tombstones_are_for_tools(&*place().open()).await;
+    tombstones::a_call_may_end_where_a_tombstone_is(&*place().open()).await;
     a_withdrawn_call_was_never_there(&*place().open()).await;
     old_outcomes_go_and_ids_stay(&*place().open()).await;
     each_chat_has_its_share(&*place().open()).await;
@@ -109,7 +109,7 @@ async fn a_withdrawn_call_was_never_there(store: &dyn Store) {
     assert_eq!(begin(store, "c", "1").await, Begun::New);
     withdraw("1").await;
     assert_eq!(begin(store, "c", "1").await, Begun::New);
-    store.cancel(fence("c", "1", None)).await.unwrap();
+    store.cancel(cancellation("c", "1", None)).await.unwrap();
     withdraw("1").await;
     assert_eq!(begin(store, "c", "1").await, Begun::Cancelled);
     run(store, "c", "2").await;
@@ -150,7 +150,7 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
 async fn everything_is_there_after_a_restart(place: &dyn Place) {
     let store = place.open();
     run(&*store, "c", "1").await;
-    store.cancel(fence("c", "2", None)).await.unwrap();
+    store.cancel(cancellation("c", "2", None)).await.unwrap();
     store.add_process(process("p", "c")).await.unwrap();
     for (path, gone) in [
         ("/tmp/a", None),
