@@ -108,7 +108,7 @@ impl Core {
 
     /// Stores a row of another store.
     pub(super) fn copy(&self, row: CallRow) -> Result<(), Fault> {
-        self.store(&row.anew(self.clock.now()))
+        self.store(&row.for_other_store(self.clock.now()))
     }
 
     /// Returns the row of a call. The row of one that began in this host is found by its number.
@@ -150,7 +150,7 @@ impl Core {
         row.cancelled |= *cancelled;
         row.ended = Some(super::clock::wall());
         row.tick = self.clock.now();
-        row.hold(outcome);
+        row.set_outcome(outcome);
         self.store(&row)?;
         let (chat, tick) = (row.chat, row.tick);
         self.note(Effect::Touched { chat, tick });
@@ -176,7 +176,7 @@ impl Core {
     fn fence_instead(&mut self, mut row: CallRow) -> Result<(), Fault> {
         row.tools = serde_json::to_string(&[&row.tool]).ok();
         row.state = CallState::Tombstone;
-        row.let_go(self.clock.now());
+        row.drop_outcome(self.clock.now());
         row.write(&self.connection)?;
         self.count_fences(row.chat, 1)?;
         self.note_end(row.name.unwrap_or_default(), row.key);
@@ -213,7 +213,7 @@ impl Core {
                 (row.state, row.cancelled) = (CallState::Tombstone, true);
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
-                row.let_go(self.clock.now());
+                row.drop_outcome(self.clock.now());
                 self.store(&row)?;
                 self.count_fences(chat, 1)?;
                 self.note(Effect::Fenced { key: row.key });
@@ -230,7 +230,7 @@ impl Core {
                 let json = tools(&all);
                 if json != row.tools {
                     row.tools = json;
-                    row.let_go(self.clock.now());
+                    row.drop_outcome(self.clock.now());
                     row.write(&self.connection)?;
                 }
                 Ok(CancelAnswer::Tombstone(all))
@@ -291,7 +291,7 @@ impl Core {
     pub(super) fn lose(&mut self, key: super::witness::Key) -> Result<(), Fault> {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut row = CallRow::new(self.take_number(), 0, &name, key);
-        row.let_go(self.clock.now());
+        row.drop_outcome(self.clock.now());
         self.store(&row)
     }
 

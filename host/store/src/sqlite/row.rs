@@ -153,7 +153,7 @@ impl CallRow {
     }
 
     /// Sets the outcome.
-    pub(super) fn hold(&mut self, outcome: &str) {
+    pub(super) fn set_outcome(&mut self, outcome: &str) {
         let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
         self.outcome = Some([&sum, outcome.as_bytes()].concat());
         let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();
@@ -162,13 +162,13 @@ impl CallRow {
     }
 
     /// Returns the row for insertion into another store, with its last change set to this time.
-    pub(super) fn anew(mut self, now: i64) -> Self {
+    pub(super) fn for_other_store(mut self, now: i64) -> Self {
         (self.tick, self.gone, self.stored) = (now, self.gone.map(|_| now), None);
         self
     }
 
     /// Drops the outcome and the arguments, so that only the id is remembered.
-    pub(super) fn let_go(&mut self, tick: i64) {
+    pub(super) fn drop_outcome(&mut self, tick: i64) {
         (self.held, self.outcome, self.arguments) = (0, None, None);
         (self.tick, self.gone) = (tick, Some(tick));
     }

@@ -208,7 +208,7 @@ impl Core {
             let mut rows = core.rows(sql, values)?;
             let now = core.clock.now();
             for row in &mut rows {
-                row.let_go(now);
+                row.drop_outcome(now);
                 row.write(&core.connection)?;
             }
             Ok(rows.len() as u64)
