@@ -1,4 +1,4 @@
-//! Pages of calls and chats, which every store has.
+//! The part of the suite that is about pages of calls and chats.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn calls_are_listed(store: &dyn Store) {
         ids(CallQuery { before, ..of("c") }).await,
         ["6", "5", "4", "3"]
     );
-    // The last page says that it is the last, also if it is full.
+    // The last page says that it is the last, even if it is full.
     for (limit, is_last) in [(10, false), (11, true), (12, true)] {
         let all = CallQuery { limit, ..of("c") };
         assert_eq!(store.calls(all).await.unwrap().next.is_none(), is_last);
@@ -97,7 +97,7 @@ pub(crate) async fn calls_are_listed(store: &dyn Store) {
     assert_eq!(ids(all).await, ["9", "8", "7", "6"]);
 }
 
-/// A text is looked for as it is, and as JSON writes it in a text.
+/// A search looks for the text itself, and for its form in a JSON string.
 pub(crate) async fn texts_are_found(store: &dyn Store) {
     let say = |id: &str, said: &str| EndedCall {
         outcome: serde_json::json!({ "content": said }).to_string(),

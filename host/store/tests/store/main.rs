@@ -1,4 +1,4 @@
-//! Tests of stores: one suite that every implementation passes, and what only SQLite has to survive.
+//! Tests of stores: a suite for every implementation, and tests of SQLite alone.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

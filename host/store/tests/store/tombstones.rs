@@ -14,7 +14,7 @@ pub(crate) async fn a_cancelled_call_does_not_run(store: &dyn Store) {
     assert_eq!(begin(store, "c", "2").await, Begun::New);
     let known = store.cancel(cancellation("c", "2", None)).await.unwrap();
     assert!(matches!(known, CancelAnswer::Known(call) if call.state == CallState::Running));
-    // While it runs a repeat waits for the same end, and afterwards it is refused.
+    // While the call runs, a repeat waits for its end. Afterwards, repeats are refused.
     assert_eq!(begin(store, "c", "2").await, Begun::Running);
     store.end(ended("c", "2")).await.unwrap();
     assert_eq!(begin(store, "c", "2").await, Begun::Cancelled);
