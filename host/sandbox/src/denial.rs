@@ -150,7 +150,7 @@ impl Rules {
             Network::All => None,
             Network::None => Some("commands have no network (network = \"none\")".to_owned()),
             Network::Hosts(_) => Some(
-                "commands reach listed hosts alone, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
+                "commands reach only listed hosts, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
                     .to_owned(),
             ),
         }

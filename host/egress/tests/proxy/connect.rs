@@ -155,7 +155,7 @@ async fn what_the_network_refuses_has_a_text_as_well() {
 }
 
 #[tokio::test]
-async fn each_connection_goes_to_the_address_that_was_judged_for_it() {
+async fn each_connection_goes_to_the_address_that_was_checked_for_it() {
     let (here, port) = listen("127.0.0.2").await;
     // The name resolves to a listed address first, and to an unlisted one later.
     let names: &[(&str, &[&str])] = &[
