@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
-    Begun, CallQuery, CallState, ChatQuery, Durability, EndedCall, Fence, NewCall, Sqlite, Store,
-    StoreFile,
+    Begun, CallQuery, CallState, Cancellation, ChatQuery, Durability, EndedCall, NewCall, Sqlite,
+    Store, StoreFile,
 };
 
 /// How many calls are measured at a time.
@@ -160,7 +160,7 @@ async fn main() {
                     ..
                 } = call(100 + number % 1000, (2 << 40) + number);
                 store
-                    .cancel(Fence {
+                    .cancel(Cancellation {
                         chat,
                         call,
                         principal,
@@ -176,7 +176,7 @@ async fn main() {
         task.await.unwrap();
     }
     println!(
-        "{many} fences: stored in {:?}, {} MiB",
+        "{many} tombstones: stored in {:?}, {} MiB",
         started.elapsed(),
         store.counts().bytes >> 20
     );

@@ -195,7 +195,7 @@ fn what_cannot_hold_and_is_not_required_is_a_warning() {
     let rest = serving.rest();
     let said = format!("{}{rest}", serving.stderr);
     assert!(
-        said.contains("the sandbox of commands is not whole"),
+        said.contains("the sandbox of commands does not enforce the whole policy"),
         "{said}"
     );
     assert!(said.contains("work/private"), "{said}");
@@ -204,7 +204,7 @@ fn what_cannot_hold_and_is_not_required_is_a_warning() {
 #[test]
 fn a_sandbox_that_holds_can_be_required() {
     let site = Site::new(&["--sandbox-required"]);
-    assert!(!site.serving.stderr.contains("not whole"));
+    assert!(!site.serving.stderr.contains("does not enforce"));
 }
 
 #[test]

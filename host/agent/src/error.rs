@@ -18,7 +18,7 @@ use toolhost_workspace::process::Error;
 /// The prefix of the paths of this API, as in the reference.
 const PREFIX: &str = "/api/v0/";
 
-/// The longest text of a client that an error repeats, in bytes.
+/// The most bytes of a client's text that an error repeats.
 const MAX_ECHO: usize = 64;
 
 /// An error response.
@@ -182,8 +182,8 @@ pub(super) fn quote(text: &str) -> String {
     }
 }
 
-/// Middleware: gives errors that did not come from a handler of this API its own form. Such errors come from the layers around
-/// it and from unknown routes; its clients read the field `message` of every error.
+/// Middleware that converts errors of the layers around this API, and of unknown routes, into the form of this API. Its clients read the
+/// field `message` of every error.
 pub async fn as_api_errors(request: Request, next: Next) -> Response {
     let ours = request.uri().path().starts_with(PREFIX);
     let mut response = next.run(request).await;

@@ -16,7 +16,7 @@ use toolhost_http::process_values::Process;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::AllQuery;
 
-/// The number of listed processes unless the client names another.
+/// The default number of listed processes.
 const DEFAULT_LIMIT: usize = 10;
 
 /// The most processes that are listed.

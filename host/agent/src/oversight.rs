@@ -20,7 +20,7 @@ use toolhost_call::tool::Hints;
 use toolhost_http::access::Principal;
 use toolhost_workspace::Workspace;
 
-/// The name of the interface in the audit trail, in the place of the name of a plugin. No plugin can have this name.
+/// The name of this API in the audit trail, in place of the name of a plugin. No plugin can have this name.
 const INTERFACE: &str = "agent-api";
 
 /// The audit trail, the metrics and the approval hook of the operator. The default records nothing, and approves everything.
@@ -34,7 +34,7 @@ pub struct Oversight {
     pub approval: Approval,
 }
 
-/// The oversight of one request.
+/// The audit trail and the approval hook for one request.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) trail: Trail,

@@ -1,11 +1,11 @@
-//! The status of a process, as in every reply about one.
+//! The status of a process in replies.
 
 use serde::Serialize;
 
 use toolhost_http::process_values;
 use toolhost_workspace::process::State;
 
-/// The status of a process, or a value that has it, with the fields by which clients of the reference know the state.
+/// The status of a process, or a value that contains it. It adds the fields that clients of the reference read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ProcessStatus<T = process_values::ProcessStatus> {
     /// Whether the shell runs.

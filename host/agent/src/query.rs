@@ -1,5 +1,5 @@
-//! Query parameters. As in the reference, the first of several counts, and an empty one is absent. The endpoints of processes
-//! ignore unknown parameters; those of files refuse them. All problems are reported at once.
+//! Query parameters. As in the reference, if a parameter is repeated, the first one counts, and an empty parameter is absent. The
+//! endpoints of processes ignore unknown parameters; those of files refuse them. All problems are reported at once.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,7 +18,7 @@ pub(super) const ANY: Most = (u64::MAX, "2^64-1");
 /// The largest offset into a file.
 pub(super) const OFFSET: Most = (i64::MAX.unsigned_abs(), "2^63-1");
 
-/// The parameters of a request, and the problems of those that were asked for.
+/// The parameters of a request, and the problems that were found so far.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     parameters: Vec<(String, String)>,
@@ -39,15 +39,15 @@ impl Query {
     /// Returns the text of a required parameter.
     pub(super) fn required(&mut self, name: &'static str) -> String {
         let text = self.text(name);
-        text.unwrap_or_else(|| self.is_wrong(name, "is required."))
+        text.unwrap_or_else(|| self.reject(name, "is required."))
     }
 
-    /// Returns the number that a parameter is; `None` if it is absent or wrong.
+    /// Parses a parameter as a number; `None` if it is absent or invalid.
     pub(super) fn number(&mut self, name: &'static str, (most, shown): Most) -> Option<u64> {
         let text = self.text(name)?;
         let digits =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // `parse` would take a sign as well.
+        // Check for digits, because `parse` would also accept a sign.
         let number = text.parse().ok();
         let number = number.filter(|number| digits(&text) && *number <= most);
         if number.is_none() {
@@ -56,28 +56,28 @@ impl Query {
                 _ => ".",
             };
             let problem = format!("must be a whole number from 0 to {shown}{why}");
-            self.is_wrong(name, &problem)
+            self.reject(name, &problem)
         }
         number
     }
 
-    /// Returns whether a parameter is `true`; an absent one is not.
+    /// Returns whether a parameter is `true`; `false` if it is absent or invalid.
     pub(super) fn flag(&mut self, name: &'static str) -> bool {
         let text = self.text(name);
         if !matches!(text.as_deref(), Some("true" | "false") | None) {
-            self.is_wrong(name, "must be true or false.")
+            self.reject(name, "must be true or false.")
         }
         text.as_deref() == Some("true")
     }
 
-    /// Notes a problem with a parameter.
-    fn is_wrong<T: Default>(&mut self, name: &'static str, problem: &str) -> T {
+    /// Records a problem with a parameter, and returns the default value.
+    fn reject<T: Default>(&mut self, name: &'static str, problem: &str) -> T {
         let detail = format!("Query param {name:?} {problem}");
         self.wrong.push((name.into(), detail));
         T::default()
     }
 
-    /// Refuses the request if a parameter that was asked for is wrong.
+    /// Refuses the request if a parameter that was read is invalid.
     pub(super) fn finish(&mut self) -> Result<(), ApiError> {
         let mut wrong = std::mem::take(&mut self.wrong).into_iter();
         let Some((field, detail)) = wrong.next() else {
@@ -89,7 +89,7 @@ impl Query {
         }))
     }
 
-    /// Refuses the request if a parameter is wrong or was not asked for.
+    /// Refuses the request if a parameter is invalid or unknown.
     pub(super) fn finish_strictly(mut self) -> Result<(), ApiError> {
         let names = self.parameters.iter().map(|(name, _)| name);
         let unknown = names.filter(|name| !self.known.contains(&name.as_str()));

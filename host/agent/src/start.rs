@@ -26,15 +26,15 @@ struct Body {
     command: String,
     #[serde(default, deserialize_with = "body::nullable")]
     workdir: String,
-    /// Sorted, so that the order in which a client writes them makes no other command of a repeat.
+    /// Environment variables. They are sorted, so that a repeat with another order is the same command.
     #[serde(default, deserialize_with = "body::nullable")]
     env: BTreeMap<String, Option<String>>,
     #[serde(default, deserialize_with = "body::nullable")]
     background: bool,
-    /// How long the client means to wait for the end.
+    /// How long the client intends to wait for the end, in milliseconds.
     #[serde(default, deserialize_with = "body::nullable")]
     timeout_ms: i64,
-    /// What the command is to do without, of all that the policy of the workspace allows.
+    /// How to narrow the policy of the workspace for this command.
     #[serde(default, deserialize_with = "body::nullable")]
     sandbox: Narrower,
 }
@@ -90,7 +90,7 @@ async fn launch(
     arguments: Value,
 ) -> Result<Response, ApiError> {
     watched.approve("processes/start", &arguments).await?;
-    // The process belongs to the workspace, not to the request: it goes on when the client goes away.
+    // The process belongs to the workspace, not to the request. So it continues if the client disconnects.
     let workspace = watched.workspace(workspace);
     let started = workspace.start(chat.id.as_ref(), command).await;
     let process = started.map_err(|error| {

@@ -254,7 +254,9 @@ impl Host {
         let (inner, chat, actor) = (Arc::clone(&self.inner), chat.clone(), actor.clone());
         let workspace = self.seen_by(&actor, &self.inner.workspace);
         let ending = tokio::spawn(async move {
-            let closing = actor.may_use_all().then(|| inner.ledger.close(&chat));
+            let closing = actor
+                .may_use_all()
+                .then(|| inner.ledger.refuse_new_calls(&chat));
             // A cancelled call ends its own processes. The result includes those that were live before, and those whose start
             // was under way.
             let before = workspace.list(Some(&chat), false, usize::MAX).await;

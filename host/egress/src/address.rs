@@ -1,31 +1,31 @@
-//! Addresses: which are public, and which a request may reach.
+//! Addresses: their classification, and which of them a request may reach.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses that a request may reach. A later variant allows more.
+/// The addresses that a request may reach. Each variant allows more than the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Allowance {
-    /// Addresses of the internet.
+    /// Public addresses.
     Public,
     /// Also addresses of this machine and of private networks.
     Private,
-    /// The very address that the operator wrote, of any kind.
+    /// Every address, because the operator wrote exactly this address.
     Itself,
 }
 
-/// The kind of machine that an address leads to.
+/// The class of an address, by the machine that it leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// A machine on the internet.
     Public,
     /// This machine, or a machine in a private network.
     Private,
-    /// No name may lead here: link-local, multicast and reserved addresses, and those that embed another address.
+    /// An address to which no name may lead: link-local, multicast or reserved, or one that embeds an address that is not public.
     Never,
 }
 
-/// Addresses in ranges that look harmless, where clouds serve credentials to any client: those of Azure, Alibaba and, for IPv6,
+/// Addresses outside of the link-local range at which clouds serve credentials to any client: those of Azure, Alibaba and, for IPv6,
 /// Amazon.
 const METADATA: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -49,8 +49,8 @@ pub(crate) fn own_addresses() -> io::Result<Vec<IpAddr>> {
 }
 
 impl Allowance {
-    /// Returns whether it admits an address in its canonical form. `own` are the addresses of this machine. They count as private
-    /// even if they are public, because a server on them may trust connections from this machine.
+    /// Returns whether the request may reach an address, given in its canonical form. `own` are the addresses of this machine. They count
+    /// as private even if they are public, because a server there may trust connections from this machine.
     pub fn admits(self, address: IpAddr, own: &[IpAddr]) -> bool {
         match self {
             Self::Itself => true,
@@ -60,6 +60,7 @@ impl Allowance {
     }
 }
 
+/// Classifies an address.
 fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
     if METADATA.contains(&address) {
         return Reach::Never;
@@ -74,7 +75,7 @@ fn reach(address: IpAddr, own: &[IpAddr]) -> Reach {
     }
 }
 
-/// Judges by the registry of special addresses (RFC 6890 and later ones).
+/// Classifies an IPv4 address by the registry of special-purpose addresses (RFC 6890 and its updates).
 fn reach_v4(address: Ipv4Addr) -> Reach {
     match address.octets() {
         [10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {
@@ -93,13 +94,13 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
     }
 }
 
-/// Only addresses assigned to the internet (2000::/3) can be public. An address that embeds one of IPv4 is judged by that one.
-/// If the embedded address is not public, the result is [`Reach::Never`], because the translator is not known.
+/// Classifies an IPv6 address. Only global unicast addresses (2000::/3) and translated ones can be public. An address that embeds an IPv4
+/// address has the class of that one if it is public. Otherwise, the result is [`Reach::Never`], because the translator is unknown.
 fn reach_v6(address: Ipv6Addr, own: &[IpAddr]) -> Reach {
     if address.is_loopback() {
         return Reach::Private;
     }
-    let within = |high: u16, low: u16| {
+    let embedded = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         match reach(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), own) {
             Reach::Public => Reach::Public,
@@ -108,16 +109,16 @@ fn reach_v6(address: Ipv6Addr, own: &[IpAddr]) -> Reach {
     };
     match address.segments() {
         // NAT64.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => within(high, low),
-        // Teredo: its server, and its client with every bit turned.
-        [0x2001, 0, high, low, _, _, client_high, client_low] => match within(high, low) {
-            Reach::Public => within(!client_high, !client_low),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        // Teredo: the address of the server, and that of the client with all bits inverted.
+        [0x2001, 0, high, low, _, _, client_high, client_low] => match embedded(high, low) {
+            Reach::Public => embedded(!client_high, !client_low),
             other => other,
         },
         // Protocol assignments and benchmarks; documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Reach::Never,
         // 6to4.
-        [0x2002, high, low, ..] => within(high, low),
+        [0x2002, high, low, ..] => embedded(high, low),
         [0x2000..=0x3fff, ..] => Reach::Public,
         [0xfc00..=0xfdff, ..] => Reach::Private,
         _ => Reach::Never,
@@ -128,13 +129,13 @@ fn reach_v6(address: Ipv6Addr, own: &[IpAddr]) -> Reach {
 mod tests {
     use super::*;
 
-    fn judged(text: &str) -> Reach {
+    fn classified(text: &str) -> Reach {
         let address: IpAddr = text.parse().unwrap();
         reach(address.to_canonical(), &[])
     }
 
     #[test]
-    fn each_kind_of_address_is_judged() {
+    fn each_kind_of_address_is_classified() {
         for public in [
             "1.1.1.1",
             "9.255.255.255",
@@ -157,7 +158,7 @@ mod tests {
             "2001:200::1",
             "2001:db7::1",
         ] {
-            assert_eq!(judged(public), Reach::Public, "{public}");
+            assert_eq!(classified(public), Reach::Public, "{public}");
         }
         for private in [
             "127.0.0.1",
@@ -176,7 +177,7 @@ mod tests {
             "::ffff:127.0.0.1",
             "::ffff:192.168.1.1",
         ] {
-            assert_eq!(judged(private), Reach::Private, "{private}");
+            assert_eq!(classified(private), Reach::Private, "{private}");
         }
         for never in [
             "0.0.0.0",
@@ -231,7 +232,7 @@ mod tests {
             "fe00::1",
             "fd00:ec2::254",
         ] {
-            assert_eq!(judged(never), Reach::Never, "{never}");
+            assert_eq!(classified(never), Reach::Never, "{never}");
         }
     }
 

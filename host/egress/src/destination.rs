@@ -1,7 +1,7 @@
-//! The destination of a request: scheme, host and port, each in one spelling.
+//! The destination of a request: scheme, host and port, each in a normal form.
 //!
-//! Many texts name one address: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1 to a C library. This module accepts
-//! none of them. A text that is neither a name nor an address in its usual form is an error.
+//! An address has many spellings: a C library reads `2130706433`, `0x7f.1` and `0177.0.0.1` as 127.0.0.1. This module accepts only the
+//! usual one. Any other text that is not a name is an error.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -26,7 +26,7 @@ pub enum Scheme {
 pub enum Host {
     /// A name, in lower case and without a dot at its end.
     Name(String),
-    /// An address; IPv4 in IPv6 is IPv4.
+    /// An address. An IPv4 address that is mapped into IPv6 is stored as IPv4.
     Ip(IpAddr),
 }
 
@@ -47,19 +47,19 @@ pub enum HostError {
     /// The text or its host is empty.
     #[error("it names no host")]
     Empty,
-    /// There is something before an `@`.
+    /// The text contains an `@`.
     #[error("a user or password cannot be part of it")]
     Userinfo,
-    /// There is something behind the host and the port.
+    /// The text goes on after the host and the port.
     #[error("a path or query cannot be part of it")]
     Path,
-    /// There is a character that no host has.
+    /// The text contains a character that hosts cannot contain.
     #[error("{0:?} cannot be part of a host; names in other alphabets are written as xn--…")]
     Character(char),
     /// A label is empty, too long, or begins or ends with a hyphen.
     #[error("{0:?} is no name of a host")]
     Name(String),
-    /// It ends with a number but is no address in its usual form.
+    /// The text ends with a number but is no address in its usual form.
     #[error(
         "{0:?} is no address in its usual form: write four decimal numbers, or IPv6 in brackets"
     )]
@@ -78,7 +78,7 @@ impl Scheme {
         }
     }
 
-    /// Returns its name.
+    /// Returns the name of the scheme.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -86,7 +86,7 @@ impl Scheme {
         }
     }
 
-    /// Reads a scheme, in any case.
+    /// Parses a scheme; upper and lower case are equal.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
@@ -95,7 +95,7 @@ impl Scheme {
 }
 
 impl Destination {
-    /// Reads `host[:port]`.
+    /// Parses `host[:port]`.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Destination {
 }
 
 impl Host {
-    /// Reads a name or an address; IPv6 has brackets.
+    /// Parses a name or an address. An IPv6 address must be in brackets.
     ///
     /// # Errors
     ///
@@ -162,11 +162,11 @@ impl Host {
     }
 }
 
-/// Splits `host[:port]`; brackets stay at an address that has them.
+/// Splits `host[:port]`. The brackets of an IPv6 address are kept.
 ///
 /// # Errors
 ///
-/// If there is anything else in the text, or the port is not one from 1 to 65535.
+/// If the text contains anything else, or if the port is not from 1 to 65535.
 pub fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
     if authority.contains('@') {
         return Err(HostError::Userinfo);
@@ -174,7 +174,7 @@ pub fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
     if authority.contains(['/', '\\', '?', '#']) {
         return Err(HostError::Path);
     }
-    // In brackets there are colons that begin no port.
+    // Skip the brackets, because colons inside of them do not begin the port.
     let end = authority.find(']').map_or(0, |bracket| bracket + 1);
     let (bracketed, rest) = authority.split_at(end);
     let Some((host, port)) = rest.split_once(':') else {
@@ -197,7 +197,7 @@ pub fn split(authority: &str) -> Result<(&str, Option<u16>), HostError> {
     }
 }
 
-/// Returns whether a C library would read the last label of a name as part of an address.
+/// Returns whether a C library would read this last label of a name as a number of an address.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x");
     hexadecimal.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))

@@ -1,4 +1,4 @@
-//! Patterns of hosts: a name, the names below a name, an address, or every public host.
+//! Patterns of hosts: a name, all names below a name, an address, or all hosts.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,11 +7,11 @@ use crate::destination::{Host, HostError};
 
 /// A set of hosts: a name, an address (IPv6 in brackets), `*.example.com`, or `*`.
 ///
-/// `*.example.com` is every name below `example.com`, but not that name itself. `*` is every host; those who use it let it lead to
-/// public addresses only.
+/// `*.example.com` matches every name below `example.com`, but not that name itself. `*` matches every host; its users must restrict it
+/// to public addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
-    /// Every host that is public.
+    /// Every host.
     Any,
     /// Every name that ends with a dot and this suffix.
     Below(String),
@@ -22,8 +22,8 @@ pub enum HostPattern {
 /// A reason why a text is no pattern of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostPatternError {
-    /// There is a `*` elsewhere than at the beginning of a name.
-    #[error("a * stands alone, or before the first dot of a name")]
+    /// The text contains a `*` that is not at the beginning of a name.
+    #[error("a * must stand alone, or before the first dot of a name")]
     Wildcard,
     /// The address is unspecified, multicast or broadcast.
     #[error("no connection can be made to that address")]
@@ -34,7 +34,7 @@ pub enum HostPatternError {
 }
 
 impl HostPattern {
-    /// Reads a pattern without a port.
+    /// Parses a pattern without a port.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl HostPattern {
         }
     }
 
-    /// Returns whether a host is one of these.
+    /// Returns whether the pattern matches a host.
     pub fn matches(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Any, _) => true,
@@ -66,7 +66,7 @@ impl HostPattern {
         }
     }
 
-    /// Returns the address if the pattern is one.
+    /// Returns the address if the pattern is an address.
     pub fn address(&self) -> Option<IpAddr> {
         match self {
             Self::Exactly(Host::Ip(address)) => Some(*address),

@@ -1,10 +1,10 @@
-//! What may leave this machine: which hosts and addresses plugins and commands reach, and the proxy of commands.
+//! Egress control: the hosts and addresses that plugins and commands may reach, and the proxy of commands.
 //!
-//! Plugins' HTTP uses the first part: [`Host`] and [`HostPattern`] name hosts, [`find`] resolves a name and keeps the addresses that
-//! may be reached, and [`connect`] goes to these very addresses.
+//! The first part checks destinations, for the HTTP requests of plugins and for the proxy. [`Host`] and [`HostPattern`] name hosts.
+//! [`find`] resolves a name and returns the addresses that may be reached, and [`connect`] connects to one of exactly these addresses.
 //!
-//! The second part is for commands whose network is a list of hosts. They run in a network namespace without a route. A [`Proxy`] with
-//! the [`Rules`] of the list serves a listener there, and [`variables`] tell clients of it.
+//! The second part is the proxy, for commands whose network is a list of hosts. Such commands run in a network namespace without
+//! a route. A [`Proxy`] with the [`Rules`] of the list accepts connections there, and clients find it by its [`variables`].
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");

@@ -1,10 +1,10 @@
 //! The proxy through which commands reach the hosts of a list.
 //!
-//! A listener in the network namespace of the commands leads here; the proxy connects from the network of the host. It speaks HTTP
-//! (`CONNECT` and requests with an absolute URI) and SOCKS5 on the same port. The first byte of a connection tells them apart: no
-//! request of HTTP begins with the byte 5.
+//! The proxy accepts connections from a listener in the network namespace of the commands, and connects to hosts from the network of the
+//! host program. It speaks HTTP (`CONNECT` and requests with an absolute URI) and SOCKS5 on the same port. The first byte of
+//! a connection tells them apart, because no HTTP request begins with the byte 5.
 //!
-//! Each connection is one task, which has everything that belongs to it. Aborting the task closes both sides.
+//! One task serves each connection and owns both sockets. Aborting the task closes both.
 
 mod dial;
 mod error;
@@ -34,26 +34,25 @@ use crate::resolve::Resolve;
 use crate::rules::Rules;
 use report::Reports;
 
-/// The first byte of a connection that speaks SOCKS5: its version.
+/// The version of SOCKS5, which is the first byte of its connections.
 const SOCKS5: u8 = 5;
 
-/// The most bytes of a head, and of a body that waits for a slow reader.
+/// The most bytes of a request head, and the most bytes that are buffered for a slow reader.
 const BUFFER: usize = 64 << 10;
 
-/// How long the proxy waits after it could not accept a connection, such as for want of descriptors.
+/// How long the proxy waits after it failed to accept a connection, for example because the process has no descriptors left.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Limits of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of clients at the same time; 256 by default. More wait until one ends.
+    /// The most concurrent connections of clients; 256 by default. Further connections wait until one ends.
     pub connections: usize,
-    /// Time for the head of a request, and for a connection between two requests; 30 s by default.
+    /// The time to receive the head of a request, which includes the idle time between two requests; 30 s by default.
     pub handshake: Duration,
-    /// Time to find and reach a host; 30 s by default.
+    /// The time to resolve and connect to a host; 30 s by default.
     pub connect: Duration,
-    /// Time without a byte after which a tunnel ends of which one side has sent its end; 10 minutes by default. A tunnel that is
-    /// open in both directions has no limit.
+    /// The idle time after which a half-closed tunnel ends; 10 minutes by default. A tunnel that is open in both directions has no limit.
     pub half_closed: Duration,
 }
 
@@ -74,7 +73,7 @@ pub struct Proxy {
     shared: Arc<Shared>,
 }
 
-/// What all connections of a proxy share.
+/// The state that all connections of a proxy share.
 #[derive(Debug)]
 struct Shared {
     rules: Rules,
@@ -108,8 +107,8 @@ impl Proxy {
         }
     }
 
-    /// Serves the connections of a listener until the token is cancelled. Then, or when the future is dropped, all connections are
-    /// closed, and so is the listener.
+    /// Serves the connections of a listener until the token is cancelled. The listener and all connections are closed then, or when the
+    /// future is dropped.
     pub async fn serve(self, listener: TcpListener, until: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
@@ -118,7 +117,7 @@ impl Proxy {
                 () = until.cancelled() => break,
                 Some(ended) = connections.join_next() => {
                     if let Err(error) = ended {
-                        tracing::error!(%error, "a connection to the proxy of commands failed");
+                        tracing::error!(%error, "the task of a connection to the proxy of commands failed");
                     }
                 }
                 (stream, permit) = self.shared.accept(&listener) => {
@@ -138,7 +137,7 @@ impl Proxy {
 }
 
 impl Shared {
-    /// Accepts the next connection, as soon as there may be one more.
+    /// Waits for a permit, and accepts the next connection.
     async fn accept(&self, listener: &TcpListener) -> (TcpStream, OwnedSemaphorePermit) {
         let permit = loop {
             // The semaphore is never closed.

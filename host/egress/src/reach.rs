@@ -1,4 +1,4 @@
-//! A connection to an address that passed the check, and to no other.
+//! Finding the allowed addresses of a host, and connecting to exactly these.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,10 +10,10 @@ use crate::address::own_addresses;
 use crate::destination::Host;
 use crate::resolve::Resolve;
 
-/// How many addresses of one name are tried.
+/// The most addresses of a name to try.
 const ADDRESSES: usize = 8;
 
-/// A reason why a host is not reached.
+/// A reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
     /// The name has no address.
@@ -22,10 +22,10 @@ pub enum ReachError {
     /// Finding the address took too long.
     #[error("finding the address took too long")]
     LookupTimeout,
-    /// The addresses of this machine are not known, and one of them could be meant.
+    /// The system does not list the addresses of this machine, so they cannot be excluded.
     #[error("the addresses of this machine cannot be listed: {0}")]
     Interfaces(io::Error),
-    /// The host has addresses, but may be reached at none of them.
+    /// The host has addresses, but none of them may be reached.
     #[error("it has no address that may be reached")]
     Prohibited,
     /// The host does not accept a connection.
@@ -36,15 +36,15 @@ pub enum ReachError {
     ConnectTimeout,
 }
 
-/// Returns the text of an error without its number, because the words before it say the same.
+/// Returns the text of an error without "(os error N)".
 fn without_number(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error ").next().unwrap_or_default();
     words.to_owned()
 }
 
-/// Returns the addresses of a host that may be reached: at least one. `admits` judges an address; it also gets the addresses of
-/// this machine.
+/// Returns the addresses at which a host may be reached: at least one. `admits` decides about an address; its second argument is the list
+/// of this machine's own addresses.
 ///
 /// # Errors
 ///
@@ -66,22 +66,22 @@ pub async fn find(
         let nothing = io::Error::new(io::ErrorKind::NotFound, "it has no address");
         return Err(ReachError::Lookup(nothing));
     }
-    // Looked up for each connection: interfaces come and go.
+    // List them for each connection, because interfaces change.
     let own = own_addresses().map_err(ReachError::Interfaces)?;
     let addresses = found.iter().map(IpAddr::to_canonical);
     let admitted = addresses.filter(|address| admits(*address, &own));
-    let good: Vec<IpAddr> = admitted.take(ADDRESSES).collect();
-    if good.is_empty() {
+    let admitted: Vec<IpAddr> = admitted.take(ADDRESSES).collect();
+    if admitted.is_empty() {
         return Err(ReachError::Prohibited);
     }
-    Ok(good)
+    Ok(admitted)
 }
 
-/// Connects to one of these addresses: one after the other is tried, each for an even share of the time that is left.
+/// Connects to the first of these addresses that accepts. Each attempt gets an even share of the time that is left.
 ///
 /// # Errors
 ///
-/// [`ReachError::Connect`] or [`ReachError::ConnectTimeout`], for the last address.
+/// [`ReachError::Connect`] with the last error, or [`ReachError::ConnectTimeout`].
 pub async fn connect(
     addresses: &[IpAddr],
     port: u16,

@@ -8,27 +8,27 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-/// The most concurrent lookups. The system does not give up a lookup that it began: without this limit, a plugin whose names
-/// never resolve would take all threads that may block.
+/// The most concurrent lookups. A lookup cannot be cancelled. Without this limit, a plugin that resolves unreachable names could occupy
+/// all threads that may block.
 const LOOKUPS: usize = 8;
 
 /// A lookup under way, which yields addresses.
 pub type Resolving = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
-/// Finds the addresses of names. The sender calls it once for each request to a name, and uses the answer for that request.
+/// A resolver of names. It is called once for each connection to a name, and its answer is used for that connection only.
 pub trait Resolve: Send + Sync + fmt::Debug {
-    /// Returns all addresses of a name, in the order in which they are to be tried.
+    /// Returns all addresses of a name, in the order in which to try them.
     fn resolve(&self, name: &str) -> Resolving;
 }
 
-/// Asks the system: its hosts file, then DNS.
+/// The resolver of the system, which asks the hosts file and then DNS.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     permits: Arc<Semaphore>,
 }
 
 impl Resolver {
-    /// Makes a resolver with its own permits for lookups: it does not wait for the lookups of other resolvers.
+    /// Makes a resolver with permits of its own, so that it does not wait for the lookups of other resolvers.
     pub fn new() -> Self {
         Self {
             permits: Arc::new(Semaphore::new(LOOKUPS)),

@@ -18,10 +18,10 @@ pub struct Target {
 
 /// A list of hosts that commands may reach.
 ///
-/// - An entry is a name, an address (IPv6 in brackets), `*.example.com` (every name below `example.com`) or `*` (every host), and may
-///   end with a port, such as `example.com:443`. Without a port, it stands for every port. Case and a dot at the end do not matter.
-/// - A name leads to public addresses only, whatever it resolves to. Addresses of this machine's interfaces are not public.
-/// - An address of any kind may be reached if the list has that very address. A listed name may then lead there as well.
+/// - An entry is a name, an address (IPv6 in brackets), `*.example.com` (every name below `example.com`) or `*` (every host). It may
+///   end with a port, as in `example.com:443`; without one, it allows every port. Case and a dot at the end do not matter.
+/// - A name allows connections to its public addresses only. Addresses of this machine's interfaces are not public.
+/// - An entry that is an address allows this address, of any kind. A listed name may then lead to it as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     entries: Vec<Entry>,
@@ -34,7 +34,7 @@ struct Entry {
     port: Option<u16>,
 }
 
-/// An entry that names no hosts, and why.
+/// An entry that is not valid, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} names no hosts that commands may reach: {problem}. Write a host and, if needed, a port, such as \"github.com\", \"*.example.com:443\" or \"10.0.0.5:5432\""
@@ -45,11 +45,11 @@ pub struct RuleError {
 }
 
 impl Rules {
-    /// Reads the entries of a list.
+    /// Parses the entries of a list.
     ///
     /// # Errors
     ///
-    /// If an entry is no pattern of hosts, such as `127.1`, which is no address in its usual form.
+    /// If an entry is not valid, such as `127.1`, which is no address in its usual form.
     pub fn new<S: AsRef<str>>(hosts: &[S]) -> Result<Self, RuleError> {
         let entries = hosts.iter().map(|text| {
             let text = text.as_ref();
@@ -63,13 +63,13 @@ impl Rules {
         })
     }
 
-    /// Returns whether the list has a target. Its addresses are judged by [`Rules::admits`].
+    /// Returns whether an entry matches the target. Before connecting, check the address with [`Rules::admits`] as well.
     pub(crate) fn lists(&self, target: &Target) -> bool {
         let mut entries = self.entries.iter();
         entries.any(|entry| entry.hosts.matches(&target.host) && entry.has_port(target.port))
     }
 
-    /// Returns whether a connection to a listed target may go to this address. `own` are the addresses of this machine.
+    /// Returns whether a connection to a listed target may use this address. `own` are the addresses of this machine.
     pub(crate) fn admits(&self, address: IpAddr, port: u16, own: &[IpAddr]) -> bool {
         let mut entries = self.entries.iter();
         Allowance::Public.admits(address, own)
@@ -92,7 +92,7 @@ impl Entry {
 }
 
 impl Target {
-    /// Reads `host:port`. Without a port, it is the default.
+    /// Parses `host[:port]`. Without a port, the target gets the default port; without a default, that is an error.
     pub(crate) fn parse(authority: &str, default: Option<u16>) -> Result<Self, HostError> {
         let (host, port) = split(authority)?;
         let none = || HostError::Port(String::new());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_name_no_hosts_are_explained() {
+    fn errors_of_entries_say_what_to_write() {
         for entry in [
             "",
             "127.1",

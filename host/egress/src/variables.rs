@@ -1,15 +1,16 @@
-//! Environment variables by which the usual clients find the proxy.
+//! The environment variables by which clients find the proxy.
 
-/// The hosts that clients reach without the proxy: servers that commands start themselves.
+/// The hosts that clients reach without the proxy, so that commands reach servers that they start themselves.
 const DIRECT: &str = "localhost,127.0.0.1,::1";
 
 /// Returns the variables for a proxy that listens on this port of 127.0.0.1.
 ///
-/// curl and wget read `http_proxy` in lower case only; Go, Node.js and most others read either case. The clients of npm, pip, cargo, git,
-/// go, apt, Ruby, uv and Yarn read these as well, so there are none of their own. Java reads no variable that it does not also print.
+/// curl and wget read `http_proxy` in lower case only; Go, Node.js and most other clients read either case. npm, pip, cargo, git, apt,
+/// Ruby, uv and Yarn read these variables too, so they need none of their own. There is no variable for Java, because Java prints the
+/// variables that it reads.
 ///
-/// `ALL_PROXY` names HTTP and not SOCKS5. Some clients, such as httpx, refuse to start if it names SOCKS and a package for that is
-/// missing, even if they never use it.
+/// `ALL_PROXY` names the HTTP proxy and not the SOCKS5 proxy. If it named SOCKS5, some clients, such as httpx, would refuse to start
+/// without an optional package, even if they never use the proxy.
 pub fn variables(port: u16) -> Vec<(&'static str, String)> {
     let proxy = format!("http://127.0.0.1:{port}");
     let proxied = [
@@ -23,7 +24,7 @@ pub fn variables(port: u16) -> Vec<(&'static str, String)> {
     let direct = ["NO_PROXY", "no_proxy"];
     let mut variables: Vec<_> = proxied.iter().map(|name| (*name, proxy.clone())).collect();
     variables.extend(direct.iter().map(|name| (*name, DIRECT.to_owned())));
-    // Node.js from 22.21 and 24 on reads the others only if it finds this one.
+    // Node.js 22.21, 24 and newer reads the other variables only if this one is set.
     variables.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
     variables
 }

@@ -7,10 +7,10 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// What root needs to look after files and to become another user.
+/// The capabilities that root keeps: those to manage files and to become another user.
 ///
-/// Not among them: `SYS_ADMIN` and `SYS_RAWIO`, with which root reads the memory of the kernel; `DAC_READ_SEARCH`, which opens
-/// files without their path; `SYS_PTRACE`, `BPF`, `MKNOD` and `NET_RAW`; and `SYS_RESOURCE`, which raises limits.
+/// Dropped are, among others: `SYS_ADMIN` and `SYS_RAWIO`, which give access to the memory of the kernel; `DAC_READ_SEARCH`, which opens
+/// files by handle; `SYS_PTRACE`, `BPF`, `MKNOD` and `NET_RAW`; and `SYS_RESOURCE`, which raises limits.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -24,11 +24,11 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SYS_CHROOT)
     .union(CapabilitySet::AUDIT_WRITE);
 
-/// Takes all other capabilities from this process and from all that it executes. For an ordinary user that is nothing.
+/// Drops all other capabilities of this process, and of every program that it executes. An ordinary user has none to drop.
 pub(crate) fn drop_others() -> Result<()> {
     let own = capabilities(None)?;
     if own.effective.contains(CapabilitySet::SETPCAP) {
-        // The numbers of the kernel have no gaps, and end with an error.
+        // The kernel numbers capabilities without gaps, so the first error marks the end.
         for number in 0..u64::BITS {
             let capability = CapabilitySet::from_bits_retain(1 << number);
             if KEPT.contains(capability) {
@@ -41,7 +41,7 @@ pub(crate) fn drop_others() -> Result<()> {
         }
     }
     match clear_ambient_capability_set() {
-        // The kernel has no ambient capabilities.
+        // A kernel without ambient capabilities has none to clear.
         Ok(()) | Err(Errno::INVAL) => {}
         Err(error) => return Err(error),
     }

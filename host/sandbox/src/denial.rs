@@ -1,7 +1,7 @@
-//! What a sandbox has likely denied, from what programs print about their errors.
+//! Explanations of likely denials, from the error texts in the output of a command.
 //!
-//! The kernel tells the program alone, and that by a number. So this reads its output, looks for the texts of these errors, and asks the
-//! rules about each path beside one. It can be wrong: a program may print such a text for another reason.
+//! The kernel reports a denial only to the program, as an error number. So this module looks for the texts of such errors in the output,
+//! and looks each path in the same line up in the rules. A result can be wrong, because a program may print such a text for another reason.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
 
-/// The most denials that are explained of one output.
+/// The most denials that are explained for one output.
 const MOST: usize = 3;
 
 /// The texts of `EACCES`, `EPERM` and `EROFS`.
@@ -24,10 +24,10 @@ const REFUSED: [&str; 6] = [
     "EROFS",
 ];
 
-/// The texts of `ENOENT`: namespaces make what commands must never reach absent.
+/// The texts of `ENOENT`. In namespaces, a path that commands may never reach is empty, so its files do not exist.
 const ABSENT: [&str; 2] = ["No such file or directory", "ENOENT"];
 
-/// The texts of programs that do not reach a host.
+/// The texts of programs that cannot reach a host.
 const UNREACHED: [&str; 8] = [
     "CONNECT tunnel failed",
     "Tunnel connection failed",
@@ -39,18 +39,18 @@ const UNREACHED: [&str; 8] = [
     "EAI_AGAIN",
 ];
 
-/// What commands may write in namespaces of their chat.
+/// Paths that commands may write in the namespaces of their chat.
 const VIEWED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 
-/// The rules of a sandbox, for explanations.
+/// The rules of a sandbox, as far as explanations need them.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     grants: Vec<(PathBuf, Rights)>,
     /// `None`: there is no sandbox.
     never: Option<Never>,
-    /// Absolute.
+    /// The protected paths, absolute.
     protected: Vec<PathBuf>,
-    /// The same, as the policy has them.
+    /// The protected paths as in the policy: relative to the workspace.
     protect: Vec<PathBuf>,
     workspace: Vec<PathBuf>,
     network: Network,
@@ -79,7 +79,7 @@ impl Rules {
         }
     }
 
-    /// Returns a sentence for each of the first denials that an output seems to tell of.
+    /// Returns a sentence for each of the first denials that an output suggests.
     pub(crate) fn denials(&self, output: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(output);
         let Some(never) = &self.never else {
@@ -114,7 +114,7 @@ impl Rules {
             return Some(denial);
         }
         let covering = self.grants.iter().filter(|(root, _)| below(root));
-        // What is shown at a path hides what is above it.
+        // The grant of the deepest directory decides.
         let nearest = covering.max_by_key(|(root, _)| root.components().count());
         match nearest.map(|(_, rights)| rights) {
             Some(Rights::Write | Rights::Device) => None,
@@ -132,7 +132,8 @@ impl Rules {
         }
     }
 
-    /// A relative path can be anywhere, but for those that the policy names.
+    /// Explains a line that contains one of the protected relative paths. Other relative paths cannot be explained, because their
+    /// directory is unknown.
     fn of_relative_path(&self, line: &str) -> Option<String> {
         let mut protect = self.protect.iter();
         let path = protect.find(|path| {
@@ -149,7 +150,7 @@ impl Rules {
             Network::All => None,
             Network::None => Some("commands have no network (network = \"none\")".to_owned()),
             Network::Hosts(_) => Some(
-                "commands reach listed hosts alone, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
+                "commands reach only listed hosts, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
                     .to_owned(),
             ),
         }

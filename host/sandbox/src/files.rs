@@ -1,6 +1,6 @@
-//! The Landlock ruleset: which files, sockets and processes a command can reach.
+//! The Landlock ruleset, which limits the files, sockets and processes that a command can reach.
 //!
-//! The host makes it ahead of need, as a descriptor that any number of commands take over.
+//! The host makes the ruleset in advance, as a descriptor that any number of commands can apply.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use crate::grants::{Grant, Rights};
 
-/// The newest interface that this file was written for. What the kernel lacks of it is left out.
+/// The newest Landlock interface that this module uses. Rights that the kernel does not know are left out.
 const NEWEST: ABI = ABI::V10;
 
 /// Returns the ruleset, or `None` if the kernel has no Landlock.
 ///
-/// A command gets the rights of `grants` and no others. If `offline`, it neither connects nor listens with TCP; kernels with
-/// ABI 10 refuse UDP as well. Paths in file systems of `new` are those in namespaces of the command.
+/// A command gets the rights of `grants` and no others. If `offline`, it can neither connect nor listen with TCP; kernels with ABI 10
+/// refuse UDP as well. `new` has the roots of file systems that exist only in the namespaces of the command, each with its path.
 pub(crate) fn ruleset(
     grants: &[Grant],
     offline: bool,
@@ -37,7 +37,7 @@ pub(crate) fn ruleset(
     Ok(ruleset.into())
 }
 
-/// Adds a rule. A path that is gone or has become a link is left out.
+/// Adds a rule, unless the path was removed or contains a link now.
 fn add(
     ruleset: RulesetCreated,
     grant: &Grant,
@@ -49,7 +49,8 @@ fn add(
     }
 }
 
-/// Opens a path in which there was no link when the rule was made. A command may have put one there since.
+/// Opens a path; `None` if it cannot be opened. Refuses links: the path had none when the rule was made, but a command may have made
+/// one since.
 fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> Option<OwnedFd> {
     let within = new
         .iter()
@@ -63,7 +64,7 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> Option<OwnedFd> {
     openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
 }
 
-/// Returns the rights of the kernel. Of those, a file gets what files can have.
+/// Returns the Landlock rights. On a file, the landlock crate drops the rights that only directories can have.
 fn access(rights: Rights) -> BitFlags<AccessFs> {
     let read = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
     match rights {
@@ -72,7 +73,7 @@ fn access(rights: Rights) -> BitFlags<AccessFs> {
         Rights::Device => {
             make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | Truncate | IoctlDev})
         }
-        // No devices can be made: they would be another way to the disk.
+        // The rights to make devices are missing, because a device would give access to the raw disk.
         Rights::Write => {
             read | make_bitflags!(AccessFs::{
                 WriteFile | Truncate | RemoveDir | RemoveFile | MakeDir | MakeReg | MakeSock

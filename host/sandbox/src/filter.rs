@@ -1,7 +1,7 @@
-//! The filter of system calls: what Landlock does not cover, and the network where there is no namespace for it.
+//! The filter of system calls. It covers what Landlock does not, and the network if commands have no network namespace.
 //!
-//! A refused call fails with EPERM, so that programs can go on without it. Arguments of 32 bits are compared as such: the kernel
-//! ignores the upper half, so a filter that looks at it can be passed by.
+//! A refused call fails with EPERM, so that programs can continue without it. The filter compares only the low 32 bits of a 32-bit
+//! argument. The kernel ignores the high bits, so setting them would bypass a filter that compares them.
 
 mod calls;
 mod numbers;
@@ -17,18 +17,18 @@ use seccompiler::{
 use SeccompCmpArgLen::{Dword, Qword};
 use SeccompCmpOp::{Eq, MaskedEq, Ne};
 
-/// What decides which calls are refused.
+/// The options that decide which calls are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Namespaces can be made.
+    /// Allow commands to make namespaces.
     pub(crate) nested: bool,
-    /// No sockets but those of Unix.
+    /// Refuse all sockets except Unix sockets.
     pub(crate) offline: bool,
-    /// Landlock confines tracing to the command's own processes.
+    /// Allow tracing, because Landlock limits it to the command's own processes.
     pub(crate) tracing: bool,
 }
 
-/// The rules of each call: it is refused if one of them applies.
+/// The rules for each call. A call is refused if one of its rules matches.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 #[cfg(target_arch = "x86_64")]
@@ -47,13 +47,13 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// `CLONE_NEWTIME`, which is a part of the signal in the flags of `clone`.
+/// `CLONE_NEWTIME`. In the flags of `clone`, this bit belongs to the exit signal instead.
 const NEW_TIME: i32 = 0x80;
 
-/// Requests that put input into a terminal. libc does not name the second, and gives the first different types.
+/// `TIOCSTI` and `TIOCLINUX`, which put input into a terminal. libc lacks the second, and the type of the first varies.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541C];
 
-/// The kinds of sockets that commands may have with a network.
+/// The address families that commands may use when they have a network.
 const FAMILIES: [i32; 4] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -61,15 +61,16 @@ const FAMILIES: [i32; 4] = [
     libc::AF_NETLINK,
 ];
 
-/// The types of sockets that send packets with headers of their own. libc calls the second deprecated, which the kernel is not.
+/// The socket types that send packets with headers of the program's choice. libc marks `SOCK_PACKET` as deprecated, but the kernel still
+/// supports it.
 const SOCK_RAW: u64 = 3;
 const SOCK_PACKET: u64 = 10;
 
-/// The bits of the type of a socket that are no flags.
+/// The bits of a socket's type that are not flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-/// The personalities that commands may have: those of 32 bits, of old kernels, without random addresses (for debuggers), and the
-/// question for the present one. Others make programs easier to exploit.
+/// The arguments of `personality` that commands may use: those of 32-bit programs, of old kernels and of debuggers (no address
+/// randomization), and the query of the current value. Other personalities make programs easier to exploit.
 const PERSONALITIES: [u32; 9] = [
     0,
     0x8,
@@ -82,7 +83,7 @@ const PERSONALITIES: [u32; 9] = [
     0xffff_ffff,
 ];
 
-/// Returns the program for a command.
+/// Returns the BPF program of the filter.
 pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
     let filter = SeccompFilter::new(
         rules(options)?,
@@ -90,18 +91,18 @@ pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
         SeccompAction::Errno(libc::EPERM.unsigned_abs()),
         ARCHITECTURE,
     )?;
-    // It kills processes of foreign architectures, such as programs of 32 bits: the numbers of their calls are others.
+    // This program also kills processes of foreign architectures, such as 32-bit programs, whose calls have other numbers.
     let filter = BpfProgram::try_from(filter)?;
     Ok([by_number(options), filter].concat())
 }
 
-/// Returns the instructions that come first: those for calls that fail whatever their arguments are.
+/// Returns the first instructions of the program, which refuse calls by their numbers alone.
 fn by_number(options: Options) -> BpfProgram {
     let mut program = vec![numbers::load()];
-    // The calls of x32 are those of x86_64 under other numbers. A kernel without x32 answers the same.
+    // Calls of the x32 ABI are calls of x86_64 with bit 30 set in the number. A kernel without x32 also answers ENOSYS.
     #[cfg(target_arch = "x86_64")]
     program.extend(numbers::fail_if(libc::BPF_JSET, 0x4000_0000, libc::ENOSYS));
-    // The flags of `clone3` are in memory, where a filter does not see them. Libraries then use `clone`.
+    // A filter cannot see the flags of `clone3`, which are in memory. After ENOSYS, C libraries use `clone`.
     if !options.nested {
         program.extend(numbers::fail_each([libc::SYS_clone3], libc::ENOSYS));
     }
@@ -124,12 +125,12 @@ fn rules(options: Options) -> Result<Rules, BackendError> {
         let time = vec![has(0, NEW_TIME)];
         rules.insert(libc::SYS_unshare, any(flags().chain([time]))?);
     }
-    // Input for a terminal, as if a person had typed it.
+    // Input for a terminal looks as if a person had typed it.
     let input = |request| vec![condition(1, Dword, Eq, request)];
     rules.insert(libc::SYS_ioctl, any(TERMINAL_INPUT.map(input))?);
     let odd = PERSONALITIES.map(|known| condition(0, Dword, Ne, known.into()));
     rules.insert(libc::SYS_personality, any([odd])?);
-    // New limits for another process, and also for the own one by its number: a filter does not know that number.
+    // Refuse new limits for any process given by its id, even the caller's own, because a filter does not know that id.
     let others = [is(0, Ne, 0), condition(2, Qword, Ne, 0)];
     rules.insert(libc::SYS_prlimit64, any([others])?);
     rules.insert(libc::SYS_socket, sockets(options.offline)?);
@@ -171,7 +172,7 @@ fn has(argument: u8, flag: i32) -> Test {
     condition(argument, Dword, MaskedEq(flag), flag)
 }
 
-/// Returns the rules that refuse a call if all tests of one list hold.
+/// Returns rules that refuse a call if, for one of these lists, all tests hold.
 fn any<T: IntoIterator<Item = Test>>(
     rules: impl IntoIterator<Item = T>,
 ) -> Result<Vec<SeccompRule>, BackendError> {

@@ -1,8 +1,9 @@
-//! The rules for Landlock that a policy and places come to.
+//! Grants: the Landlock rules that follow from a policy and the places.
 //!
-//! Landlock grants whole hierarchies and cannot take away. So a readable directory that contains a path of `never` is not
-//! granted itself: the entries beside that path are, one by one, as they are now. A writable directory is granted whole, because
-//! no names could be made in it otherwise; the paths of `never` below it are reported.
+//! A Landlock rule grants a whole hierarchy, and no rule can take a path out of it. So if a readable directory contains a path of
+//! `never`, the directory itself is not granted. Instead, the entries beside that path are granted one by one, as they exist now.
+//! A writable directory is always granted as a whole, because commands could not make files in it otherwise. The paths of `never` in
+//! it are reported as exposed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
 
-/// What may be done with a path and everything below.
+/// The rights to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rights {
     /// List names.
@@ -23,28 +24,28 @@ pub(crate) enum Rights {
     Write,
 }
 
-/// A rule.
+/// A Landlock rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// Canonical when the rule was made.
+    /// The path. It was canonical when the rule was made.
     pub(crate) path: PathBuf,
     pub(crate) rights: Rights,
 }
 
-/// The rules for a policy, and what they do not hold.
+/// The rules for a policy, and the parts of the policy that they do not enforce.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grants {
     pub(crate) grants: Vec<Grant>,
-    /// Paths of `never` that exist below a writable directory, and that directory.
+    /// Existing paths of `never` within a writable directory, each with that directory.
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
-    /// Paths that were asked for, and that `never` forbids.
+    /// Paths of the policy or the places that were not granted, because `never` forbids them or because they are unsafe.
     pub(crate) refused: Vec<PathBuf>,
-    /// The paths of `never` of the places and the policy.
+    /// The paths of `never`, of the places and the policy.
     pub(crate) never: Never,
 }
 
 impl Grants {
-    /// Returns the rules. Paths that do not exist are left out.
+    /// Makes the rules. Paths that do not exist are left out.
     pub(crate) fn new(policy: &Policy, places: &Places) -> Self {
         let never = Never::new(places.never.iter().chain(&policy.never));
         let mut grants = Self::default();
@@ -75,9 +76,9 @@ impl Grants {
         let Ok(real) = path.canonicalize() else {
             return;
         };
-        // A command can put a link where it may write.
-        let is_led_away = real != path && self.is_writable(path);
-        if !path.is_absolute() || is_led_away || never.forbids(&real, may_be_below) {
+        // A command may have made a link in a writable directory. It must not lead to a new grant.
+        let follows_unsafe_link = real != path && self.is_writable(path);
+        if !path.is_absolute() || follows_unsafe_link || never.forbids(&real, may_be_below) {
             self.refused.push(path.to_path_buf());
             return;
         }
@@ -98,15 +99,15 @@ impl Grants {
         }
     }
 
-    /// Grants what is in a directory without what is in `never`.
+    /// Grants the entries of a directory, except those in `never`.
     fn split(&mut self, directory: &Path, never: &Never) {
-        // The right to list holds below as well, so it would show the names in a hidden directory.
+        // The right to list also covers everything below, so it would show the names in a hidden directory.
         if never.below(directory).all(|path| !path.is_dir()) {
             self.push(directory.to_path_buf(), Rights::List);
         }
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         for entry in entries {
-            // A link is followed where it leads, and needs no rule of its own.
+            // The kernel checks the target of a link, so the link needs no rule.
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 continue;
             }
@@ -141,10 +142,11 @@ impl Grants {
     }
 }
 
-/// Returns where programs map the users of a namespace that they make.
+/// Returns the directory of the files in which programs map the users of a namespace: `/proc`, if the policy lets commands make
+/// namespaces.
 ///
-/// No rule can name the files of processes to come, so it is all of `/proc`. There, the system's settings belong to root, who
-/// could set a program that the kernel runs outside of the sandbox: root gets no such rule.
+/// A rule cannot name the files of future processes, so it must cover all of `/proc`. Root gets no such rule: root may write the system's
+/// settings there, and could name a program that the kernel then runs outside of the sandbox.
 fn process_maps(policy: &Policy) -> Vec<PathBuf> {
     let allowed = policy.nested && !rustix::process::getuid().is_root();
     allowed.then(|| "/proc".into()).into_iter().collect()
@@ -164,6 +166,8 @@ impl Never {
         Self { paths: all }
     }
 
+    /// Returns whether the path must not be granted. If `may_be_below`, only the paths of `never` themselves are forbidden, and not those
+    /// below them.
     pub(crate) fn forbids(&self, path: &Path, may_be_below: bool) -> bool {
         self.paths.iter().any(|never| match may_be_below {
             true => path == never,
@@ -171,7 +175,7 @@ impl Never {
         })
     }
 
-    /// Returns those that exist, without links.
+    /// Returns the paths that exist and contain no links.
     pub(crate) fn that_exist(&self) -> impl Iterator<Item = &PathBuf> {
         let is_itself = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
         self.paths.iter().filter(is_itself)
@@ -184,11 +188,11 @@ impl Never {
     }
 }
 
-/// Returns a path without links, as far as it exists.
+/// Resolves the links in the part of a path that exists.
 fn real(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
-            // Joining nothing would leave a slash at the end.
+            // Joining an empty path would add a trailing slash.
             return if rest.as_os_str().is_empty() {
                 real
             } else {

@@ -1,8 +1,8 @@
-//! Confines the commands of a workspace with what the kernel offers without privilege: Landlock, seccomp and limits.
+//! The sandbox of commands, from mechanisms of the kernel that need no privilege: Landlock, seccomp, namespaces and resource limits.
 //!
-//! The host makes a [`Sandbox`] from a [`Policy`], the [`Places`] of the workspace and the [`Support`] of the machine. Its bytes
-//! and descriptors travel to the process that forks commands. There, each forked child carries out the [`Recipe`] as its last
-//! step before the exec. What is dear is done once; a command costs a few system calls.
+//! The host makes a [`Sandbox`] from a [`Policy`], the [`Places`] of the workspace and the [`Support`] of the machine. It sends the
+//! bytes and descriptors of the sandbox to the process that forks commands. There, each forked child applies the [`Recipe`] as its
+//! last step before the exec. The expensive work is done once; each command costs a few system calls.
 
 #[cfg(not(all(
     target_os = "linux",

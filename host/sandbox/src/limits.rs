@@ -1,4 +1,4 @@
-//! How much commands may use, and the limits of the kernel that hold it for each process.
+//! Resource limits of commands, and the kernel's limits for each process that enforce them.
 
 mod written;
 
@@ -11,30 +11,29 @@ use serde::{Deserialize, Serialize};
 
 use written::{bytes, count, time};
 
-/// How much commands may use; `None` is no limit, in the configuration `"none"`.
+/// Resource limits of commands. `None` is no limit; the configuration writes `"none"`.
 ///
-/// Each limit is one of the kernel for a process, which its children inherit. Where a command has a cgroup, `memory.max` and
-/// `pids.max` hold for the command as a whole, and are better: set those, and `memory` and `processes` to `None` here.
+/// The kernel enforces each limit for a single process, and children inherit it. In a cgroup, `memory.max` and `pids.max` limit a
+/// command as a whole, which is better. With such a cgroup, set `memory` and `processes` to `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// The bytes that each process can write in memory of its own (`RLIMIT_DATA`).
+    /// The bytes of private writable memory of each process (`RLIMIT_DATA`).
     ///
-    /// It counts what a process has reserved and can write, whether touched or not. `RLIMIT_AS` would count address space as
-    /// well, of which Go, Java and Node.js reserve far more than they use. No limit of the kernel for a process counts what is
-    /// shared, or what all processes use together.
+    /// The limit counts reserved memory, even if the process has not touched it. `RLIMIT_AS` would count address space, of which Go,
+    /// Java and Node.js reserve far more than they use. The kernel has no such limit for shared memory, or for several processes together.
     #[serde(with = "bytes")]
     pub memory: Option<u64>,
-    /// How many processes and threads a command can add (`RLIMIT_NPROC`).
+    /// How many processes and threads commands can add (`RLIMIT_NPROC`).
     ///
-    /// The kernel counts all those of the user, whatever they belong to, and does not count those of root. So the limit is set
-    /// to this number above those that the user has when the sandbox is prepared. A command can take the room of another.
+    /// The kernel counts all processes of the user, not only those of the command, and it does not limit root. So the limit is this
+    /// number plus the number of processes that the user has when the sandbox is prepared. Commands share this room.
     #[serde(with = "count")]
     pub processes: Option<u64>,
-    /// The bytes of the longest file that a process can write (`RLIMIT_FSIZE`). Beyond that it gets SIGXFSZ.
+    /// The most bytes of a file that a process can write (`RLIMIT_FSIZE`). Beyond that, the process gets SIGXFSZ.
     #[serde(with = "bytes")]
     pub file_size: Option<u64>,
-    /// The CPU time of each process, in whole seconds (`RLIMIT_CPU`). Then it gets SIGXCPU, and SIGKILL after 5 s more.
+    /// The CPU time of each process, in whole seconds (`RLIMIT_CPU`). After that, the process gets SIGXCPU, and SIGKILL 5 s later.
     #[serde(with = "time")]
     pub cpu: Option<Duration>,
 }
@@ -51,7 +50,7 @@ impl Default for Limits {
     }
 }
 
-/// The limits that a process gets, in the order of their encoding.
+/// The limited resources, in the order of their encoding.
 const RESOURCES: [Resource; 4] = [
     Resource::Data,
     Resource::Nproc,
@@ -72,21 +71,21 @@ impl Limits {
         cpu: None,
     };
 
-    /// Returns the limits for a process of this user.
+    /// Returns the kernel's limits for a process of this user.
     pub(crate) fn for_kernel(&self) -> KernelLimits {
         KernelLimits([
             self.memory,
             self.processes
                 .map(|processes| tasks_of_user().saturating_add(processes)),
             self.file_size,
-            // Less than a second is a second: the kernel takes 0 for 1.
+            // The kernel treats a limit of 0 as 1.
             self.cpu.map(|cpu| cpu.as_secs().max(1)),
         ])
     }
 }
 
 impl KernelLimits {
-    /// Lowers the limits of this process. Limits that are lower already stay.
+    /// Lowers the limits of this process. Limits that are already lower are kept.
     pub(crate) fn apply(&self) -> rustix::io::Result<()> {
         for (resource, limit) in RESOURCES.into_iter().zip(self.0) {
             let Some(limit) = limit else {
@@ -128,7 +127,7 @@ fn tasks_of_user() -> u64 {
         is_process && entry.metadata().is_ok_and(|data| data.uid() == user)
     });
     let tasks = processes.map(|process| match fs::metadata(process.path().join("task")) {
-        // The directory has a link for each thread, and two of its own.
+        // The link count of the directory is the number of threads plus two.
         Ok(tasks) => tasks.nlink().saturating_sub(2).max(1),
         Err(_) => 0,
     });

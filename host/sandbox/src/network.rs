@@ -1,4 +1,4 @@
-//! Which hosts commands may reach.
+//! The network of a policy: the hosts that commands may reach.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,19 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which hosts commands may reach: `"all"`, `"none"`, or a list such as `["github.com", "*.crates.example", "10.0.0.5:5432"]`.
+/// The hosts that commands may reach: `"all"`, `"none"`, or a list such as `["github.com", "*.crates.example", "10.0.0.5:5432"]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// Whatever this machine reaches.
+    /// All hosts that this machine can reach.
     #[default]
     All,
-    /// Nothing: no sockets but those of Unix.
+    /// No hosts.
     None,
     /// These hosts, through a proxy. Each entry is `host` or `host:port`; `*.example.com` is every name below `example.com`.
     Hosts(Vec<String>),
 }
 
-/// A text that says no hosts.
+/// A text that is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no network of the sandbox: write \"all\", \"none\" or hosts such as \"github.com\", \"*.example.com\" or \"10.0.0.5:5432\""
@@ -27,7 +27,7 @@ pub enum Network {
 pub struct NetworkError(String);
 
 impl Network {
-    /// Returns what both allow.
+    /// Returns the network that allows only what both allow.
     pub(crate) fn narrow(&self, wish: &Self) -> Self {
         match (self, wish) {
             (Self::None, _) | (_, Self::None) => Self::None,
@@ -42,6 +42,7 @@ impl Network {
         }
     }
 
+    /// Returns whether `outer` allows everything that `self` allows.
     #[cfg(test)]
     pub(crate) fn is_within(&self, outer: &Self) -> bool {
         match (self, outer) {
@@ -59,7 +60,7 @@ fn is_covered(host: &str, by: &[String]) -> bool {
     by.iter().any(|pattern| covers(pattern, host))
 }
 
-/// Returns whether every destination of `host`, which may be a pattern as well, is one of `pattern`.
+/// Returns whether `pattern` matches everything that `host` matches. Both are entries of a list.
 fn covers(pattern: &str, host: &str) -> bool {
     if pattern == host {
         return true;
@@ -69,7 +70,7 @@ fn covers(pattern: &str, host: &str) -> bool {
         let host = host.strip_prefix('*').unwrap_or(host);
         host.len() > suffix.len() && host.ends_with(suffix)
     });
-    // An address has no names above it.
+    // `*` matches names only, and an address in brackets is none.
     below && port == other_port && !host.starts_with('[')
 }
 
@@ -81,8 +82,8 @@ fn split(entry: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns an entry in lower case and without a dot at the end of its name.
-fn entry(text: &str) -> Result<String, NetworkError> {
+/// Returns an entry in its normal form: in lower case, and without a dot at the end of its name.
+fn normalize(text: &str) -> Result<String, NetworkError> {
     let error = || NetworkError(text.to_owned());
     let (host, port) = split(text);
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -112,7 +113,7 @@ fn entry(text: &str) -> Result<String, NetworkError> {
     }
 }
 
-/// Parses `all`, `none`, or hosts with commas in between, as a flag has them.
+/// Parses `all`, `none`, or hosts separated by commas, as in a flag.
 impl FromStr for Network {
     type Err = NetworkError;
 
@@ -121,7 +122,7 @@ impl FromStr for Network {
             "all" => Ok(Self::All),
             "none" => Ok(Self::None),
             hosts => {
-                let hosts = hosts.split(',').map(|host| entry(host.trim()));
+                let hosts = hosts.split(',').map(|host| normalize(host.trim()));
                 Ok(Self::Hosts(hosts.collect::<Result<_, _>>()?))
             }
         }
@@ -175,7 +176,7 @@ impl<'de> Deserialize<'de> for Network {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Network, A::Error> {
                 let mut hosts = Vec::new();
                 while let Some(host) = list.next_element::<String>()? {
-                    hosts.push(entry(&host).map_err(A::Error::custom)?);
+                    hosts.push(normalize(&host).map_err(A::Error::custom)?);
                 }
                 Ok(Network::Hosts(hosts))
             }

@@ -1,4 +1,4 @@
-//! The places that commands need besides what a policy names: the system, the workspace, toolchains and their caches.
+//! The paths that commands need in addition to those of a policy: the workspace, the system, toolchains and their caches.
 
 mod secrets;
 mod system;
@@ -9,31 +9,30 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The directories and files of one workspace. `Places::new` gives the defaults; [`crate::Policy`] adds and takes away.
+/// The paths that commands of one workspace can reach. `Places::new` returns the defaults; a [`crate::Policy`] adds and removes paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The workspace directory and its further roots. In the mode `workspace`, commands may write here.
+    /// The workspace directory and its additional roots. In the mode `workspace`, commands may write there.
     pub workspace: Vec<PathBuf>,
     /// Directories for temporary files, which commands may write in every mode: that of `TMPDIR`, and `/dev/shm`.
     pub temporary: Vec<PathBuf>,
-    /// What commands may read and execute.
+    /// Paths that commands may read and execute.
     pub read: Vec<PathBuf>,
-    /// The caches of toolchains, which commands may write in the mode `workspace` and read otherwise.
+    /// The caches of toolchains. Commands may write them in the mode `workspace`, and only read them in the mode `read-only`.
     pub caches: Vec<PathBuf>,
-    /// Caches without which a program in `PATH` fails, and which it could not make: see [`Places::make_caches`].
+    /// Caches that a program in `PATH` needs and cannot make itself: see [`Places::make_caches`].
     pub needed: Vec<PathBuf>,
     /// The devices that commands may use.
     pub devices: Vec<PathBuf>,
-    /// The directories in which commands may list names, and nothing else.
+    /// Directories that commands may only list.
     pub list: Vec<PathBuf>,
-    /// What commands may never read or write. A place below such a path is only let in as a part of `workspace`, or as
-    /// `temporary`.
+    /// Paths that commands may never read or write. The only exceptions are paths of `workspace` and `temporary` below such a path.
     pub never: Vec<PathBuf>,
 }
 
 impl Places {
-    /// Returns the defaults for commands with these variables. Add the state directory, the configuration, files of tokens and
-    /// other workspaces to `never`, and `temporary`.
+    /// Returns the defaults for commands with these environment variables. The caller adds the state directory, the configuration, token
+    /// files and other workspaces to `never`, and the temporary directory to `temporary`.
     pub fn new<'a>(
         workspace: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
@@ -54,8 +53,8 @@ impl Places {
         places
     }
 
-    /// Makes the caches in `needed` that do not exist, for this user only. Call it before the sandbox is prepared: commands may
-    /// not make them, because they may not write into the home. A cache that cannot be made is left out.
+    /// Makes the caches in `needed` that do not exist, with mode 0700. Call this before the sandbox is prepared, because commands may not
+    /// write into the home and so cannot make the caches. A cache that cannot be made is skipped.
     pub fn make_caches(&self) {
         for cache in &self.needed {
             _ = DirBuilder::new().recursive(true).mode(0o700).create(cache);
@@ -67,7 +66,7 @@ fn paths(texts: &[&str]) -> Vec<PathBuf> {
     texts.iter().map(PathBuf::from).collect()
 }
 
-/// The variables that say where things are.
+/// Environment variables, which name the directories of toolchains.
 struct Environment {
     variables: Vec<(OsString, OsString)>,
 }
@@ -98,21 +97,22 @@ impl Environment {
             .or_else(|| Some(self.home()?.join(".cache")))
     }
 
-    /// Returns the directory that a variable names, if it is a place of its own: not the home or a directory above.
+    /// Returns the directory that a variable names, unless the directory is the home or contains it.
     fn directory(&self, name: &str) -> Option<PathBuf> {
         self.get(name)
-            .and_then(|value| self.place(Path::new(value)))
+            .and_then(|value| self.accept(Path::new(value)))
     }
 
     /// Returns the directories of a list such as `PATH`.
     fn directories(&self, name: &str) -> Vec<PathBuf> {
         let value = self.get(name).unwrap_or_default();
         std::env::split_paths(value)
-            .filter_map(|path| self.place(&path))
+            .filter_map(|path| self.accept(&path))
             .collect()
     }
 
-    fn place(&self, path: &Path) -> Option<PathBuf> {
+    /// Returns the path if it is absolute and plain, and is not the root, the home or a directory above the home.
+    fn accept(&self, path: &Path) -> Option<PathBuf> {
         let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
         let is_absolute = path.is_absolute() && path.components().all(plain);
         let is_root = path.parent().is_none();

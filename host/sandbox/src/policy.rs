@@ -1,4 +1,4 @@
-//! The policy of a workspace for its commands, as the configuration says it, and how a plugin or a call narrows it.
+//! The policy for the commands of a workspace, as in the configuration, and its narrowing by a plugin or a call.
 
 mod narrower;
 
@@ -13,13 +13,13 @@ use crate::network::Network;
 
 pub use narrower::Narrower;
 
-/// What commands of a workspace may do. `Policy::default()` is the default of the configuration.
+/// A policy: what the commands of a workspace may do. `Policy::default()` is the default of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     /// Where commands may write.
     pub mode: Mode,
-    /// Whether a command does not start if a part of its policy cannot be applied.
+    /// Whether commands are refused if a part of the policy cannot be applied.
     pub required: bool,
     /// Absolute paths that commands may read, besides the defaults of [`crate::Places`].
     pub read: Vec<PathBuf>,
@@ -31,11 +31,11 @@ pub struct Policy {
     pub network: Network,
     /// How much commands may use.
     pub limits: Limits,
-    /// Whether commands may make namespaces: for programs with a sandbox of their own, such as Chromium.
+    /// Whether commands may make namespaces, which programs with a sandbox of their own, such as Chromium, need.
     pub nested: bool,
     /// Paths in the workspace that commands may only read, because programs outside of the sandbox run code from them.
     pub protect: Vec<PathBuf>,
-    /// Whether commands stay in the namespaces of the host even where they could have their own. No plugin or call changes it.
+    /// Whether commands stay in the namespaces of the host even if they could have their own. A plugin or call cannot change this.
     pub no_namespaces: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum Mode {
     /// Into the workspace, their temporary directory and the caches of toolchains.
     #[default]
     Workspace,
-    /// Wherever the host's user may: there is no sandbox, and the rest of the policy does not count.
+    /// Wherever the user of the host may. There is no sandbox, and the rest of the policy has no effect.
     Off,
 }
 
@@ -58,11 +58,11 @@ pub enum Mode {
 pub struct ModeError(String);
 
 impl Policy {
-    /// The usual value of `protect` for a workspace that belongs to a person.
+    /// The default of `protect` for a workspace in which a person works.
     pub const PROTECTED: [&str; 5] = [".git/hooks", ".git/config", ".envrc", ".vscode", ".idea"];
 
-    /// Returns the policy, narrowed by a wish. The result never allows more than `self`. Without a sandbox no network is narrowed, so
-    /// a wish for less of it turns the mode `off` into `workspace`.
+    /// Returns the policy, narrowed by `wish`. The result never allows more than `self`. The network can be narrowed only in a sandbox,
+    /// so a wish for less network turns the mode `off` into `workspace`.
     #[must_use]
     pub fn narrow(&self, wish: &Narrower) -> Self {
         let network = match &wish.network {

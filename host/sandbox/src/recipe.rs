@@ -1,4 +1,4 @@
-//! What a process does to itself to enter the sandbox: made in the host, carried out in the child before it executes the command.
+//! The recipe of a sandbox: the steps by which a child enters it before the exec. The host prepares them.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use crate::{capabilities, sys};
 /// The version of the encoding.
 const VERSION: u8 = 1;
 
-/// The number for no limit.
+/// The number that encodes no limit.
 const NO_LIMIT: u64 = u64::MAX;
 
-/// The steps into the sandbox. An empty recipe (of the mode `off`) changes nothing.
+/// The steps to enter a sandbox. The recipe of the mode `off` is empty and changes nothing.
 #[derive(Debug, Default)]
 pub struct Recipe {
     pub(crate) confined: bool,
@@ -24,7 +24,7 @@ pub struct Recipe {
     pub(crate) filter: BpfProgram,
 }
 
-/// A step that failed. The process is half in the sandbox, and must end.
+/// A step that failed. The process may be partly in the sandbox, and must end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot apply the sandbox: {part}: {error}")]
 pub struct ApplyError {
@@ -34,36 +34,36 @@ pub struct ApplyError {
     pub error: io::Error,
 }
 
-/// A step into the sandbox.
+/// A step to enter the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The limits of resources.
+    /// Lowering the resource limits.
     Limits,
-    /// The capabilities of root.
+    /// Dropping the capabilities of root.
     Capabilities,
-    /// That programs with setuid give no privileges.
+    /// Setting `no_new_privs`, so that setuid programs give no privileges.
     NoNewPrivileges,
-    /// The Landlock ruleset.
+    /// Applying the Landlock ruleset.
     Landlock,
-    /// The filter of system calls.
+    /// Loading the filter of system calls.
     Seccomp,
 }
 
 impl Recipe {
-    /// Returns the recipe that [`crate::Sandbox::encode`] wrote, with the descriptors that travelled beside it.
+    /// Decodes the bytes of [`crate::Sandbox::encode`], with the descriptors of [`crate::Sandbox::descriptors`].
     ///
     /// # Errors
     ///
-    /// If the bytes are of another version or end too early, or if a descriptor is missing.
+    /// If the bytes have another version or end too early, or if a descriptor is missing.
     pub fn decode(
         bytes: &[u8],
         descriptors: impl IntoIterator<Item = OwnedFd>,
     ) -> io::Result<Self> {
-        let short = || invalid("the recipe of the sandbox is not whole");
+        let short = || invalid("the recipe of the sandbox is incomplete");
         let (&[version, confined, has_ruleset], mut rest) =
             bytes.split_first_chunk().ok_or_else(short)?;
         if version != VERSION {
-            return Err(invalid("the recipe of the sandbox is of another version"));
+            return Err(invalid("the recipe of the sandbox has another version"));
         }
         let mut limits = KernelLimits::default();
         for limit in &mut limits.0 {
@@ -105,17 +105,17 @@ impl Recipe {
         head.into_iter().chain(limits).chain(filter).collect()
     }
 
-    /// Returns the descriptors that must stay open until [`Recipe::apply`]. They close at an exec.
+    /// Returns the descriptors that must stay open until [`Recipe::apply`]. They are close-on-exec.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ruleset.iter().map(AsFd::as_fd)
     }
 
-    /// Puts this thread, and whatever it executes, into the sandbox for good. Call it in a forked process of one thread, as the
-    /// last step before the exec. It makes system calls only, and allocates nothing.
+    /// Puts this thread, and every program that it executes, into the sandbox. This cannot be undone. Call it in a forked, single-threaded
+    /// process as the last step before the exec. It only makes system calls, and allocates no memory.
     ///
     /// # Errors
     ///
-    /// If a step fails. The process must then end without an exec.
+    /// If a step fails. Then the process must end without an exec.
     pub fn apply(&self) -> Result<(), ApplyError> {
         if !self.confined {
             return Ok(());
@@ -151,7 +151,7 @@ impl Part {
 impl fmt::Display for Part {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Limits => "limits of resources",
+            Self::Limits => "resource limits",
             Self::Capabilities => "capabilities",
             Self::NoNewPrivileges => "no_new_privs",
             Self::Landlock => "Landlock",
@@ -161,7 +161,7 @@ impl fmt::Display for Part {
 }
 
 impl From<ApplyError> for io::Error {
-    /// Keeps the number of the system's error, which is what a forked child can report.
+    /// Keeps only the system's error, because a forked child can report nothing but its number.
     fn from(error: ApplyError) -> Self {
         error.error
     }

@@ -1,4 +1,4 @@
-//! What a sandbox holds and what it does not, in words for an operator.
+//! The report of a sandbox: what it enforces and what it does not, in sentences for an operator.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use crate::policy::{Mode, Policy};
 use crate::support::{SCOPES, SOCKETS, Support};
 use crate::view::unprotected;
 
-/// What a sandbox holds and what it does not. `Display` writes it as lines.
+/// A report of what a sandbox enforces and what it does not. `Display` writes a line for each part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The paths that commands may write, and all below.
+    /// The paths that commands may write, with everything below.
     pub write: Vec<PathBuf>,
-    /// The paths that commands may only read and execute, and all below.
+    /// The paths that commands may only read and execute, with everything below.
     pub read: Vec<PathBuf>,
-    /// What holds.
+    /// The restrictions that the sandbox enforces.
     pub held: Vec<String>,
-    /// What the policy says and this sandbox does not hold. A `required` policy fails on any of these.
+    /// Parts of the policy that the sandbox does not enforce. If the policy is `required`, any of these is an error.
     pub missing: Vec<Gap>,
-    /// What no policy can ask of the layers that are applied.
+    /// Gaps that are no part of the policy, because these layers cannot close them.
     pub beyond: Vec<Gap>,
 }
 
-/// Something that a sandbox does not hold.
+/// Something that commands can do in spite of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gap {
-    /// What commands can do.
+    /// What commands can do, as a sentence.
     pub can: String,
-    /// What would prevent it; empty if nothing does.
+    /// What would prevent it; empty if nothing would.
     pub remedy: String,
 }
 
@@ -65,7 +65,7 @@ impl Report {
             read: paths(Rights::Read),
             ..Self::default()
         };
-        report.held("programs with setuid and file capabilities give no privileges");
+        report.held("setuid programs and file capabilities give no privileges");
         if support.landlock.is_ok() {
             report.files(policy);
             match support.namespaces.is_ok() {
@@ -75,7 +75,7 @@ impl Report {
             report.refused(grants);
         } else {
             report.missing(
-                "commands reach all files and processes of the host's user",
+                "commands can reach all files and processes of the host's user",
                 "Landlock",
             );
         }
@@ -94,10 +94,10 @@ impl Report {
         self.held("commands read only those, the system, toolchains and what the policy names");
     }
 
-    /// What namespaces hold.
+    /// Adds what namespaces enforce.
     fn view(&mut self, policy: &Policy, places: &Places) {
-        self.held("commands see no process but those of their own chat, whose memory, terminals and temporary files no other shares");
-        self.held("what commands must never reach is empty for them, also in the workspace");
+        self.held("commands see only processes of their own chat, and share memory, terminals and temporary files with no other chat");
+        self.held("paths that commands must never reach are empty for them, also in the workspace");
         self.held("commands change no mode, owner or time of a file that they cannot write");
         let protected = !policy.protect.is_empty() && policy.mode == Mode::Workspace;
         if protected && policy.protect != unprotected(policy, places) {
@@ -107,13 +107,13 @@ impl Report {
         if protected && !made.is_empty() {
             let made: Vec<_> = made.iter().map(PathBuf::as_path).collect();
             let can = format!(
-                "commands make {} in the workspace, which exist in it nowhere",
+                "commands can make {} in the workspace, which do not exist and so are not protected",
                 list(&made)
             );
             self.beyond(&can, "files or directories of these names");
         }
         self.beyond(
-            "commands see that a path exists",
+            "commands can see whether a path exists",
             "a container for this host",
         );
     }
@@ -125,7 +125,7 @@ impl Report {
             let hidden = grants.exposed.iter().filter(|(_, other)| other == root);
             let hidden: Vec<_> = hidden.map(|(path, _)| path.as_path()).collect();
             let can = format!(
-                "commands reach {} in {}, where they may write",
+                "commands can reach {} in {}, which they may write",
                 list(&hidden),
                 root.display()
             );
@@ -136,15 +136,15 @@ impl Report {
         }
         if !policy.protect.is_empty() && policy.mode == Mode::Workspace {
             let paths: Vec<_> = policy.protect.iter().map(PathBuf::as_path).collect();
-            let can = format!("commands change {} in the workspace", list(&paths));
-            // Nobody asked for the default.
+            let can = format!("commands can change {} in the workspace", list(&paths));
+            // The operator did not ask for the default, so it is not part of a `required` policy.
             match policy.protect == Policy::PROTECTED.map(PathBuf::from) {
                 true => self.beyond(&can, "namespaces"),
                 false => self.missing(&can, "namespaces"),
             }
         }
         self.beyond(
-            "commands see that a path exists, and change mode, owner and times of the user's own files",
+            "commands can see whether a path exists, and change mode, owner and times of the user's own files",
             "namespaces",
         );
         self.beyond(
@@ -152,8 +152,8 @@ impl Report {
             "namespaces",
         );
         self.beyond(
-            "commands see names and arguments of other processes, lower the priority of those of the user, and share System V \
-             memory and message queues",
+            "commands can see names and arguments of other processes, lower the priority of the user's processes, and share System V \
+             memory and message queues with them",
             "namespaces",
         );
     }
@@ -161,7 +161,10 @@ impl Report {
     fn refused(&mut self, grants: &Grants) {
         let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
         if !refused.is_empty() {
-            let text = format!("never granted, whatever names them: {}", list(&refused));
+            let text = format!(
+                "these paths are never granted, although the policy names them: {}",
+                list(&refused)
+            );
             self.held(&text);
         }
     }
@@ -170,27 +173,27 @@ impl Report {
         match support.abi() {
             0 => {}
             SCOPES.. => {
-                self.held("a command signals, traces and reads the memory of its own processes only, not of another command of its chat");
+                self.held("a command can signal and trace only its own processes, and read only their memory, not that of another command of its chat");
                 self.held("commands reach no abstract socket of other processes");
             }
             _ => {
-                self.held("a command traces and reads the memory of its own processes only, not of another command of its chat");
+                self.held("a command can trace only its own processes, and read only their memory, not that of another command of its chat");
                 self.missing(
-                    "commands signal processes of the user and reach their abstract sockets",
+                    "commands can signal processes of the user and reach their abstract sockets",
                     "Linux 6.12 or newer",
                 );
             }
         }
         match support.abi() {
             SOCKETS.. => {
-                self.held("commands reach no socket with a path outside of where they may write")
+                self.held("commands reach Unix sockets only at paths that they may write")
             }
             _ if support.namespaces.is_ok() => self.beyond(
-                "commands reach sockets with a path that is neither hidden nor in /run or /tmp, if the user may",
+                "commands can reach Unix sockets at paths that are neither hidden nor in /run or /tmp, if the user may",
                 "Linux 7.1 or newer",
             ),
             _ => self.beyond(
-                "commands reach sockets with a path, such as docker.sock, if the user may",
+                "commands can reach Unix sockets with a path, such as docker.sock, if the user may",
                 "namespaces, or Linux 7.1 or newer",
             ),
         }
@@ -198,27 +201,27 @@ impl Report {
 
     fn calls(&mut self, policy: &Policy, support: &Support) {
         if support.seccomp.is_err() {
-            let can = "commands can use every system call: they change the limits of other processes of the user, for example";
+            let can = "commands can use every system call, for example to change the limits of other processes of the user";
             self.missing(can, "seccomp");
             return;
         }
-        self.held("no mounts, modules, BPF, io_uring, keys, raw sockets, input for terminals, or limits of other processes");
+        self.held("commands cannot use mounts, modules, BPF, io_uring, keys or raw sockets, put input into terminals, or change limits of other processes");
         match (policy.nested, support.abi()) {
-            (false, _) => self.held("no namespaces"),
+            (false, _) => self.held("commands cannot make namespaces"),
             (true, 0) => self.held("commands may make namespaces"),
             (true, _) => self.nested(),
         }
     }
 
     fn nested(&mut self) {
-        self.held("commands may make namespaces, but nothing is mounted: Landlock refuses that in every namespace");
+        self.held("commands may make namespaces, but cannot mount anything in them: Landlock refuses mounts in every namespace");
         if rustix::process::getuid().is_root() {
             self.missing(
-                "commands of root make namespaces, but cannot map users in them",
+                "commands of root can make namespaces, but cannot map users in them",
                 "another user for the host",
             );
         } else {
-            let can = "commands make the kernel end other processes of the user first when memory runs out";
+            let can = "when memory runs out, commands can make the kernel kill other processes of the user first";
             self.beyond(can, "nested = false");
         }
     }
@@ -226,24 +229,26 @@ impl Report {
     fn network(&mut self, policy: &Policy, support: &Support) {
         match (&policy.network, &support.seccomp, support.abi()) {
             (Network::None, ..) if support.namespaces.is_ok() => {
-                self.held("no network but the loopback interface of the chat");
+                self.held("commands have no network, except the loopback interface of the chat");
             }
             (Network::Hosts(_), ..) if support.namespaces.is_ok() => {
-                self.held("no network but the listed hosts, through a proxy, and the loopback interface of the chat");
+                self.held("commands reach only the listed hosts, through a proxy, and the loopback interface of the chat");
             }
             (Network::All, ..) => {
                 self.beyond(
-                    "commands reach services of this machine and its network",
+                    "commands can reach services of this machine and its network",
                     "network = \"none\"",
                 );
             }
-            (_, Err(_), ..4) => self.missing("commands reach the network", "seccomp"),
-            (_, Err(_), _) => self.missing("commands use the network, but for TCP", "seccomp"),
-            (Network::None, Ok(()), _) => self.held("no network"),
+            (_, Err(_), ..4) => self.missing("commands can reach the network", "seccomp"),
+            (_, Err(_), _) => {
+                self.missing("commands can use the network, except for TCP", "seccomp")
+            }
+            (Network::None, Ok(()), _) => self.held("commands have no network"),
             (Network::Hosts(_), Ok(()), _) => {
-                self.held("no network");
+                self.held("commands have no network");
                 self.missing(
-                    "commands reach none of the listed hosts",
+                    "commands cannot reach the listed hosts",
                     "network = \"all\"",
                 );
             }
@@ -253,13 +258,13 @@ impl Report {
     fn limits(&mut self, policy: &Policy) {
         if policy.limits.processes.is_some() && rustix::process::getuid().is_root() {
             self.beyond(
-                "commands of root start any number of processes, which the kernel counts for other users only",
+                "commands of root can start any number of processes, because the kernel limits them for other users only",
                 "a cgroup with pids.max, or another user",
             );
         }
         if policy.limits.memory.is_some() {
             self.beyond(
-                "the limit of memory holds for each process, not for all of a command",
+                "the memory limit applies to each process, not to a command as a whole",
                 "a cgroup with memory.max",
             );
         }
@@ -302,7 +307,7 @@ impl fmt::Display for Gap {
         formatter.write_str(&self.can)?;
         match self.remedy.as_str() {
             "" => Ok(()),
-            remedy => write!(formatter, " (prevented by {remedy})"),
+            remedy => write!(formatter, " (remedy: {remedy})"),
         }
     }
 }
@@ -310,13 +315,13 @@ impl fmt::Display for Gap {
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for text in &self.held {
-            writeln!(formatter, "held: {text}")?;
+            writeln!(formatter, "enforced: {text}")?;
         }
         for gap in &self.missing {
             writeln!(formatter, "MISSING: {gap}")?;
         }
         for gap in &self.beyond {
-            writeln!(formatter, "not held: {gap}")?;
+            writeln!(formatter, "not enforced: {gap}")?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The sandbox of the commands of one workspace, made in the host ahead of need.
+//! The sandbox for the commands of a workspace, which the host prepares in advance.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,9 +16,9 @@ use crate::report::Report;
 use crate::support::Support;
 use crate::view::Entered;
 
-/// What a process needs to enter the sandbox, and what that holds. Any number of commands can use it at the same time.
+/// A prepared sandbox. Any number of commands can use it at the same time.
 ///
-/// Files are granted as they are when it is prepared. Prepare it anew when directories that the policy names come or go.
+/// It grants the files that exist when it is prepared. Prepare a new one when directories that the policy names are made or removed.
 #[derive(Debug)]
 pub struct Sandbox {
     recipe: Recipe,
@@ -26,12 +26,12 @@ pub struct Sandbox {
     rules: Rules,
 }
 
-/// Why there is no sandbox.
+/// A reason why a sandbox cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The policy is `required`, and a part of it cannot be applied.
     #[error(
-        "the sandbox is required, and cannot be applied: {0}; run `toolhost doctor`, or set `required = false` to run commands with what there is"
+        "the sandbox is required, and parts of it cannot be applied: {0}; run `toolhost doctor` to see why, or set `required = false` to run commands without these parts"
     )]
     Missing(String),
     /// The workspace is a directory that commands must not reach.
@@ -48,12 +48,13 @@ pub enum PrepareError {
 }
 
 impl Sandbox {
-    /// Makes the sandbox for a policy, of commands in the namespaces that were entered, or in those of this process. What this
-    /// machine does not offer is left out, and said in the report, unless the policy is `required`.
+    /// Makes the sandbox for a policy. Its commands run in the namespaces of `entered`; `None`: in those of this process. Parts that
+    /// this machine does not support are left out, and named in the report.
     ///
     /// # Errors
     ///
-    /// If a required part is missing, the workspace is forbidden, or the kernel refuses what it offers.
+    /// If the policy is `required` and a part is not supported, if the workspace is forbidden, or if the kernel refuses a part that it
+    /// supports.
     pub fn prepare(
         policy: &Policy,
         places: &Places,
@@ -72,7 +73,7 @@ impl Sandbox {
         if let Some(path) = places.workspace.iter().find(is_refused) {
             return Err(PrepareError::Forbidden(path.clone()));
         }
-        // A list of hosts needs a namespace whose only way out is a proxy. Without it, nothing is reached.
+        // A list of hosts needs a network namespace whose only way out is the proxy. Without one, commands get no network.
         let offline = policy.network != Network::All && entered.is_none();
         let new = entered.map(|entered| entered.new.as_slice());
         let ruleset = match &support.landlock {
@@ -105,35 +106,35 @@ impl Sandbox {
         })
     }
 
-    /// Returns a sentence for each of the first denials that the output of a command seems to tell of, with the rule and, in
+    /// Returns a sentence for each of the first denials that the output of a command suggests. The sentence names the rule and, in
     /// parentheses, its key in the configuration.
     #[must_use]
     pub fn denials(&self, output: &[u8]) -> Vec<String> {
         self.rules.denials(output)
     }
 
-    /// Returns what the sandbox holds, and what it does not.
+    /// Returns the report: what the sandbox enforces, and what it does not.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Returns the recipe as bytes, for [`Recipe::decode`] in another process. The descriptors travel beside them.
+    /// Encodes the recipe for [`Recipe::decode`] in another process. [`Sandbox::descriptors`] must be sent with the bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.recipe.encode()
     }
 
-    /// Returns the descriptors of the recipe: at most one, none if Landlock is missing or the mode is `off`.
+    /// Returns the descriptors of the recipe: at most one, and none if Landlock is missing or the mode is `off`.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.recipe.descriptors()
     }
 
-    /// Returns the recipe, for a child that this process forks itself.
+    /// Returns a copy of the recipe, for a child that this process forks itself.
     ///
     /// # Errors
     ///
-    /// If there is no room for another descriptor.
+    /// If the process cannot have another descriptor.
     pub fn recipe(&self) -> io::Result<Recipe> {
         let recipe = &self.recipe;
         let ruleset = recipe.ruleset.as_ref();

@@ -1,24 +1,24 @@
-//! Which layers of the sandbox this machine offers, each of them tried.
+//! The layers of the sandbox that this machine supports.
 
 use std::fmt;
 use std::fs;
 
 use landlock::{LandlockStatus, RestrictSelf};
 
-/// The Landlock interface from which on signals and abstract sockets are confined, too: that of Linux 6.12.
+/// The first Landlock ABI that confines signals and abstract sockets: that of Linux 6.12.
 pub(crate) const SCOPES: i32 = 6;
 
-/// The one from which on sockets of Unix are, as far as they have a path: that of Linux 7.1.
+/// The first Landlock ABI that confines Unix sockets with a path: that of Linux 7.1.
 pub(crate) const SOCKETS: i32 = 9;
 
-/// What this machine offers. The texts say why something is missing.
+/// The layers that this machine supports. An error says why a layer is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Support {
-    /// The version of Landlock's interface (ABI).
+    /// Landlock, with the version of its ABI.
     pub landlock: Result<i32, String>,
-    /// Filters of system calls.
+    /// seccomp: filters of system calls.
     pub seccomp: Result<(), String>,
-    /// Namespaces of users, mounts, processes and the network, in which a [`crate::View`] was entered.
+    /// Namespaces, in which a process has entered a [`crate::View`] as a trial.
     pub namespaces: Result<(), String>,
 }
 
@@ -27,16 +27,16 @@ pub struct Support {
 pub struct Layer {
     /// The name.
     pub name: &'static str,
-    /// Its version, or empty; or why it is missing.
+    /// The version, which may be empty; or the reason why the layer is missing.
     pub state: Result<String, String>,
-    /// What it protects.
+    /// A list of what the layer protects.
     pub protects: &'static str,
-    /// What would enable or improve it; empty if nothing is left to do.
+    /// A way to enable or improve the layer; empty if there is nothing to do.
     pub enable: &'static str,
 }
 
 impl Support {
-    /// Finds out what this machine offers, but for namespaces: only a process of one thread can try them.
+    /// Detects the layers, except for namespaces, which only a single-threaded process can try.
     #[must_use]
     pub fn detect() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Support {
         }
     }
 
-    /// Returns the version of Landlock's interface, 0 if there is none.
+    /// Returns the version of Landlock's ABI; 0 if there is no Landlock.
     pub(crate) fn abi(&self) -> i32 {
         *self.landlock.as_ref().unwrap_or(&0)
     }
@@ -93,7 +93,7 @@ impl Support {
 }
 
 fn landlock() -> Result<i32, String> {
-    // Without flags this restricts nothing: it only asks the kernel.
+    // Without a ruleset, this call restricts nothing and only returns the status.
     let asked = RestrictSelf::default().no_new_privs(false).apply();
     match asked.map_err(|error| error.to_string())?.landlock {
         LandlockStatus::NotEnabled => Err("the kernel has it, but it is not enabled".to_owned()),

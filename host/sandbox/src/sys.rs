@@ -1,4 +1,4 @@
-//! The system calls that have no safe interface.
+//! Wrappers for system calls without a safe interface.
 #![expect(
     unsafe_code,
     reason = "rulesets of other processes, attributes of mounts and flags of interfaces have no safe interface"
@@ -10,20 +10,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use nix::errno::Errno;
 use nix::libc;
 
-/// Restricts this thread, and what it starts, by a Landlock ruleset.
+/// Applies a Landlock ruleset to this thread and to every process that it starts.
 pub(crate) fn restrict_self(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
-    // SAFETY: the call takes two numbers. A descriptor that is no ruleset is an error.
+    // SAFETY: the call takes only two numbers. If the descriptor is no ruleset, the call fails.
     let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
     Errno::result(result).map(drop)
 }
 
-/// Makes a mount read-only, with those below if `recursive`. It is that of the path, or with an empty path that of the descriptor.
+/// Makes a mount read-only, and if `recursive`, all mounts below it. The mount is the one at `path`, or with an empty path, the one of
+/// the descriptor `at`.
 pub(crate) fn set_read_only(at: impl AsFd, path: &CStr, recursive: bool) -> Result<(), Errno> {
     // SAFETY: the structure may be all zeroes, which changes nothing.
     let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
     attributes.attr_set = libc::MOUNT_ATTR_RDONLY;
     let recursive = if recursive { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path and the structure live until the call returns, which writes to neither.
+    // SAFETY: the path and the structure live until the call returns, and the call writes to neither.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -45,7 +46,7 @@ pub(crate) fn set_interface_flags(socket: impl AsFd, name: &CStr, flags: i32) ->
         *place = byte.cast_signed();
     }
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
-    // SAFETY: the request reads a name and flags from the structure, which lives until the call returns.
+    // SAFETY: the kernel reads a name and flags from the structure, which lives until the call returns.
     let result = unsafe {
         libc::ioctl(
             socket.as_fd().as_raw_fd(),

@@ -1,8 +1,8 @@
-//! What the commands of a chat see of this machine in namespaces of their own.
+//! Views: the files and the network that the commands of a chat see in namespaces of their own.
 //!
-//! The host makes a [`View`] from a policy and places, and sends its bytes to the process that becomes the first one of the
-//! namespaces. That process calls [`View::enter`]. Files that are neither in the list of a policy nor in the way of one look as
-//! they do outside, and cannot be changed: Landlock says which of them can be read.
+//! The host makes a [`View`] from a policy and places, and sends its bytes to the process that becomes the first process of the
+//! namespaces. That process calls [`View::enter`]. Files that the view does not replace look as they do outside, and are read-only.
+//! Landlock decides which of them commands can read.
 
 mod bytes;
 mod enter;
@@ -22,54 +22,55 @@ use crate::policy::{Mode, Policy};
 
 pub use enter::{EnterError, Entered};
 
-/// The directories for temporary files, which a chat has for itself.
+/// The directories for temporary files. Each chat has its own.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// The directory of the sockets of services, most of which would act for a command.
+/// The directory of the sockets of services. Most of these services would act for a command.
 const SOCKETS: &str = "/run";
 
 /// The files and the network that commands see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// In the order in which they are carried out: no step hides what an earlier one shows.
+    /// The steps, in the order in which they are carried out. No step hides the path of an earlier one.
     steps: Vec<Step>,
-    network: Way,
+    network: NetworkAccess,
 }
 
-/// How commands reach the network.
+/// The access of commands to the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Way {
-    /// As the host does.
+enum NetworkAccess {
+    /// The network of the host.
     #[default]
     Open,
-    /// Not at all, but for a loopback of these namespaces.
+    /// Only a loopback interface of these namespaces.
     None,
-    /// Through a proxy that listens at the loopback of these namespaces.
+    /// A loopback interface of these namespaces, on which a proxy listens.
     Proxy,
 }
 
-/// What stands at a path.
+/// A step of making a view: it mounts something at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     path: PathBuf,
     shown: Shown,
 }
 
+/// What commands see at the path of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shown {
     /// An empty directory or file.
     Nothing,
-    /// The files of another path, or of the same.
+    /// The files at the path `of`, which may be the path of the step itself.
     Files { of: PathBuf, writable: bool },
     /// The processes of these namespaces: a file system `proc`.
     Processes,
-    /// Shared memory that belongs to these namespaces.
+    /// Shared memory of these namespaces.
     Memory,
-    /// The terminals that are made in these namespaces.
+    /// The terminals of these namespaces.
     Terminals,
 }
 
-/// The file systems that are new in every view. They are the same for all policies.
+/// The new file systems of every view, for all policies.
 const NEW: [(&str, Shown); 3] = [
     ("/proc", Shown::Processes),
     ("/dev/shm", Shown::Memory),
@@ -77,9 +78,9 @@ const NEW: [(&str, Shown); 3] = [
 ];
 
 impl View {
-    /// Returns the view of commands whose temporary files are in the directory `temporary`, which is one of `places.temporary`.
+    /// Makes the view for commands whose temporary directory is `temporary`, which is one of `places.temporary`.
     ///
-    /// Commands find that directory at `/tmp`, unless the policy names `/tmp` itself: see [`View::temporary`].
+    /// Commands see that directory at `/tmp`, unless the policy names `/tmp` itself: see [`View::temporary`].
     #[must_use]
     pub fn new(policy: &Policy, places: &Places, temporary: &Path) -> Self {
         let Grants { grants, never, .. } = Grants::new(policy, places);
@@ -106,23 +107,23 @@ impl View {
         Self {
             steps,
             network: match &policy.network {
-                Network::All => Way::Open,
-                Network::None => Way::None,
-                Network::Hosts(_) => Way::Proxy,
+                Network::All => NetworkAccess::Open,
+                Network::None => NetworkAccess::None,
+                Network::Hosts(_) => NetworkAccess::Proxy,
             },
         }
     }
 
-    /// Returns a view that needs everything that a view can need, to find out whether this machine has it.
+    /// Makes a view that uses every feature, to find out whether this machine supports them.
     #[must_use]
     pub fn trial() -> Self {
         Self {
             steps: new_steps().collect(),
-            network: Way::Proxy,
+            network: NetworkAccess::Proxy,
         }
     }
 
-    /// Returns where commands find their temporary directory, which is `directory` outside of the namespaces.
+    /// Returns the path at which commands see their temporary directory, which is `directory` outside of the namespaces.
     #[must_use]
     pub fn temporary<'p>(&self, directory: &'p Path) -> &'p Path {
         let mut steps = self.steps.iter();
@@ -133,8 +134,8 @@ impl View {
         }
     }
 
-    /// Returns what another process found when it entered this view, with the descriptors of [`Entered::descriptors`]. `None`: some
-    /// are missing.
+    /// Returns the result of [`View::enter`] in another process, from the descriptors that [`Entered::descriptors`] returned there.
+    /// `None` if descriptors are missing.
     #[must_use]
     pub fn entered(&self, descriptors: Vec<OwnedFd>) -> Option<Entered> {
         let is_new = |step: &&Step| NEW.iter().any(|(_, new)| *new == step.shown);
@@ -143,19 +144,19 @@ impl View {
         let paths = self.steps.iter().filter(is_new);
         let new = paths.map(with_descriptor).collect::<Option<_>>()?;
         let listener = match self.network {
-            Way::Proxy => Some(descriptors.next()?.into()),
-            Way::Open | Way::None => None,
+            NetworkAccess::Proxy => Some(descriptors.next()?.into()),
+            NetworkAccess::Open | NetworkAccess::None => None,
         };
         Some(Entered { new, listener })
     }
 
-    /// Returns the namespaces in which the process that calls [`View::enter`] has to be the first one. Their owner has to be the
-    /// namespace of users.
+    /// Returns the namespaces of the view. The process that calls [`View::enter`] must be the first process in them, and the user
+    /// namespace must own the others.
     #[must_use]
     pub fn namespaces(&self) -> UnshareFlags {
         let network = match self.network {
-            Way::Open => UnshareFlags::empty(),
-            Way::None | Way::Proxy => UnshareFlags::NEWNET,
+            NetworkAccess::Open => UnshareFlags::empty(),
+            NetworkAccess::None | NetworkAccess::Proxy => UnshareFlags::NEWNET,
         };
         UnshareFlags::NEWUSER
             | UnshareFlags::NEWNS
@@ -165,7 +166,7 @@ impl View {
     }
 }
 
-/// Returns the steps for the file systems that are new, as far as this machine has their directories.
+/// Returns the steps for the new file systems whose directories exist on this machine.
 fn new_steps() -> impl Iterator<Item = Step> {
     let there = NEW.into_iter().filter(|(path, _)| Path::new(path).is_dir());
     there.map(|(path, shown)| step(path, shown))
@@ -179,20 +180,20 @@ fn step(path: impl Into<PathBuf>, shown: Shown) -> Step {
 }
 
 impl Step {
-    /// A path that shows its own files.
+    /// Makes a step that shows the files of the path itself.
     fn same(path: &Path, writable: bool) -> Self {
         let of = path.to_path_buf();
         step(path, Shown::Files { of, writable })
     }
 
-    /// Returns whether these are the files of a path.
+    /// Returns whether the step shows the files of this path.
     fn shows(&self, path: &Path) -> bool {
         matches!(&self.shown, Shown::Files { of, .. } if of == path)
     }
 }
 
-/// Returns the steps that replace what is outside by nothing, or by the temporary files of the chat. What the policy grants as a
-/// whole is not replaced.
+/// Returns the steps that hide a path or replace it by the temporary files of the chat. A path that the policy grants as a whole is
+/// not replaced.
 fn replaced(grants: &[Grant], never: &Never, temporary: &Path) -> Vec<Step> {
     let is_replaceable = |path: &&str| {
         let path = Path::new(path);
@@ -213,10 +214,10 @@ fn replaced(grants: &[Grant], never: &Never, temporary: &Path) -> Vec<Step> {
     own.chain(hidden.map(nothing)).collect()
 }
 
-/// Returns the steps that keep protected paths of the workspace as they are.
+/// Returns the steps that make protected paths of the workspace read-only.
 ///
-/// The directories between the workspace and a protected path get a mount as well, because a directory with a mount cannot be
-/// renamed: otherwise a command could put another one in its place.
+/// The directories between the workspace and a protected path get a mount as well, because a mount point cannot be renamed. Otherwise,
+/// a command could replace such a directory by another.
 fn protected(policy: &Policy, places: &Places) -> Vec<Step> {
     let mut above = BTreeSet::new();
     let mut kept = Vec::new();
@@ -233,7 +234,7 @@ fn protected(policy: &Policy, places: &Places) -> Vec<Step> {
     above.chain(kept).collect()
 }
 
-/// Returns the protected paths that exist and are no links, each with its root.
+/// Returns the protected paths that exist and contain no links, each with its root.
 fn protectable(policy: &Policy, places: &Places) -> Vec<(PathBuf, PathBuf)> {
     let roots = places.workspace.iter();
     let roots = roots.filter_map(|root| root.canonicalize().ok());
@@ -250,7 +251,7 @@ fn protectable(policy: &Policy, places: &Places) -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-/// Returns the protected paths that a command can make or lead elsewhere, because they do not exist or are links.
+/// Returns the protected paths that cannot be protected, because they do not exist or contain links.
 pub(crate) fn unprotected(policy: &Policy, places: &Places) -> Vec<PathBuf> {
     let there = protectable(policy, places);
     let is_there = |path: &&PathBuf| {

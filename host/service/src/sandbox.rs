@@ -16,7 +16,7 @@ use toolhost_sandbox::{Limits, Mode, Network, NetworkError, Policy};
 #[group(skip)]
 pub struct Options {
     /// Where commands may write: `workspace` (it, their temporary files and caches of toolchains), `read-only` (only their
-    /// temporary files), or `off` (whatever this user may)
+    /// temporary files), or `off` (everything that this user may)
     #[arg(
         long,
         value_name = "MODE",
@@ -43,7 +43,7 @@ pub struct Options {
         value_delimiter = ':'
     )]
     sandbox_write: Vec<PathBuf>,
-    /// A path that commands must not reach, whatever else says; can be repeated
+    /// A path that commands must never reach, even if other flags allow it; can be repeated
     #[arg(
         long,
         value_name = "PATH",
@@ -65,7 +65,7 @@ pub struct Options {
     #[arg(long, env = "TOOLHOST_SANDBOX_NESTED", value_parser = FalseyValueParser::new())]
     sandbox_nested: bool,
     /// A path in the workspace that commands may only read, such as `.git/hooks`; can be repeated. `mcp` and `call` protect
-    /// .git/hooks, .git/config, .envrc, .vscode and .idea unless this says otherwise; `none` protects nothing
+    /// .git/hooks, .git/config, .envrc, .vscode and .idea by default; `none` protects nothing
     #[arg(
         long,
         value_name = "PATH",
@@ -84,7 +84,7 @@ pub struct Options {
         default_value = "none"
     )]
     sandbox_memory: Limit<ByteSize>,
-    /// How many processes and threads this user may have besides those of now; root may have any number
+    /// How many processes and threads commands can add to those that this user has already; root has no limit
     #[arg(
         long,
         value_name = "N",

@@ -30,7 +30,7 @@ pub(super) struct Options {
 enum Command {
     /// Show what a command may do
     ///
-    /// Prints what it may write and read, what the sandbox holds, and what it does not. Exit codes: 0, or 2 if the sandbox cannot be
+    /// Prints what it may write and read, what the sandbox enforces, and what it does not. Exit codes: 0, or 2 if the sandbox cannot be
     /// applied.
     Explain(explain::Options),
     /// Run a command in the sandbox, in this terminal

@@ -1,4 +1,4 @@
-//! Names that callers choose: chats and calls. Both are checked once, where they come in.
+//! The ids that callers choose for chats and calls. Each is checked once, when a request arrives.
 
 use std::fmt;
 use std::str::FromStr;
@@ -54,12 +54,12 @@ impl CallId {
         Self(format!("call_{}", uuid::Uuid::new_v4().simple()))
     }
 
-    /// Returns the key of a process that this call starts, of which `ordinal` is the place among all that it starts.
+    /// Returns the start key of a process of this call. `ordinal` is its number among the processes that the call starts.
     pub fn start_key(&self, ordinal: u64) -> String {
         format!("{self} {ordinal}")
     }
 
-    /// Returns the call that the key of a start names, if it is one that [`CallId::start_key`] made.
+    /// Returns the call that a start key names; `None` if [`CallId::start_key`] did not make the key.
     pub fn of_start_key(key: &str) -> Option<Self> {
         let (call, ordinal) = key.rsplit_once(' ')?;
         ordinal.parse::<u64>().ok()?;
@@ -96,7 +96,7 @@ impl FromStr for CallId {
     }
 }
 
-/// `.` and `..` are refused because ids end up in paths of URLs, where clients resolve them away.
+/// Returns whether a text has a valid length and is neither `.` nor `..`. Clients would remove those from the path of a URL.
 fn is_plain(text: &str, max: usize) -> bool {
     !text.is_empty() && text.len() <= max && text != "." && text != ".."
 }

@@ -1,8 +1,8 @@
-//! The state directory: the one place where Toolhost keeps files of its own.
+//! The state directory: the one directory in which Toolhost keeps its own files.
 //!
-//! It belongs to the user that runs Toolhost and to no other. Everything below it is opened relative to a descriptor of
-//! it, and no symbolic link is followed there. Of the path of the directory itself, only the last component is protected
-//! from links: a user that can replace a directory above it decides where the state is.
+//! The directory belongs to the user that runs Toolhost, and only this user can access it. Files in it are opened relative to its
+//! descriptor, and without following symbolic links. In the path of the directory itself, only the last component must not be a link. So
+//! a user that can replace a directory above it decides where the state is.
 
 mod append;
 mod lock;
@@ -57,7 +57,7 @@ pub enum StateDirError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Other users may read it, and nothing shows that it is Toolhost's, so that its mode may be changed.
+    /// Other users may read it, and nothing shows that Toolhost made it. So Toolhost does not change its mode.
     #[error("others may read {path} (mode {mode:o}), which Toolhost did not make: name one of its own with --state-dir, or if it is Toolhost's alone, run `chmod 700` on it", path = path.display())]
     Readable {
         /// The directory.
@@ -75,7 +75,7 @@ pub enum StateDirError {
     },
 }
 
-/// The file by which a state directory is recognised: the key of the code cache.
+/// The file that marks a directory as a state directory: the key of the code cache.
 pub const MARK: &str = "cache.key";
 
 impl StateDir {
@@ -91,14 +91,14 @@ impl StateDir {
         base.map(|base| base.join("toolhost"))
     }
 
-    /// Opens the directory, making it with mode 0700 if it is not there.
+    /// Opens the directory, or makes it with mode 0700. If other users can read an existing state directory, its mode becomes 0700.
     ///
     /// # Errors
     ///
-    /// If it is a symbolic link or no directory, belongs to another user, or can be written by others. If others can merely read
-    /// it: a directory that is a state directory already is closed to them, and any other is refused.
+    /// If it is a symbolic link or no directory, belongs to another user, or can be written by others. If others can read it and it is
+    /// not a state directory yet.
     pub fn open(path: &Path) -> Result<Self, StateDirError> {
-        // A link with `/` or `/.` behind it would be followed.
+        // Remove `/` and `/.` at the end, because a link with such an end would be followed.
         let path: PathBuf = path.components().collect();
         let io = |source| StateDirError::Io {
             path: path.clone(),
@@ -110,7 +110,7 @@ impl StateDir {
         Self::check(directory, path, made)
     }
 
-    /// Opens a directory that is there, and changes nothing of it, not even its mode; `None` if there is none.
+    /// Opens an existing directory without changing it, not even its mode; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl StateDir {
         Ok(Some(Self { path, directory }))
     }
 
-    /// Opens a directory in this one, making it if it is not there.
+    /// Opens a directory in this one, or makes it.
     ///
     /// # Errors
     ///
@@ -376,7 +376,7 @@ impl StateDir {
         }
     }
 
-    /// Returns the names in the directory with the time of their last change, in seconds since the Unix epoch.
+    /// Returns the names of the files in the directory, each with the time of its last change in seconds since the Unix epoch.
     ///
     /// # Errors
     ///
@@ -404,7 +404,7 @@ impl StateDir {
     }
 }
 
-/// Returns whether an error says that the disk is full. A full disk does not keep the host from running commands.
+/// Returns whether an error means that the disk is full. The host can run commands on a full disk.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -412,7 +412,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Refuses a file that is not regular, or that another user can have written.
+/// Refuses a file that is not regular, or that another user may have written.
 fn check_file(file: &File, name: &str) -> io::Result<()> {
     let stat = fstat(file)?;
     let regular = stat.st_mode & nix::libc::S_IFMT == nix::libc::S_IFREG;
@@ -435,8 +435,8 @@ fn make(path: &Path) -> io::Result<bool> {
     }
     match builder.recursive(false).create(path) {
         Ok(()) => {
-            // Sync the parent, so that synced files in the directory can be found after a power failure. If the system
-            // refuses, no such promise was made.
+            // Sync the parent, so that files in the directory can be found after a power failure. Ignore errors, because this is only
+            // a best effort.
             let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
             let parent = std::fs::File::open(parent.unwrap_or(Path::new(".")));
             _ = parent.and_then(|parent| parent.sync_all());

@@ -1,4 +1,4 @@
-//! Changes that a store could not take, and that are stored once it takes changes again.
+//! The backlog: changes that failed to be stored, and are retried later.
 
 use std::collections::VecDeque;
 
@@ -6,26 +6,26 @@ use parking_lot::Mutex;
 
 use crate::{Answer, Store, StoreError};
 
-/// The most changes that wait. The oldest beyond are dropped.
+/// The most changes that wait. Beyond that, the oldest are dropped.
 const MAX_CHANGES: usize = 8192;
 
 /// The most bytes of the changes that wait.
 const MAX_BYTES: usize = 64 << 20;
 
-/// A change that can be stored later.
+/// A change that can be retried.
 pub trait Change: Clone + Send + Sync {
     /// Stores the change.
     fn store(self, store: &dyn Store) -> Answer<'_, ()>;
 
-    /// Returns about how many bytes the change holds.
+    /// Returns roughly how many bytes of memory the change takes.
     fn bytes(&self) -> usize;
 }
 
-/// Changes that a store could not take, oldest first.
+/// Changes that failed to be stored, oldest first.
 #[derive(Debug)]
 pub struct Backlog<C> {
     waiting: Mutex<Waiting<C>>,
-    /// Held by the task that stores them.
+    /// Held by the task that stores the changes.
     storing: tokio::sync::Mutex<()>,
 }
 
@@ -51,8 +51,8 @@ impl<C> Default for Backlog<C> {
 }
 
 impl<C: Change> Backlog<C> {
-    /// Stores a change behind those that wait, or keeps it until the store takes changes again. A change that meets damage is
-    /// dropped. Logs the first failure in a row.
+    /// Stores a change after those that wait, or adds it to the backlog if the store fails. A change whose record is damaged is
+    /// dropped. Of several failures in a row, only the first is logged.
     pub async fn store(&self, store: &dyn Store, change: C) {
         let stored = match self.catch_up(store).await {
             Ok(()) => change.clone().store(store).await,
@@ -66,18 +66,18 @@ impl<C: Change> Backlog<C> {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
                         error,
-                        "the store takes no changes now: they are repeated, and lost if the host is killed before"
+                        "the store cannot be written: changes wait in memory and are retried; if the host is killed meanwhile, they are lost"
                     );
                 }
             }
         }
     }
 
-    /// Stores the changes that wait, as far as possible.
+    /// Stores the changes that wait, oldest first, until one fails.
     ///
     /// # Errors
     ///
-    /// If some are left.
+    /// The failure of the first change that still waits.
     pub async fn catch_up(&self, store: &dyn Store) -> Result<(), StoreError> {
         if self.waiting.lock().changes.is_empty() {
             return Ok(());
@@ -91,7 +91,7 @@ impl<C: Change> Backlog<C> {
                 Err(error @ StoreError::Damaged { .. }) => drop_damaged(&error),
                 stored => stored?,
             }
-            // The change may have been dropped meanwhile, to make room.
+            // Meanwhile, `keep` may have dropped the change to make room.
             let mut waiting = self.waiting.lock();
             if waiting.changes.front().is_some_and(|(at, _)| *at == number) {
                 waiting.pop();
@@ -99,7 +99,7 @@ impl<C: Change> Backlog<C> {
         }
     }
 
-    /// Keeps a change until the store takes changes again. Returns whether no other change waits.
+    /// Adds a change, and drops the oldest ones beyond the limits. Returns whether no other change was waiting.
     pub fn keep(&self, change: C) -> bool {
         let mut waiting = self.waiting.lock();
         let is_first = waiting.changes.is_empty();
@@ -115,7 +115,7 @@ impl<C: Change> Backlog<C> {
         is_first
     }
 
-    /// Looks at the changes that wait, oldest first.
+    /// Calls a function with the changes that wait, oldest first.
     pub fn look<T>(&self, look: impl FnOnce(&mut dyn Iterator<Item = &C>) -> T) -> T {
         let waiting = self.waiting.lock();
         look(&mut waiting.changes.iter().map(|(_, change)| change))
@@ -130,10 +130,13 @@ impl<C: Change> Waiting<C> {
     }
 }
 
-/// Logs that a change is dropped. The damaged record says no more than that it is damaged.
+/// Logs that a change is dropped, because the record that it would change is damaged.
 fn drop_damaged(error: &StoreError) {
     let error = error as &dyn std::error::Error;
-    tracing::warn!(error, "a change cannot be stored");
+    tracing::warn!(
+        error,
+        "a change was dropped: its record in the store is damaged"
+    );
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! Why a store refuses.
+//! The error of a store.
 
 use std::path::PathBuf;
 
-/// Why an operation of a store failed. If it was a change, nothing of it was stored.
+/// A reason why an operation of a store failed. If the operation was a change, nothing of it was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full.
-    #[error("the disk of the store is full")]
+    #[error("the disk of the store is full: free some space")]
     Full,
-    /// The file system is read-only, or the file is.
+    /// The file system or the file is read-only.
     #[error("the store cannot be written: its file system is read-only")]
     ReadOnly,
-    /// Bytes of the store are not the ones that were written.
+    /// The store does not contain the bytes that were written.
     #[error(
-        "the store {path} is damaged ({problem}): set it aside and keep what can be read with `toolhost state recover`, or restore a \
-         backup in the place of its files", path = path.display()
+        "the store {path} is damaged ({problem}): run `toolhost state recover`, which sets it aside and keeps what can be read, or \
+         replace its files by a backup", path = path.display()
     )]
     Damaged {
         /// The file.
@@ -22,10 +22,10 @@ pub enum StoreError {
         /// The first problem that was found.
         problem: String,
     },
-    /// The store is so damaged that it cannot be said which calls it knew.
+    /// The store is so damaged that its call ids are lost.
     #[error(
-        "the store {path} cannot be recovered ({problem}): restore a backup in the place of its files; or move them away, after which \
-         calls that ran before may run again", path = path.display()
+        "the store {path} cannot be recovered ({problem}): replace its files by a backup, or move them away; then earlier calls may run \
+         again", path = path.display()
     )]
     Unrecoverable {
         /// The file.
@@ -46,10 +46,10 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// An earlier version of Toolhost wrote the store, and it is only read.
+    /// An earlier version of Toolhost wrote the store, and it was opened only for reading.
     #[error(
-        "the store {path} has version {version}, which is too old to be read as it is: start `toolhost serve` once with its state \
-         directory, which brings it up to date", path = path.display()
+        "the store {path} has version {version}, which this toolhost must upgrade first: start `toolhost serve` once with its state \
+         directory", path = path.display()
     )]
     Older {
         /// The file.
@@ -63,13 +63,13 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a backup, and the log beside it is that of the file whose place the backup took.
+    /// The file is a backup, and the log beside it belongs to the file that the backup replaced.
     #[error("{path} is a backup, and {path}-wal is the log of another store: remove {path}-wal and {path}-shm", path = path.display())]
     ForeignLog {
         /// The file.
         path: PathBuf,
     },
-    /// Anything else.
+    /// Another failure.
     #[error("the store cannot {action}")]
     Failed {
         /// The operation that was attempted.

@@ -1,4 +1,4 @@
-//! The state of a host: its store, the place for saved outputs, and the lock that keeps other hosts away from both.
+//! The state of a host: its store, the directory for saved outputs, and the lock that keeps other hosts from using them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use toolhost_state::state_dir::{StateDir, StateDirError};
 
 use crate::{Durability, Sqlite, Store, StoreError};
 
-/// The directory for saved outputs in the state directory.
+/// The name of the directory for saved outputs, within the state directory.
 const OUTPUTS: &str = "output";
 
-/// The open state of a host. Cheap to clone. The lock of the directory is given back with the last reference to the store.
+/// The open state of a host. Clones are cheap. The lock of the directory is released when the last reference to the store is dropped.
 #[derive(Clone, Debug)]
 pub struct HostState {
     store: Arc<dyn Store>,
     durability: Durability,
-    /// `None`: the state ends with the host.
+    /// The state directory; `None`: the state ends with the host.
     directory: Option<PathBuf>,
     outputs: Outputs,
 }
 
-/// The place for saved outputs.
+/// Where outputs are saved.
 #[derive(Clone, Debug)]
 pub enum Outputs {
-    /// This directory, which outlives the host.
+    /// In this directory, which outlives the host.
     Kept(Arc<StateDir>),
-    /// A directory that is made in this one, and removed with the host.
+    /// In a new directory within this one. The host removes the new directory when it ends.
     Temporary(PathBuf),
 }
 
@@ -43,7 +43,7 @@ pub enum HostStateError {
 impl HostState {
     /// Opens the state that a directory keeps, and locks the directory.
     ///
-    /// If the disk takes nothing, a store in memory knows the same, unless the durability is [`Durability::Power`].
+    /// If the disk cannot be written, the host works on a copy of the store in memory. With [`Durability::Power`], it fails instead.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl HostState {
         })
     }
 
-    /// Makes a state that ends with the host. Outputs are saved in a directory of their own below this one.
+    /// Makes a state that ends with the host. Outputs are saved in a new directory within `outputs`.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl HostState {
         Ok(Self::with_store(Arc::new(Sqlite::in_memory()?), outputs))
     }
 
-    /// Makes a state that ends with the host, on this store. Outputs are saved in a directory of their own below this one.
+    /// Makes a state that ends with the host, on this store. Outputs are saved in a new directory within `outputs`.
     pub fn with_store(store: Arc<dyn Store>, outputs: impl Into<PathBuf>) -> Self {
         Self {
             store,
@@ -84,7 +84,7 @@ impl HostState {
         &self.store
     }
 
-    /// Returns the failures that changes of the store survive, if the state is kept.
+    /// Returns which failures the changes of a kept store survive.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -94,13 +94,13 @@ impl HostState {
         self.directory.as_deref()
     }
 
-    /// Returns the place for saved outputs.
+    /// Returns where outputs are saved.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
 }
 
-/// Opens the store of a directory. If its disk takes nothing, and changes need not survive the machine, opens a copy in memory.
+/// Opens the store of a directory. If the disk cannot be written, and the durability allows it, opens a copy in memory.
 fn open_store(directory: &StateDir, durability: Durability) -> Result<Sqlite, StoreError> {
     let opened = Sqlite::open(directory, durability);
     let Err(error @ (StoreError::Full | StoreError::ReadOnly | StoreError::Failed { .. })) = opened
@@ -116,7 +116,7 @@ fn open_store(directory: &StateDir, durability: Durability) -> Result<Sqlite, St
     tracing::warn!(
         path = %directory.path().display(),
         error = &error as &dyn std::error::Error,
-        "calls and processes are forgotten with this host: make room for their store, and start the host again"
+        "the store cannot be written, so calls and processes are forgotten with this host: free some space or make the directory writable, and restart the host"
     );
     Ok(store)
 }

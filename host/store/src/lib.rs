@@ -1,7 +1,7 @@
 //! The database in which a host keeps calls, chats, processes, temporary files and sessions.
 //!
-//! [`Store`] is the seam: it takes and returns values of the domain, and nothing above it knows SQL. [`Sqlite`] keeps them in a
-//! file of the state directory. Saved output of processes stays in files of its own.
+//! [`Store`] is the trait that hides the database: it takes and returns values of the domain, and no crate above knows SQL.
+//! [`Sqlite`] implements it with a file in the state directory. The saved output of processes is not in the database but in files.
 
 mod backlog;
 mod error;
@@ -16,7 +16,8 @@ pub use host_state::{HostState, HostStateError, Outputs};
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, Store};
 pub use values::call::{
-    Begun, Call, CallPage, CallQuery, CallState, CallSummary, EndedCall, Fence, Fenced, NewCall,
+    Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
+    EndedCall, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};

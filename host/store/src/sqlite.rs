@@ -1,4 +1,4 @@
-//! A store in a file of the state directory, kept by SQLite.
+//! The implementation of [`Store`] on SQLite, with a file in the state directory.
 
 mod at_rest;
 mod calls;
@@ -40,8 +40,9 @@ use toolhost_state::state_dir::{Lock, StateDir};
 
 use self::core::{Core, Metrics, Running};
 use crate::{
-    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
-    Fenced, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store,
+    StoreError, Swept,
 };
 use fault::Fault;
 use readers::Readers;
@@ -52,20 +53,20 @@ pub use at_rest::AtRest;
 pub use file::StoreFile;
 pub use recover::Recovered;
 
-/// The name of the file in the state directory.
+/// The name of the database file in the state directory.
 const FILE: &str = "store.db";
 
-/// How long a connection waits for another one.
+/// How long a connection waits for a lock that another connection has.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The failures that a store survives.
+/// The failures that stored changes survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the host, however it ends. A change is handed to the kernel, and not synced. If the machine ends, the last changes
-    /// may be missing; the others are whole.
+    /// The end of the host process, even by SIGKILL. Changes are written but not synced: if the machine crashes, the last changes may
+    /// be lost, and the others stay whole.
     #[default]
     Host,
-    /// The end of the machine as well. Every change is synced.
+    /// A crash of the machine as well. Every change is synced.
     Power,
 }
 
@@ -90,9 +91,9 @@ impl std::str::FromStr for Durability {
 #[derive(Debug)]
 pub struct Sqlite {
     shared: Arc<Shared>,
-    /// The thread that empties the log.
-    emptying: Option<JoinHandle<()>>,
-    /// Given back when the store is closed.
+    /// The thread that empties the write-ahead log.
+    log_thread: Option<JoinHandle<()>>,
+    /// Released when the store is closed.
     lock: Option<Lock>,
 }
 
@@ -119,32 +120,33 @@ fn log_bytes(path: &Path) -> u64 {
 }
 
 impl Sqlite {
-    /// Opens the store of a state directory, and makes it if there is none. The caller must hold the
+    /// Opens the store of a state directory, or creates it if there is none. The caller must hold the
     /// [`Lock`](toolhost_state::state_dir::Lock) of the directory.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Newer`] and [`StoreError::Foreign`] if another program wrote the file. [`StoreError::Damaged`] if it is so damaged
-    /// that it cannot be said which calls it knew. Otherwise, if the system refuses.
+    /// [`StoreError::Newer`] if a later version wrote the file, and [`StoreError::Foreign`] if another program did.
+    /// [`StoreError::Damaged`] if damage may hide calls that the store knew. Other errors if the system refuses.
     pub fn open(directory: &StateDir, durability: Durability) -> Result<Self, StoreError> {
         let path = directory.path().join(FILE);
-        let told = |fault: Fault| fault.told(&path, "open its file");
+        let store_error = |fault: Fault| fault.into_store_error(&path, "open its file");
         let (full, asked) = sync_channel(1);
         let core = match open::open(directory, durability, full.clone()) {
-            // The error may be one of many for a full disk.
+            // SQLite reports a full disk by various errors, so free the reserve after any of them and try again.
             Err(Fault::Sql(_) | Fault::Io(_)) if reserve::free(directory).unwrap_or(false) => {
                 open::open(directory, durability, full)
             }
             opened => opened,
         };
-        let mut core = core.map_err(told)?;
-        reserve::keep(directory);
+        let mut core = core.map_err(store_error)?;
+        reserve::create(directory);
         core.stage_changes(directory, durability);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let shared = Arc::new(Shared {
             path: path.clone(),
-            has_set_aside: recover::has_set_aside(directory).map_err(|error| told(error.into()))?,
-            writer: Writer::start(core, durability).map_err(|error| told(error.into()))?,
+            has_set_aside: recover::has_set_aside(directory)
+                .map_err(|error| store_error(error.into()))?,
+            writer: Writer::start(core, durability).map_err(|error| store_error(error.into()))?,
             readers: Readers::new(path.clone()),
             running,
             metrics,
@@ -152,45 +154,49 @@ impl Sqlite {
         let emptied = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("store".to_owned());
         let thread = thread.spawn(move || emptied.empty_log_when_asked(&asked));
-        let thread = thread.map_err(|error| told(error.into()))?;
+        let thread = thread.map_err(|error| store_error(error.into()))?;
         Ok(Self {
             shared,
-            emptying: Some(thread),
+            log_thread: Some(thread),
             lock: None,
         })
     }
 
-    /// Makes a store in memory, which forgets with its host.
+    /// Makes a store in memory, which ends with the host.
     ///
     /// # Errors
     ///
-    /// If there is no memory for it.
+    /// If the system has no memory for it.
     pub fn in_memory() -> Result<Self, StoreError> {
         Self::in_memory_of(None)
     }
 
-    /// Makes a store in memory that knows everything that is in the file of a state directory, for a host whose disk is full or
-    /// read-only. The file stays as it is. The caller must hold the lock of the directory.
+    /// Makes a store in memory with a copy of the records of a state directory, for a host whose disk is full or read-only. The file
+    /// is not changed. The caller must hold the lock of the directory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read.
     pub fn in_memory_of(directory: Option<&StateDir>) -> Result<Self, StoreError> {
         let path = PathBuf::from(":memory:");
-        let told = |fault: Fault| fault.told(&path, "be copied into memory");
+        let store_error = |fault: Fault| fault.into_store_error(&path, "be copied into memory");
         let file = directory.map(|directory| directory.open_file(FILE));
-        let file = file.transpose().map_err(|error| told(error.into()))?;
+        let file = file
+            .transpose()
+            .map_err(|error| store_error(error.into()))?;
         let is_there = file
             .flatten()
             .is_some_and(|file| file.metadata().is_ok_and(|data| data.len() > 0));
-        // Its log is no file, and is never full.
+        // A store in memory has no log file, so nothing ever asks for the log to be emptied.
         let (full, _) = sync_channel(1);
-        let core = open::open_in_memory(directory.filter(|_| is_there), full).map_err(told)?;
+        let core =
+            open::open_in_memory(directory.filter(|_| is_there), full).map_err(store_error)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let writer = Writer::start(core, Durability::Host).map_err(|error| told(error.into()))?;
+        let writer =
+            Writer::start(core, Durability::Host).map_err(|error| store_error(error.into()))?;
         let has_set_aside = directory.map_or(Ok(false), recover::has_set_aside);
         let shared = Arc::new(Shared {
-            has_set_aside: has_set_aside.map_err(|error| told(error.into()))?,
+            has_set_aside: has_set_aside.map_err(|error| store_error(error.into()))?,
             readers: Readers::Memory(Arc::clone(&writer)),
             path,
             writer,
@@ -199,7 +205,7 @@ impl Sqlite {
         });
         Ok(Self {
             shared,
-            emptying: None,
+            log_thread: None,
             lock: None,
         })
     }
@@ -211,27 +217,32 @@ impl Sqlite {
         self
     }
 
-    /// Sets a damaged store aside, under a name with the time, and makes a new one of everything that can be read. A call of which
-    /// only the id is left is unknown from then on. The caller must hold the lock of the directory.
+    /// Recovers a damaged store: renames its files, with the time in the new names, and makes a new store with everything that can be
+    /// read. If only the id of a call can be read, the call is [`CallState::Unknown`](crate::CallState::Unknown) in the new store. The
+    /// caller must hold the lock of the directory.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unrecoverable`] if it cannot be said which calls the store knew. The files then keep their names.
+    /// [`StoreError::Unrecoverable`] if call ids are lost. The files then get their old names back.
     pub fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, StoreError> {
         let path = directory.path().join(FILE);
         let recovered = recover::recover(directory, durability);
-        recovered.map_err(|fault| match fault.told(&path, "be recovered") {
-            StoreError::Damaged { path, problem } => StoreError::Unrecoverable { path, problem },
-            error => error,
-        })
+        recovered.map_err(
+            |fault| match fault.into_store_error(&path, "be recovered") {
+                StoreError::Damaged { path, problem } => {
+                    StoreError::Unrecoverable { path, problem }
+                }
+                error => error,
+            },
+        )
     }
 
-    /// Gives room that the store no longer uses back to the disk. The caller must hold the lock of the directory.
+    /// Returns the unused space of the file to the file system. The caller must hold the lock of the directory.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem: SQLite makes all indexes anew, so that nothing would show
-    /// any more what is missing.
+    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem. SQLite would rebuild all indexes, and nothing would show any
+    /// more which rows are missing.
     pub fn compact(directory: &StateDir) -> Result<(), StoreError> {
         let store = Self::open(directory, Durability::Host)?;
         if let Some(file) = StoreFile::open(directory, true)?
@@ -241,10 +252,10 @@ impl Sqlite {
             return Err(StoreError::Damaged { path, problem });
         }
         let compacted = store.shared.writer.alone(Core::compact);
-        compacted.map_err(|fault| fault.told(&store.shared.path, "be compacted"))
+        compacted.map_err(|fault| fault.into_store_error(&store.shared.path, "be compacted"))
     }
 
-    /// Makes a change.
+    /// Makes a change on the connection that writes.
     fn change<T: Send + 'static>(
         &self,
         action: &'static str,
@@ -252,7 +263,7 @@ impl Sqlite {
     ) -> Answer<'_, T> {
         Box::pin(async move {
             let made = self.shared.writer.make(work).await;
-            made.map_err(|fault| fault.told(&self.shared.path, action))
+            made.map_err(|fault| fault.into_store_error(&self.shared.path, action))
         })
     }
 
@@ -272,8 +283,8 @@ impl Sqlite {
         })
     }
 
-    /// Does something that may take its time.
-    fn slowly<T: Send + 'static>(
+    /// Runs an operation on a thread that may block.
+    fn run_blocking<T: Send + 'static>(
         &self,
         action: &'static str,
         work: impl FnOnce(&Shared) -> Result<T, Fault> + Send + 'static,
@@ -286,7 +297,7 @@ impl Sqlite {
                     if fault.is_damage() {
                         shared.metrics.damage(&fault);
                     }
-                    fault.told(&shared.path, action)
+                    fault.into_store_error(&shared.path, action)
                 })
             });
             done.await.unwrap_or_else(|error| {
@@ -298,24 +309,25 @@ impl Sqlite {
         })
     }
 
+    /// Runs a query on a connection that only reads, on a thread that may block.
     fn list<T: Send + 'static>(
         &self,
         action: &'static str,
         list: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<'_, T> {
-        self.slowly(action, move |shared| shared.readers.read(list))
+        self.run_blocking(action, move |shared| shared.readers.read(list))
     }
 }
 
 impl Shared {
     fn empty_log_when_asked(&self, asked: &Receiver<()>) {
         while asked.recv().is_ok() {
-            // Most of the log is on the disk before calls have to wait.
+            // Sync the log first, while calls can still be stored: the step below then has less to sync while calls wait.
             let log = std::fs::File::open(beside(&self.path, "-wal"));
             _ = log.and_then(|log| log.sync_data());
             if let Err(fault) = self.writer.alone(Core::empty_log) {
-                let error = fault.told(&self.path, "empty its log");
-                tracing::warn!(%error, "the log of the store goes on growing");
+                let error = fault.into_store_error(&self.path, "empty its log");
+                tracing::warn!(%error, "the write-ahead log of the store was not emptied and keeps growing");
             }
         }
     }
@@ -329,9 +341,12 @@ impl Drop for Sqlite {
             staging.lock().close();
         }
         if let Err(fault) = self.shared.writer.close() {
-            tracing::warn!(?fault, "the next start has to read the log of the store");
+            tracing::warn!(
+                ?fault,
+                "the write-ahead log of the store was not emptied: the next start must read it"
+            );
         }
-        if let Some(thread) = self.emptying.take() {
+        if let Some(thread) = self.log_thread.take() {
             _ = thread.join();
         }
     }
@@ -354,8 +369,8 @@ impl Store for Sqlite {
         self.change("withdraw a call", move |core| core.withdraw(&chat, &call))
     }
 
-    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced> {
-        self.change("cancel a call", move |core| core.cancel(&fence))
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer> {
+        self.change("cancel a call", move |core| core.cancel(&cancellation))
     }
 
     fn interrupt(&self) -> Answer<'_, Vec<Call>> {
@@ -363,7 +378,8 @@ impl Store for Sqlite {
     }
 
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
-        // Few pages are read, so a hand-over would cost more. The connection that writes has most of them in its cache.
+        // The query reads only a few pages, so handing it to another thread would cost more. The connection that writes has most of
+        // these pages in its cache.
         Box::pin(async move {
             let shared = &self.shared;
             let look_up =
@@ -377,7 +393,7 @@ impl Store for Sqlite {
             let found = found
                 .or_else(|| shared.writer.soon(|core| look_up(&core.connection)))
                 .unwrap_or_else(|| shared.readers.read(look_up));
-            found.map_err(|fault| fault.told(&shared.path, "look a call up"))
+            found.map_err(|fault| fault.into_store_error(&shared.path, "look a call up"))
         })
     }
 
@@ -398,7 +414,7 @@ impl Store for Sqlite {
     }
 
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
-        self.slowly("forget calls", move |shared| {
+        self.run_blocking("forget calls", move |shared| {
             sweep::sweep(&shared.writer, &shared.readers, &limits)
         })
     }
@@ -425,7 +441,7 @@ impl Store for Sqlite {
     }
 
     fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
-        self.slowly("list processes", move |shared| {
+        self.run_blocking("list processes", move |shared| {
             let read = |connection: &Connection| records::processes(connection, &query);
             let (processes, faults) = shared.readers.read(read)?;
             faults.iter().for_each(|fault| shared.metrics.damage(fault));
@@ -458,7 +474,7 @@ impl Store for Sqlite {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<Session>> {
-        self.slowly("list sessions", move |shared| {
+        self.run_blocking("list sessions", move |shared| {
             let (sessions, faults) = shared.readers.read(session_row::all)?;
             faults.iter().for_each(|fault| shared.metrics.damage(fault));
             Ok(sessions)

@@ -1,4 +1,4 @@
-//! The seam: the operations that every store has.
+//! The trait [`Store`]: the operations that every store has.
 
 use std::path::PathBuf;
 
@@ -6,61 +6,62 @@ use futures_util::future::BoxFuture;
 use toolhost_state::id::{CallId, ChatId};
 
 use crate::{
-    Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence, Fenced,
-    Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
+    Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery, Counts,
+    EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
 };
 
-/// The answer of a store. A change that was handed over happens even if its future is dropped.
+/// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The state that outlives a host. A change is stored as durably as the store promises when its future is ready.
+/// The state that outlives a host. When the future of a change is ready, the change is as durable as the store promises.
 pub trait Store: std::fmt::Debug + Send + Sync {
-    /// Stores the beginning of a call unless its id was seen, in one step. Only [`Begun::New`] permits the call to run.
+    /// Stores the beginning of a call, unless the id was seen before. The check and the write are atomic. The call may run only after
+    /// [`Begun::New`].
     fn begin(&self, call: NewCall) -> Answer<'_, Begun>;
 
     /// Stores the end of a call, and the call itself if its beginning is not stored.
     fn end(&self, ended: EndedCall) -> Answer<'_, ()>;
 
-    /// Forgets a call that began and did not run after all.
+    /// Forgets a call whose beginning was stored but that did not run.
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
 
-    /// Cancels a call, or keeps it from running when it arrives.
-    fn cancel(&self, fence: Fence) -> Answer<'_, Fenced>;
+    /// Cancels a call. If the call has not arrived, the store keeps a tombstone, so that the call does not run when it arrives.
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer>;
 
-    /// Takes the calls over that ran when the last host ended, and returns them. A host does this once, before its first call, and ends
-    /// each of them with [`Store::end`]: until then they run.
+    /// Takes over the calls that were running when the last host ended, and returns them. A host does this once, before its first call,
+    /// and ends each of these calls with [`Store::end`]. Until then they count as running.
     fn interrupt(&self) -> Answer<'_, Vec<Call>>;
 
     /// Returns a call with its outcome; `None` if the id was not seen.
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
 
-    /// Returns a page of the calls that run or whose outcome is kept, newest first. It holds up no other operation, and looks at
-    /// a bounded number of calls.
+    /// Returns a page of the calls that run or whose outcome is kept, newest first. The query delays no other operation, and looks
+    /// at a bounded number of calls.
     fn calls(&self, query: CallQuery) -> Answer<'_, CallPage>;
 
     /// Returns a page of chats, those with running calls first.
     fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage>;
 
-    /// Stores that a chat was ended, until a call begins in it.
+    /// Marks a chat as ended. The next call that begins in the chat clears the mark.
     fn end_chat(&self, chat: ChatId) -> Answer<'_, ()>;
 
-    /// Forgets outcomes and ids that are too old or too many. Each token has its share of what there is room for, and each chat its
-    /// share of that of its token.
+    /// Drops outcomes and ids beyond the limits of age and number. Each token has a share of the room, and each chat has a share of
+    /// that of its token.
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept>;
 
     /// Stores a process that is about to start.
     fn add_process(&self, process: Process) -> Answer<'_, ()>;
 
-    /// Replaces these processes, but for those that were forgotten.
+    /// Replaces the stored values of these processes. Processes that were forgotten are skipped.
     fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()>;
 
     /// Forgets these processes.
     fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()>;
 
-    /// Returns processes. Damage to some of them is no error.
+    /// Returns processes. Damaged records are no error: the result counts them.
     fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes>;
 
-    /// Stores the name of a temporary file that is about to be made, and forgets those that are gone.
+    /// Stores the path of a temporary file that is about to be made, and forgets the paths in `gone`.
     fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()>;
 
     /// Forgets temporary files.
@@ -75,7 +76,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Forgets a session.
     fn remove_session(&self, id: String) -> Answer<'_, ()>;
 
-    /// Returns all sessions. Damage to some of them is no error: they are left out.
+    /// Returns all sessions. Damaged records are no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
 
     /// Returns numbers for metrics.

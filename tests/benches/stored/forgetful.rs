@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{
-    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
-    Fenced, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
 };
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Store for Forgetful {
         begin(NewCall) -> Begun = Begun::New;
         end(EndedCall) -> () = ();
         withdraw(ChatId, CallId) -> () = ();
-        cancel(Fence) -> Fenced = Fenced::Fenced(None);
+        cancel(Cancellation) -> CancelAnswer = CancelAnswer::Tombstone(None);
         interrupt() -> Vec<Call> = Vec::new();
         call(ChatId, CallId) -> Option<Call> = None;
         calls(CallQuery) -> CallPage = CallPage::default();

@@ -28,7 +28,7 @@ pub(super) fn line(time: SystemTime, event: &str, fields: Value) -> String {
     escaped(&Value::Object(all).to_string())
 }
 
-/// Returns the value of a field, cut if it is too long. A long id of a caller gets a digest, so that it differs from other ids.
+/// Returns the value of a field, cut if it is too long. A long id is cut and gets a digest, so that it still differs from other ids.
 fn bounded(name: &str, value: Value) -> Value {
     let start = |text: &str, length| {
         let start = text.get(..text.floor_char_boundary(length));
@@ -60,8 +60,8 @@ fn bounded(name: &str, value: Value) -> Value {
     }
 }
 
-/// Escapes characters that JSON allows and that affect a terminal, such as DEL and marks of text direction. They can only be
-/// within strings.
+/// Escapes characters that JSON allows but that affect a terminal, such as DEL and marks of text direction. In JSON, they occur only in
+/// strings.
 fn escaped(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,12 +1,12 @@
-//! Times as RFC 3339 writes them.
+//! Times in the format of RFC 3339.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The last millisecond of the year 9999, after which years have more than four digits.
 const LAST: Duration = Duration::from_millis(253_402_300_799_999);
 
-/// Returns a time in UTC with milliseconds, such as `2026-11-22T15:50:17.042Z`. Times before 1970 or after 9999 become the nearest
-/// of these years.
+/// Formats a time in UTC with milliseconds, such as `2026-11-22T15:50:17.042Z`. A time before 1970 or after 9999 is replaced by the nearest
+/// time in that range.
 pub fn rfc3339(time: SystemTime) -> String {
     let time = time.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST);
     humantime::format_rfc3339_millis(time).to_string()

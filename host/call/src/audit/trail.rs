@@ -18,7 +18,7 @@ use toolhost_state::id::{CallId, ChatId};
 pub enum Use {
     /// It started a process.
     ProcessStart {
-        /// The id of the process; `None`: it is not known whether it was started.
+        /// The id of the process; `None` if it is not known whether the process was started.
         process: Option<String>,
         /// The BLAKE3 digest of the command, in hex.
         command: String,
@@ -32,13 +32,13 @@ pub enum Use {
     },
     /// It wrote a file.
     FileWrite {
-        /// The real path; where it is not known whether the file was written, the path that was asked for.
+        /// The real path; if it is not known whether the file was written, the requested path.
         path: String,
         /// The new size in bytes.
         size: u64,
         /// The BLAKE3 digest of the new content, in hex.
         content: String,
-        /// Whether it was written for certain.
+        /// Whether it is certain that the file was written.
         certain: bool,
     },
     /// It sent an HTTP request.
@@ -61,17 +61,17 @@ pub enum Use {
     Denied {
         /// The name of the capability, such as `files` or `sockets`.
         capability: &'static str,
-        /// The attempt, in a few words that hold nothing secret.
+        /// The attempt, in a few words without secrets.
         what: String,
     },
 }
 
-/// Events of one call that cost a guest next to nothing, beyond which they are only counted: a guest must not flood the trail
+/// The most cheap events of one call that are recorded; further ones are only counted. Without this limit, a guest could flood the trail
 /// until earlier lines are rotated away.
 const MAX_CHEAP: u64 = 100;
 
-/// Records the acts of one call of a plugin; without a call, the acts of the plugin while it is asked for its tools. Clones
-/// belong to the same call.
+/// The audit trail of one call of a plugin; without a call, that of a plugin while it is asked for its tools. Clones belong to the same
+/// call.
 #[derive(Clone, Debug)]
 pub struct Trail {
     pub(crate) audit: Audit,
@@ -83,7 +83,7 @@ pub struct Trail {
     pub call: Option<(ChatId, CallId)>,
     /// The fields that each line begins with: principal, chat, call and plugin.
     whose: Map<String, Value>,
-    /// How many events there were that cost a guest next to nothing.
+    /// The number of cheap events: those that cost a guest almost nothing.
     cheap: Arc<AtomicU64>,
 }
 
@@ -130,7 +130,7 @@ impl Trail {
         }
     }
 
-    /// Returns how many uses were counted, and not recorded one by one.
+    /// Returns how many uses were only counted and not recorded.
     pub fn left_out(&self) -> u64 {
         self.cheap.load(Ordering::Relaxed).saturating_sub(MAX_CHEAP)
     }

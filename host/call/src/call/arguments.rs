@@ -69,20 +69,20 @@ impl Arguments {
         Err(InvalidArguments::NotAnObject(kind))
     }
 
-    /// Returns the object in one spelling: without white space, and with each whole number that has 64 bits as its digits. Callers
+    /// Returns the object in a normal form: without white space, and with each whole number of up to 64 bits written as digits. Callers
     /// that write `1.0` or `1e0` for `1` make the same call, so the tool gets the same text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the BLAKE3 hash of the canonical form, which is [`Arguments::as_str`] with sorted keys: equal for equal arguments,
+    /// Returns the BLAKE3 hash of the canonical form, which is [`Arguments::as_str`] with sorted keys. Equal arguments have equal hashes,
     /// however they were written.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 }
 
-/// Reads any JSON value, but refuses duplicate keys and deep nesting, which parsers disagree about.
+/// A strict reader of JSON. It refuses duplicate keys and deep nesting, because parsers disagree about them.
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,
@@ -99,7 +99,7 @@ impl Strict {
     }
 }
 
-/// Returns a double as the integer of 64 bits that it is, if it is one.
+/// Converts a double into an integer if it is a whole number of at most 64 bits.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolhost_store::{Counts, Durability, Fence, Sqlite, Store, StoreError};
+use toolhost_store::{Cancellation, Counts, Durability, Sqlite, Store, StoreError};
 
 use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
 use answer::{Begun, Completion, Key};
@@ -40,7 +40,7 @@ use turn::Turn;
 pub use recovery::Interrupted;
 pub use shared::{Admitted, Listener};
 
-/// Remembers the calls of all chats and runs each of them once.
+/// The ledger of the calls of all chats. It runs each call once.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ pub struct Stats {
 }
 
 impl Ledger {
-    /// Makes an empty ledger, which forgets with its host.
+    /// Makes an empty ledger in memory, which ends with the host.
     ///
     /// # Errors
     ///
@@ -117,14 +117,14 @@ impl Ledger {
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let told = match self.begin(request, admit).await? {
+        let waiter = match self.begin(request, admit).await? {
             Begun::Saved(outcome) => return Ok(outcome),
-            Begun::Running(told) => told,
+            Begun::Running(waiter) => waiter,
         };
-        Ok(ended(told).await?)
+        Ok(wait_for_outcome(waiter).await?)
     }
 
-    /// Returns where a call stands; `None` if there is no such call, or if the store cannot be read.
+    /// Returns the status of a call; `None` if there is no such call, or if the store cannot be read.
     pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
         let key = (chat.clone(), id.clone());
         // A call that ends meanwhile is in the store before it leaves the memory.
@@ -138,8 +138,8 @@ impl Ledger {
         past.map(|past| past.status(id))
     }
 
-    /// Cancels a call and returns how it ended, once it has. A call that has not arrived yet will not run when it does. The
-    /// caller reaches calls of tools that it may use, and no others.
+    /// Cancels a call, waits until it has ended, and returns how. A call that has not arrived yet will not run when it arrives. The
+    /// actor can cancel only calls of tools that it may use.
     ///
     /// # Errors
     ///
@@ -165,17 +165,17 @@ impl Ledger {
             });
         let keeper = &self.shared.keeper;
         match cancelled {
-            Some(Some((told, is_news))) => {
+            Some(Some((waiter, is_news))) => {
                 if is_news {
-                    keeper.cancel_running(self.fence(&key, actor)).await;
+                    keeper.cancel_running(self.cancellation(&key, actor)).await;
                 }
                 drop(turn);
-                return Ok(Cancelled::Ended(ended(told).await?));
+                return Ok(Cancelled::Ended(wait_for_outcome(waiter).await?));
             }
             Some(None) => return Ok(Cancelled::Tombstone),
             None => {}
         }
-        let cancelling = keeper.cancel(self.fence(&key, actor)).await?;
+        let cancelling = keeper.cancel(self.cancellation(&key, actor)).await?;
         drop(turn);
         match cancelling {
             Cancelling::Over(Past::Ended {
@@ -184,7 +184,7 @@ impl Ledger {
             }) => Ok(Cancelled::Ended(outcome)),
             Cancelling::Over(Past::Lost) => Ok(Cancelled::Ended(Arc::new(lost(id, "")))),
             Cancelling::Over(Past::Ended { .. }) if actor.may_use_all() => Ok(Cancelled::Gone),
-            // The id is taken, and the caller does not see by which call.
+            // The id belongs to another call, which the actor must not learn about.
             Cancelling::Over(_) => Ok(Cancelled::Tombstone),
             Cancelling::Tombstone => {
                 self.shared.sweeper.add_id();
@@ -198,8 +198,8 @@ impl Ledger {
         }
     }
 
-    fn fence(&self, (chat, call): &Key, actor: &Actor) -> Fence {
-        Fence {
+    fn cancellation(&self, (chat, call): &Key, actor: &Actor) -> Cancellation {
+        Cancellation {
             chat: chat.clone(),
             call: call.clone(),
             principal: actor.name().to_owned(),
@@ -208,22 +208,22 @@ impl Ledger {
         }
     }
 
-    /// Cancels every call of a chat that runs, of tools that the caller may use, and returns how they ended, once they have.
+    /// Cancels the running calls of a chat whose tools the actor may use, waits until they have ended, and returns how.
     pub async fn cancel_all(&self, chat: &ChatId, actor: &Actor) -> Vec<Arc<Outcome>> {
         let running = self.shared.calls.lock().cancel_running(chat, actor);
-        let ends = running.into_iter().map(|(id, told, is_news)| async move {
+        let ends = running.into_iter().map(|(id, waiter, is_news)| async move {
             if is_news {
-                let fence = self.fence(&(chat.clone(), id), actor);
-                self.shared.keeper.cancel_running(fence).await;
+                let cancellation = self.cancellation(&(chat.clone(), id), actor);
+                self.shared.keeper.cancel_running(cancellation).await;
             }
-            ended(told).await.ok()
+            wait_for_outcome(waiter).await.ok()
         });
         let outcomes = futures_util::future::join_all(ends).await;
         outcomes.into_iter().flatten().collect()
     }
 
     /// Refuses new calls of a chat until the returned guard is dropped.
-    pub fn close(&self, chat: &ChatId) -> Closing {
+    pub fn refuse_new_calls(&self, chat: &ChatId) -> ClosedChat {
         *self
             .shared
             .calls
@@ -231,14 +231,14 @@ impl Ledger {
             .closing
             .entry(chat.clone())
             .or_default() += 1;
-        Closing {
+        ClosedChat {
             shared: Arc::clone(&self.shared),
             chat: chat.clone(),
         }
     }
 
-    /// Waits until every call has ended and its callers were told, and stores the changes that could not be stored before, as far as
-    /// possible. The host calls this before its end, when it admits no calls any more.
+    /// Waits until every call has ended and its callers have their answers. Then retries the changes that could not be stored. The host
+    /// calls this before its end, when it admits no more calls.
     pub async fn finish(&self) {
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
@@ -287,7 +287,7 @@ impl Ledger {
         }
         let cancelled = self.shared.stopping.child_token();
         let admitted = admit(cancelled.clone())?;
-        let (teller, told) = watch::channel(None);
+        let (completion, waiter) = watch::channel(None);
         let began_ms = milliseconds_since_1970();
         let running = Running {
             digest,
@@ -298,25 +298,25 @@ impl Ledger {
             cancelled,
             tombstone: false,
             is_stored: false,
-            told: told.clone(),
+            told: waiter.clone(),
         };
         calls.running.insert(key, running);
         drop(calls);
         let shared = Arc::clone(&self.shared);
-        let execution = Execution::new(shared, Arc::clone(request), (digest, began_ms), teller);
+        let execution = Execution::new(shared, Arc::clone(request), (digest, began_ms), completion);
         self.shared.spawn(execution.run(turn, admitted));
-        Ok(Begun::Running(told))
+        Ok(Begun::Running(waiter))
     }
 }
 
-/// A chat in which nothing begins.
+/// A guard: while it exists, no call can begin in the chat.
 #[derive(Debug)]
-pub struct Closing {
+pub struct ClosedChat {
     shared: Arc<Shared>,
     chat: ChatId,
 }
 
-impl Drop for Closing {
+impl Drop for ClosedChat {
     fn drop(&mut self) {
         let mut calls = self.shared.calls.lock();
         if let Entry::Occupied(mut times) = calls.closing.entry(self.chat.clone()) {
@@ -334,9 +334,11 @@ fn milliseconds_since_1970() -> u64 {
 }
 
 /// Waits for the outcome of a call that runs.
-async fn ended(mut told: watch::Receiver<Completion>) -> Result<Arc<Outcome>, Refused> {
-    match told.wait_for(Option::is_some).await {
-        Ok(told) => told.clone().unwrap_or(Err(Refused::Closed)),
+async fn wait_for_outcome(
+    mut waiter: watch::Receiver<Completion>,
+) -> Result<Arc<Outcome>, Refused> {
+    match waiter.wait_for(Option::is_some).await {
+        Ok(completion) => completion.clone().unwrap_or(Err(Refused::Closed)),
         // The task was dropped with its runtime.
         Err(_) => Err(Refused::Closed),
     }

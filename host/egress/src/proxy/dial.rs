@@ -1,4 +1,4 @@
-//! Dialling: from the text of a client to a connection with a host that the list has.
+//! Dialling: connecting to a listed host that a client has named.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::destination::HostError;
 use crate::reach::{connect, find};
 use crate::rules::Target;
 
-/// The most bytes of a target that are told again.
-const SHOWN: usize = 300;
+/// The most bytes of a client's text that errors and reports repeat.
+const MAX_SHOWN: usize = 300;
 
-/// When the kernel asks a silent host whether it is still there, and how often it asks again.
+/// The idle time before the first TCP keepalive probe, and the interval between probes.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 impl Shared {
-    /// Connects with a target. `text` is how the client named it, for the case that this is no target.
+    /// Connects to a target. `text` is the text of the client, which the error contains if it is no target.
     pub(super) async fn dial(
         &self,
         text: &str,
@@ -39,7 +39,7 @@ impl Shared {
 
     async fn try_dial(&self, target: Result<Target, HostError>) -> Result<TcpStream, EgressError> {
         let target = target?;
-        // Before the name is resolved: a name can carry data to who answers for it.
+        // Check the list before resolving the name, because a lookup sends the name to a DNS server, and the name can carry data.
         if !self.rules.lists(&target) {
             return Err(EgressError::NotListed);
         }
@@ -59,14 +59,14 @@ impl Shared {
     }
 }
 
-/// Returns a text in printable ASCII, cut to a length for a line, and without a password.
+/// Returns a text for errors and reports: escaped to printable ASCII, cut, and without a user and password.
 fn show(text: &str) -> String {
     let text = text.rsplit('@').next().unwrap_or_default();
     let mut shown: String = text
         .chars()
-        .take(SHOWN)
+        .take(MAX_SHOWN)
         .flat_map(char::escape_default)
         .collect();
-    shown.truncate(SHOWN);
+    shown.truncate(MAX_SHOWN);
     shown
 }

@@ -1,4 +1,4 @@
-//! Reasons why a command does not reach a host, as HTTP and SOCKS5 tell them.
+//! The reasons why a command does not reach a host, and their codes in HTTP and SOCKS5.
 
 use std::io;
 
@@ -13,20 +13,20 @@ pub enum EgressError {
     /// The text names no host.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The list of hosts does not have the target.
+    /// The target is not in the list of hosts.
     #[error("it is not in the list of hosts (sandbox_network)")]
     NotListed,
-    /// The host has only addresses that are not public, and none of them is in the list.
+    /// None of the host's addresses is public, and none is in the list.
     #[error(
-        "it has no public address; a private one must be in the list of hosts (sandbox_network) itself"
+        "it has no public address; to allow a private address, add that address to the list of hosts (sandbox_network)"
     )]
     NotPublic,
-    /// The host was not reached.
+    /// The host could not be reached.
     #[error(transparent)]
     Reach(ReachError),
 }
 
-/// A host that a command did not reach, and why. Displays as the text for the client.
+/// A host that a command did not reach, and the reason. Displays as the text for the client.
 #[derive(Debug, thiserror::Error)]
 #[error("toolhost: commands {} {target}: {why}", .why.verb())]
 pub(super) struct Unreached {

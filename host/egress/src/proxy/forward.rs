@@ -1,4 +1,4 @@
-//! Requests with an absolute URI: each goes out on a connection of its own.
+//! Forwarding of requests with an absolute URI. Each request uses a new connection to the server.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -13,19 +13,19 @@ use hyper::http::uri::Scheme;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::TokioIo;
 
-use super::headers::remove_of_one_connection;
+use super::headers::remove_hop_by_hop;
 use super::refusal::Refusal;
 use super::{BUFFER, Shared};
 use crate::origin::origin_form;
 use crate::rules::Target;
 
-/// The body of a response, with the connection that it comes from. Dropping it closes the connection.
+/// The body of a response, with the connection to the server that sends it. Dropping the body closes the connection.
 pub(super) struct Forwarded {
     incoming: Incoming,
     connection: Fuse<BoxFuture<'static, ()>>,
 }
 
-/// Sends a request to the host of its URI. The header `Host` of the request decides nothing, and is replaced.
+/// Sends a request to the host of its URI. The header `Host` of the request is ignored and replaced.
 pub(super) async fn forward(
     shared: &Shared,
     mut request: Request<Incoming>,
@@ -40,7 +40,7 @@ pub(super) async fn forward(
     let is_chunked = is_chunked(&request)?;
     let target = Target::parse(authority.as_str(), Some(80));
     let server = shared.dial(authority.as_str(), target.clone()).await?;
-    // Dialling fails without a target.
+    // This cannot happen, because dialling fails without a target.
     let Ok(target) = target else {
         return Err(Refusal::NotForProxies);
     };
@@ -54,17 +54,17 @@ pub(super) async fn forward(
         .handshake(TokioIo::new(server))
         .await
         .map_err(failed)?;
-    // The reader of the response gets the error.
+    // Drop the result: an error also reaches the reader of the response.
     let mut connection = connection.map(drop).boxed().fuse();
     let mut response = pin!(requests.send_request(request));
     let response = tokio::select! {
         biased;
         response = &mut response => response,
-        // The response is here now or will never come.
+        // When the connection has ended, the response is either ready or an error.
         () = &mut connection => response.await,
     };
     let mut response = response.map_err(failed)?;
-    remove_of_one_connection(response.headers_mut());
+    remove_hop_by_hop(response.headers_mut());
     *response.version_mut() = Version::HTTP_11;
     Ok(response.map(|incoming| Forwarded {
         incoming,
@@ -72,24 +72,24 @@ pub(super) async fn forward(
     }))
 }
 
-/// Returns whether the body has chunks instead of a length. hyper has decoded the chunks, and refused a request whose last coding is
-/// another one.
+/// Returns whether the body is chunked instead of having a length. hyper has already decoded the chunks, and has refused requests whose
+/// last transfer coding is not `chunked`.
 fn is_chunked(request: &Request<Incoming>) -> Result<bool, Refusal> {
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, _) => Ok(false),
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(true),
-        _ => Err(Refusal::Coding),
+        _ => Err(Refusal::TransferCoding),
     }
 }
 
-/// Makes the request one to the server itself.
+/// Rewrites a request to the proxy as a request to the server.
 fn prepare(request: &mut Request<Incoming>, target: &Target, is_chunked: bool) {
     *request.uri_mut() = origin_form(request.uri());
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
-    remove_of_one_connection(headers);
-    // hyper asks the client for its body without waiting for the server.
+    remove_hop_by_hop(headers);
+    // hyper itself sends `100 Continue` to the client, so the server need not.
     headers.remove(EXPECT);
     let authority = match target.port {
         80 => target.host.to_string(),
@@ -100,7 +100,7 @@ fn prepare(request: &mut Request<Incoming>, target: &Target, is_chunked: bool) {
     }
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     if is_chunked {
-        // Said, because hyper would send no body with some methods.
+        // Without this header, hyper would send no body with some methods.
         headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
 }

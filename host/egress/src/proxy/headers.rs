@@ -1,11 +1,11 @@
-//! Headers that concern one connection, which a proxy does not pass on (RFC 9110, section 7.6.1).
+//! Hop-by-hop headers, which a proxy does not forward (RFC 9110, section 7.6.1).
 
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
-const OF_ONE_CONNECTION: [HeaderName; 9] = [
+const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     PROXY_AUTHENTICATE,
@@ -17,9 +17,9 @@ const OF_ONE_CONNECTION: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// Removes the headers of one connection, and those that `Connection` names. What says where a request goes and where its body ends
-/// stays: a client that names these headers must not change how the next server reads the request.
-pub(super) fn remove_of_one_connection(headers: &mut HeaderMap) {
+/// Removes the hop-by-hop headers, and those that `Connection` names. `Host` and `Content-Length` always stay. Otherwise, a client could
+/// name them in `Connection` and so change how the next server reads the request.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).iter();
     let named = named
         .filter_map(|value| value.to_str().ok())
@@ -31,7 +31,7 @@ pub(super) fn remove_of_one_connection(headers: &mut HeaderMap) {
     {
         headers.remove(name);
     }
-    for name in OF_ONE_CONNECTION {
+    for name in HOP_BY_HOP {
         headers.remove(name);
     }
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_one_connection_are_removed() {
+    fn hop_by_hop_headers_are_removed() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("connection", "close, X-Private , content-length"),
@@ -58,7 +58,7 @@ mod tests {
         ] {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
-        remove_of_one_connection(&mut headers);
+        remove_hop_by_hop(&mut headers);
         let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["content-length", "host", "x-kept"]);

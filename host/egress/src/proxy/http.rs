@@ -24,7 +24,7 @@ use crate::rules::Target;
 
 type Answer = Response<Either<Forwarded, Full<Bytes>>>;
 
-/// A tunnel that was made, and begins once its client has the answer.
+/// A tunnel whose server is connected. It begins when the client has received the answer.
 struct Tunnel {
     client: OnUpgrade,
     server: TcpStream,
@@ -57,7 +57,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Answer, Infallible> {
     let answer = if request.headers().get_all(HOST).iter().count() > 1 {
-        Err(Refusal::Hosts)
+        Err(Refusal::SeveralHosts)
     } else if request.method() == Method::CONNECT {
         connect(shared, request).await.map(|made| {
             *tunnel.lock() = Some(made);
@@ -83,8 +83,8 @@ async fn connect(shared: &Shared, request: Request<Incoming>) -> Result<Tunnel, 
     })
 }
 
-/// Returns the response to a request that is not served. Its reason phrase is the text as well: of the answer to `CONNECT`, most clients
-/// show nothing else.
+/// Returns the response to a request that is refused. The text is both the body and the reason phrase, because most clients show only the
+/// reason phrase of an answer to `CONNECT`.
 fn refused(refusal: &Refusal) -> Answer {
     let text = refusal.to_string();
     let reason = ReasonPhrase::try_from(text.as_bytes());
@@ -96,7 +96,7 @@ fn refused(refusal: &Refusal) -> Answer {
         CONTENT_TYPE,
         HeaderValue::from_static("text/plain; charset=utf-8"),
     );
-    // A client that did not wait for the answer has sent more, which is no request.
+    // Close the connection: if the client has sent more without waiting for the answer, those bytes are no request.
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     if let Ok(reason) = reason {
         response.extensions_mut().insert(reason);

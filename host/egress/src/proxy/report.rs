@@ -1,4 +1,4 @@
-//! Reports to the observer, bounded: a command in a loop must not fill an audit trail.
+//! Reports to the observer. Their number is bounded, so that a command in a loop cannot fill the audit trail.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,12 +11,16 @@ use super::error::EgressError;
 use super::observer::Observer;
 use crate::rules::Target;
 
-/// The time in which so many reports are made at most.
+/// The length of a window.
 const WINDOW: Duration = Duration::from_secs(60);
+
+/// The most reports of connections in a window.
 const CONNECTIONS: u64 = 256;
+
+/// The most reports of refusals in a window.
 const REFUSALS: u64 = 64;
 
-/// Makes reports within their bounds.
+/// The reporter of a proxy, which keeps to the bounds.
 #[derive(Debug)]
 pub(super) struct Reports {
     observer: Arc<dyn Observer>,
@@ -32,15 +36,15 @@ struct Window {
 
 #[derive(Debug, Default)]
 struct Count {
-    told: u64,
+    reported: u64,
     left_out: u64,
 }
 
 impl Count {
-    /// Counts a report, and returns whether it may be made.
+    /// Counts an event, and returns whether to report it.
     fn take(&mut self, most: u64) -> bool {
-        if self.told < most {
-            self.told += 1;
+        if self.reported < most {
+            self.reported += 1;
             return true;
         }
         self.left_out += 1;
@@ -67,31 +71,32 @@ impl Reports {
     }
 
     pub(super) fn connected(&self, target: &Target, address: IpAddr) {
-        if self.may(|window| window.connected.take(CONNECTIONS)) {
+        if self.count(|window| window.connected.take(CONNECTIONS)) {
             self.observer.connected(target, address);
         }
     }
 
     pub(super) fn refused(&self, target: &str, why: &EgressError) {
-        if self.may(|window| window.refused.take(REFUSALS)) {
+        if self.count(|window| window.refused.take(REFUSALS)) {
             self.observer.refused(target, why);
         }
     }
 
-    fn may(&self, take: impl FnOnce(&mut Window) -> bool) -> bool {
-        let (may, ended) = {
+    /// Counts an event in the current window, and returns whether to report it. If a window has ended, reports what it left out.
+    fn count(&self, take: impl FnOnce(&mut Window) -> bool) -> bool {
+        let (is_reported, ended) = {
             let mut window = self.window.lock();
             let over = window.began.elapsed() >= WINDOW;
             let ended = over.then(|| std::mem::replace(&mut *window, Window::new()));
             (take(&mut window), ended)
         };
         if let Some(ended) = ended {
-            self.tell_left_out(&ended);
+            self.report_left_out(&ended);
         }
-        may
+        is_reported
     }
 
-    fn tell_left_out(&self, window: &Window) {
+    fn report_left_out(&self, window: &Window) {
         let (connected, refused) = (window.connected.left_out, window.refused.left_out);
         if connected > 0 || refused > 0 {
             self.observer.left_out(connected, refused);
@@ -99,11 +104,11 @@ impl Reports {
     }
 }
 
-/// Reports what was left out at the end.
+/// Reports what the last window left out.
 impl Drop for Reports {
     fn drop(&mut self) {
         let window = std::mem::replace(self.window.get_mut(), Window::new());
-        self.tell_left_out(&window);
+        self.report_left_out(&window);
     }
 }
 
@@ -112,9 +117,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default)]
-    struct Told(Mutex<Vec<(u64, u64)>>, Mutex<(u64, u64)>);
+    struct Recorder(Mutex<Vec<(u64, u64)>>, Mutex<(u64, u64)>);
 
-    impl Observer for Told {
+    impl Observer for Recorder {
         fn connected(&self, _: &Target, _: IpAddr) {
             self.1.lock().0 += 1;
         }
@@ -130,8 +135,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reports_are_bounded_for_each_minute_and_the_rest_is_counted() {
-        let told = Arc::new(Told::default());
-        let reports = Reports::new(Arc::clone(&told) as Arc<dyn Observer>);
+        let recorder = Arc::new(Recorder::default());
+        let reports = Reports::new(Arc::clone(&recorder) as Arc<dyn Observer>);
         let target = Target::parse("a:1", None).unwrap();
         let address = IpAddr::from([127, 0, 0, 1]);
         for _ in 0..300 {
@@ -139,19 +144,19 @@ mod tests {
         }
         // Refusals do not take the place of connections.
         reports.connected(&target, address);
-        assert_eq!(*told.1.lock(), (1, 64));
-        assert!(told.0.lock().is_empty());
+        assert_eq!(*recorder.1.lock(), (1, 64));
+        assert!(recorder.0.lock().is_empty());
 
         tokio::time::advance(WINDOW).await;
         reports.refused("a:1", &EgressError::NotListed);
-        assert_eq!(*told.0.lock(), [(0, 236)]);
-        assert_eq!(*told.1.lock(), (1, 65));
+        assert_eq!(*recorder.0.lock(), [(0, 236)]);
+        assert_eq!(*recorder.1.lock(), (1, 65));
 
         for _ in 0..260 {
             reports.connected(&target, address);
         }
         drop(reports);
-        assert_eq!(*told.0.lock(), [(0, 236), (4, 0)]);
-        assert_eq!(*told.1.lock(), (257, 65));
+        assert_eq!(*recorder.0.lock(), [(0, 236), (4, 0)]);
+        assert_eq!(*recorder.1.lock(), (257, 65));
     }
 }

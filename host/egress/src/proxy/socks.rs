@@ -18,19 +18,19 @@ const NO_AUTHENTICATION: u8 = 0;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 
-/// What a client asks for.
+/// A request of a client: its text for errors, and its target.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct Request {
     text: String,
     target: Result<Target, HostError>,
 }
 
 /// Serves a connection of SOCKS5.
 pub(super) async fn serve(shared: &Shared, mut client: TcpStream) -> io::Result<()> {
-    let asked = timeout(shared.limits.handshake, handshake(&mut client)).await??;
-    let dialled = match asked {
-        Ok(asked) => {
-            let dialled = shared.dial(&asked.text, asked.target).await;
+    let request = timeout(shared.limits.handshake, handshake(&mut client)).await??;
+    let dialled = match request {
+        Ok(request) => {
+            let dialled = shared.dial(&request.text, request.target).await;
             dialled.map_err(|unreached| unreached.why.reply())
         }
         Err(reply) => Err(reply),
@@ -38,7 +38,7 @@ pub(super) async fn serve(shared: &Shared, mut client: TcpStream) -> io::Result<
     let reply = dialled
         .as_ref()
         .map_or_else(|reply| *reply, |_| Reply::Succeeded);
-    // The address from which the proxy connected tells a command nothing.
+    // The reply contains no real address, because a command cannot use the address from which the proxy connected.
     let message = [SOCKS5, reply as u8, 0, 1, 0, 0, 0, 0, 0, 0];
     client.write_all(&message).await?;
     match dialled {
@@ -47,8 +47,8 @@ pub(super) async fn serve(shared: &Shared, mut client: TcpStream) -> io::Result<
     }
 }
 
-/// Agrees on a method, and reads the request. The inner error is the reply to a request that is not served.
-async fn handshake(client: &mut TcpStream) -> io::Result<Result<Asked, Reply>> {
+/// Negotiates a method and reads the request. The inner error is the reply to a request that is refused.
+async fn handshake(client: &mut TcpStream) -> io::Result<Result<Request, Reply>> {
     let has_method = read_greeting(client).await?;
     let method = if has_method {
         NO_AUTHENTICATION
@@ -58,13 +58,13 @@ async fn handshake(client: &mut TcpStream) -> io::Result<Result<Asked, Reply>> {
     client.write_all(&[SOCKS5, method]).await?;
     if !has_method {
         return Err(io::Error::other(
-            "the client of SOCKS5 wants authentication",
+            "the SOCKS5 client requires authentication",
         ));
     }
     read_request(client).await
 }
 
-/// Reads the greeting, and returns whether the client goes without authentication.
+/// Reads the greeting, and returns whether the client offers to connect without authentication.
 async fn read_greeting<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<bool> {
     let (_version, count) = (version(reader).await?, reader.read_u8().await?);
     let mut methods = vec![0; usize::from(count)];
@@ -72,7 +72,7 @@ async fn read_greeting<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<bool>
     Ok(methods.contains(&NO_AUTHENTICATION))
 }
 
-async fn read_request<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Result<Asked, Reply>> {
+async fn read_request<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Result<Request, Reply>> {
     version(reader).await?;
     let command = reader.read_u8().await?;
     let _reserved = reader.read_u8().await?;
@@ -91,7 +91,7 @@ async fn read_request<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Result
         (host, port) => host.map(|host| Target { host, port }),
     };
     let text = format!("{text}:{port}");
-    Ok(Ok(Asked { text, target }))
+    Ok(Ok(Request { text, target }))
 }
 
 async fn version<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<()> {
@@ -106,7 +106,7 @@ fn address(address: IpAddr) -> (String, Result<Host, HostError>) {
     (host.to_string(), Ok(host))
 }
 
-/// Reads a name. Some clients send an address of IPv6 as a name, without brackets.
+/// Reads a name. Some clients send an IPv6 address as a name, without brackets.
 async fn name<R: AsyncRead + Unpin>(
     reader: &mut R,
 ) -> io::Result<(String, Result<Host, HostError>)> {
@@ -128,14 +128,14 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> io::Result<Result<Asked, Reply>> {
+    fn read(bytes: &[u8]) -> io::Result<Result<Request, Reply>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(read_request(&mut &*bytes))
     }
 
     fn target(bytes: &[u8]) -> Option<String> {
-        let asked = read(bytes).unwrap().unwrap();
-        asked.target.ok().map(|target| target.to_string())
+        let request = read(bytes).unwrap().unwrap();
+        request.target.ok().map(|target| target.to_string())
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             _ = read(&bytes);
             let prefixed = [&b"\x05\x01\x00\x03"[..], &bytes].concat();
-            if let Ok(Ok(Asked { target: Ok(target), .. })) = read(&prefixed) {
+            if let Ok(Ok(Request { target: Ok(target), .. })) = read(&prefixed) {
                 prop_assert!(target.to_string().is_ascii());
             }
         }

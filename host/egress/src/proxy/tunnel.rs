@@ -1,4 +1,4 @@
-//! Tunnels: bytes in both directions, until both have ended.
+//! Tunnels: copying bytes in both directions until both have ended.
 
 use std::io;
 use std::pin::pin;
@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split};
 use tokio::time::timeout;
 use tokio_util::io::InspectReader;
 
-/// Copies bytes in both directions. The end of one direction is passed on, and the other goes on; but once it is silent for
-/// `patience`, the tunnel ends. An error in one direction ends both.
-pub(super) async fn relay<C, S>(client: C, server: S, patience: Duration) -> io::Result<()>
+/// Copies bytes in both directions. When one direction ends, the other continues until it ends or is idle for `idle_timeout`. An error in
+/// one direction ends both.
+pub(super) async fn relay<C, S>(client: C, server: S, idle_timeout: Duration) -> io::Result<()>
 where
     C: AsyncRead + AsyncWrite,
     S: AsyncRead + AsyncWrite,
@@ -24,16 +24,16 @@ where
     tokio::select! {
         ended = &mut up => {
             ended?;
-            rest(down, &bytes, patience).await
+            finish(down, &bytes, idle_timeout).await
         }
         ended = &mut down => {
             ended?;
-            rest(up, &bytes, patience).await
+            finish(up, &bytes, idle_timeout).await
         }
     }
 }
 
-/// Copies bytes to the end, and passes the end on.
+/// Copies bytes until the reader ends, and then shuts the writer down.
 async fn one_way<R, W>(reader: R, mut writer: W, bytes: &AtomicU64) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -44,14 +44,14 @@ where
     writer.shutdown().await
 }
 
-/// Waits for the end of the other direction as long as bytes flow.
-async fn rest<F>(mut direction: F, bytes: &AtomicU64, patience: Duration) -> io::Result<()>
+/// Waits for the end of the remaining direction. Fails if no bytes flow for `idle_timeout`.
+async fn finish<F>(mut direction: F, bytes: &AtomicU64, idle_timeout: Duration) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>> + Unpin,
 {
     loop {
         let before = bytes.load(Ordering::Relaxed);
-        match timeout(patience, &mut direction).await {
+        match timeout(idle_timeout, &mut direction).await {
             Ok(ended) => return ended,
             Err(_) if bytes.load(Ordering::Relaxed) == before => {
                 return Err(io::ErrorKind::TimedOut.into());

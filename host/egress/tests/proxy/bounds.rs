@@ -1,4 +1,4 @@
-//! Limits, and the end of a proxy. Where time matters, it is that of a paused clock: it jumps when all tasks wait.
+//! Tests of the limits and of the end of a proxy. Tests of timeouts use a paused clock, which jumps ahead when all tasks wait.
 
 use std::time::Duration;
 
@@ -41,14 +41,14 @@ async fn beyond_the_most_connections_the_next_waits() {
     let mut third = running.connect().await;
     let request = format!("GET http://{target}/ HTTP/1.1\r\nConnection: close\r\n\r\n");
     third.write_all(request.as_bytes()).await.unwrap();
-    // The kernel has accepted the third connection. The proxy has not, and so connects with no server for it.
+    // The kernel has accepted the third connection, but the proxy has not. So it connects to no server for this client.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(running.told().len(), 2);
+    assert_eq!(running.reports().len(), 2);
     drop(first);
     assert!(rest(&mut third).await.starts_with("HTTP/1.1 200 "));
-    assert_eq!(running.told().len(), 3);
+    assert_eq!(running.reports().len(), 3);
     drop(second);
 }
 
@@ -121,7 +121,7 @@ async fn a_silent_tunnel_ends_only_if_it_is_half_closed() {
 
     client.shutdown().await.unwrap();
     assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
-    // The server says nothing more, and keeps its side open.
+    // The server sends nothing more, and keeps its side open.
     assert_eq!(rest(&mut client).await, "");
 }
 
@@ -138,7 +138,7 @@ async fn an_end_of_the_client_by_reset_reaches_the_server() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_not_read_for() {
-    // If the proxy had no bound, it would take all of this, and the server would come to its end.
+    // If the proxy had no bound, it would accept all these bytes, and the server would finish sending.
     let (listener, port) = listen("127.0.0.1").await;
     let running = Running::new(&["127.0.0.1"]).await;
     for request in [
@@ -156,7 +156,7 @@ async fn a_client_that_does_not_read_is_not_read_for() {
         server.write_all(response.as_bytes()).await.unwrap();
         let mut sent = 0;
         let piece = vec![0; 1 << 20];
-        // A write that waits while everything else has come to rest shows that nothing is taken any more.
+        // If a write waits while all other tasks are idle, the proxy accepts no more bytes.
         loop {
             match server.try_write(&piece) {
                 Ok(count) => sent += count as u64,
@@ -173,7 +173,7 @@ async fn a_client_that_does_not_read_is_not_read_for() {
     }
 }
 
-/// Returns whether a socket stays full although all tasks had their turns.
+/// Returns whether a socket stays full after all other tasks have run.
 async fn settle(server: &TcpStream) -> bool {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -189,9 +189,9 @@ async fn settle(server: &TcpStream) -> bool {
 async fn a_proxy_that_is_dropped_closes_its_connections() {
     let port = echo().await;
     let rules = toolhost_egress::Rules::new(&["127.0.0.1"]).unwrap();
-    let told = std::sync::Arc::new(super::support::Told::default());
+    let recorder = std::sync::Arc::new(super::support::Recorder::default());
     let names = std::sync::Arc::new(super::support::Names::default());
-    let proxy = toolhost_egress::Proxy::new(rules, names, told);
+    let proxy = toolhost_egress::Proxy::new(rules, names, recorder);
     let (listener, here) = listen("127.0.0.1").await;
     let serving = tokio::spawn(proxy.serve(listener, tokio_util::sync::CancellationToken::new()));
     let mut stream = TcpStream::connect(("127.0.0.1", here)).await.unwrap();

@@ -1,4 +1,5 @@
-//! Real clients, which know of the proxy by its variables alone. They cannot resolve the name of the server; the proxy can.
+//! Tests with real clients, which find the proxy only by its environment variables. They cannot resolve the name of the server, but the
+//! proxy can.
 
 use std::process::Output;
 
@@ -143,7 +144,7 @@ async fn python() {
         body.starts_with("POST /path [") && body.ends_with(" hello\n"),
         "{body}"
     );
-    // A tunnel, as to a host with TLS. The reason phrase is all of the answer that Python shows.
+    // The client opens a tunnel, as for TLS. Of the answer, Python shows only the reason phrase.
     let refused = failed(
         &running,
         "python3 -c \"from urllib.request import urlopen; urlopen('https://evil.test/')\"",

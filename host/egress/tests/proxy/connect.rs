@@ -21,7 +21,7 @@ async fn bytes_go_both_ways_and_each_end_is_passed_on() {
     stream.shutdown().await.unwrap();
     assert_eq!(rest(&mut stream).await, sent);
     let expected = format!("upstream.test:{port} at 127.0.0.1");
-    assert_eq!(running.told(), [expected]);
+    assert_eq!(running.reports(), [expected]);
     assert_eq!(running.names.asked(), ["upstream.test"]);
 }
 
@@ -95,8 +95,8 @@ async fn hosts_and_ports_beside_the_list_are_refused_with_a_text() {
     assert!(answer.ends_with(&format!("\r\n\r\n{text}\n")), "{answer}");
     // A name that is not listed is not even resolved.
     assert!(running.names.asked().is_empty());
-    assert_eq!(running.told().len(), 14);
-    assert_eq!(running.told()[1], "denied github.com:22");
+    assert_eq!(running.reports().len(), 14);
+    assert_eq!(running.reports()[1], "denied github.com:22");
 }
 
 #[tokio::test]
@@ -113,8 +113,8 @@ async fn a_listed_name_does_not_lead_to_private_addresses() {
     for (name, _) in names {
         let answer = running.send(request(&format!("{name}:443"))).await;
         let expected = format!(
-            "HTTP/1.1 403 toolhost: commands may not reach {name}:443: it has no public address; a private one must be in the \
-             list of hosts (sandbox_network) itself\r\n"
+            "HTTP/1.1 403 toolhost: commands may not reach {name}:443: it has no public address; to allow a private \
+             address, add that address to the list of hosts (sandbox_network)\r\n"
         );
         assert!(answer.starts_with(&expected), "{answer}");
     }
@@ -147,17 +147,17 @@ async fn what_the_network_refuses_has_a_text_as_well() {
         "HTTP/1.1 502 toolhost: commands cannot reach 127.0.0.1:{port}: no connection could be made: Connection refused\r\n"
     );
     assert!(answer.starts_with(&expected), "{answer}");
-    let told = [
+    let reports = [
         "failed missing.test:443".to_owned(),
         format!("failed 127.0.0.1:{port}"),
     ];
-    assert_eq!(running.told(), told);
+    assert_eq!(running.reports(), reports);
 }
 
 #[tokio::test]
-async fn each_connection_goes_to_the_address_that_was_judged_for_it() {
+async fn each_connection_goes_to_the_address_that_was_checked_for_it() {
     let (here, port) = listen("127.0.0.2").await;
-    // The name moves from an address that is listed to one that is not.
+    // The name resolves to a listed address first, and to an unlisted one later.
     let names: &[(&str, &[&str])] = &[
         ("moves.test", &["127.0.0.2"]),
         ("moves.test", &["127.0.0.1"]),
@@ -170,8 +170,8 @@ async fn each_connection_goes_to_the_address_that_was_judged_for_it() {
     let answer = running.send(request(&target)).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     assert_eq!(running.names.asked().len(), 2);
-    let told = [format!("{target} at 127.0.0.2"), format!("denied {target}")];
-    assert_eq!(running.told(), told);
+    let reports = [format!("{target} at 127.0.0.2"), format!("denied {target}")];
+    assert_eq!(running.reports(), reports);
 }
 
 #[tokio::test]
@@ -182,6 +182,9 @@ async fn of_several_addresses_only_those_are_tried_that_may_be_reached() {
     let running = Running::with(&["both.test", "127.0.0.2"], names, Limits::default()).await;
     drop(tunnel(&running, &format!("both.test:{port}")).await);
     listener.accept().await.unwrap();
-    assert_eq!(running.told(), [format!("both.test:{port} at 127.0.0.2")]);
+    assert_eq!(
+        running.reports(),
+        [format!("both.test:{port} at 127.0.0.2")]
+    );
     drop(other);
 }

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::servers::{listen, mirror};
 use super::support::{Running, head, rest};
 
-/// Starts a server that tells what it was asked, and a proxy that leads there.
+/// Starts a server that echoes each request in its response, and a proxy that reaches it.
 async fn mirrored() -> (Running, u16) {
     let port = mirror("127.0.0.1").await;
     let running = Running::new(&["upstream.test", "127.0.0.1"]).await;
@@ -139,7 +139,7 @@ async fn responses_end_for_the_client_where_they_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_gives_no_response_is_told() {
+async fn a_server_without_a_response_is_reported() {
     let (listener, port) = listen("127.0.0.1").await;
     let running = Running::new(&["127.0.0.1"]).await;
     for garbage in ["", "SSH-2.0-x\r\n\r\n"] {

@@ -1,4 +1,4 @@
-//! Requests that try to be read in two ways, hosts that try to be another one, and bytes that are no request.
+//! Tests of hostile clients: ambiguous requests, disguised hosts, and bytes that are no request.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ async fn refused(running: &Running, request: &[u8], status: &str) {
 
 #[tokio::test]
 async fn hosts_in_disguise_are_refused() {
-    // If one of these were taken for a listed host, the proxy would connect, which the observer would be told.
+    // If the proxy took one of these for a listed host, it would connect, and the observer would record that.
     let running = Running::new(&["github.com", "*.github.com", "127.0.0.1", "[fe80::1]"]).await;
     for authority in [
         "github.com@evil.example:80",
@@ -77,16 +77,18 @@ async fn hosts_in_disguise_are_refused() {
         .await;
     }
     assert!(running.names.asked().is_empty());
-    let told = running.told();
+    let reports = running.reports();
     assert!(
-        told.iter()
-            .all(|told| told.starts_with("failed ") || told.starts_with("denied ")),
-        "{told:?}"
+        reports
+            .iter()
+            .all(|report| report.starts_with("failed ") || report.starts_with("denied ")),
+        "{reports:?}"
     );
     assert!(
-        told.iter()
-            .all(|told| !told.contains("password") && told.is_ascii()),
-        "{told:?}"
+        reports
+            .iter()
+            .all(|report| !report.contains("password") && report.is_ascii()),
+        "{reports:?}"
     );
 }
 
@@ -105,12 +107,12 @@ async fn requests_that_are_not_for_a_proxy_are_refused() {
         "CONNECT * HTTP/1.1\r\n\r\n",
         "GET http://127.0.0.1/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        // A folded line, and headers that are none.
+        // A folded line, and invalid headers.
         "GET http://127.0.0.1/ HTTP/1.1\r\nX: a\r\n b\r\n\r\n",
         "GET http://127.0.0.1/ HTTP/1.1\r\n X: a\r\n\r\n",
         "GET http://127.0.0.1/ HTTP/1.1\r\nX : a\r\n\r\n",
         "GET http://127.0.0.1/ HTTP/1.1\r\nX\0: a\r\n\r\n",
-        // Lengths that can be read in two ways.
+        // Ambiguous lengths.
         "POST http://127.0.0.1/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         "POST http://127.0.0.1/ HTTP/1.1\r\nContent-Length: +1\r\n\r\na",
         "POST http://127.0.0.1/ HTTP/1.1\r\nContent-Length: 1,1\r\n\r\na",
@@ -129,7 +131,7 @@ async fn requests_that_are_not_for_a_proxy_are_refused() {
         "501",
     )
     .await;
-    assert!(running.told().is_empty(), "{:?}", running.told());
+    assert!(running.reports().is_empty(), "{:?}", running.reports());
 }
 
 #[tokio::test]
@@ -179,7 +181,7 @@ async fn one_request_stays_one_request() {
             .await
             .unwrap();
         let answer = rest(&mut client).await;
-        // What follows is no part of the request, and no request to that server.
+        // The bytes that follow belong to no request, and must not reach that server.
         assert_eq!(rest(&mut server).await, "0\r\n\r\n", "{answer}");
     }
 }
@@ -203,7 +205,7 @@ async fn the_uri_decides_and_not_the_header_host() {
 
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Notes every panic from here on: a task that panics ends no test.
+/// Records every panic from now on, because a panic in a task does not fail the test.
 fn note_panics() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! Servers on loopback.
+//! Servers on loopback, for tests.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Listens on a free port of an address of loopback.
+/// Listens on a free port of a loopback address.
 pub(crate) async fn listen(address: &str) -> (TcpListener, u16) {
     let listener = TcpListener::bind((address, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
 }
 
-/// Returns a port of loopback that refuses connections as long as the socket is there.
+/// Returns a loopback port that refuses connections while the returned socket is open.
 pub(crate) fn closed() -> (TcpSocket, u16) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -28,7 +28,7 @@ pub(crate) fn closed() -> (TcpSocket, u16) {
     (socket, port)
 }
 
-/// Returns the port of a server that reads all bytes of a connection, and then sends them back.
+/// Starts a server that reads all bytes of a connection and then sends them back. Returns its port.
 pub(crate) async fn echo() -> u16 {
     let (listener, port) = listen("127.0.0.1").await;
     tokio::spawn(async move {
@@ -43,7 +43,7 @@ pub(crate) async fn echo() -> u16 {
     port
 }
 
-/// Returns the port of a server that tells what it was asked: method, path, headers, and the body.
+/// Starts a server that echoes each request in its response: method, path, headers and body. Returns its port.
 pub(crate) async fn mirror(address: &str) -> u16 {
     http(address, |request| async move {
         let (head, body) = request.into_parts();
@@ -65,7 +65,7 @@ pub(crate) async fn mirror(address: &str) -> u16 {
     .await
 }
 
-/// Returns the port of a server of the files below a directory; `/-/ping` is an empty object of JSON.
+/// Starts a server of the files below a directory; `/-/ping` is an empty JSON object. Returns its port.
 pub(crate) async fn files(root: PathBuf) -> u16 {
     http("127.0.0.1", move |request| {
         let path = request.uri().path().trim_start_matches('/').to_owned();

@@ -1,4 +1,4 @@
-//! SOCKS5.
+//! Tests of SOCKS5.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -41,7 +41,7 @@ async fn names_and_addresses_are_reached() {
         .concat(),
     ] {
         let mut stream = running.connect().await;
-        // Two methods are offered, and no byte waits for an answer.
+        // The client offers two methods, and sends everything without waiting for an answer.
         stream.write_all(b"\x05\x02\x02\x00").await.unwrap();
         stream.write_all(&request).await.unwrap();
         stream.write_all(b"hello").await.unwrap();
@@ -67,7 +67,7 @@ async fn refusals_have_their_codes() {
         (name("::1%lo", 80), 1),
         (name("a b", 80), 1),
         (name("", 80), 1),
-        // The commands to bind and to associate, and an unknown one.
+        // The commands BIND and UDP ASSOCIATE, and an unknown one.
         (vec![5, 2, 0, 1, 127, 0, 0, 1, 0, 80], 7),
         (vec![5, 3, 0, 1, 127, 0, 0, 1, 0, 80], 7),
         (vec![5, 9, 0, 1, 127, 0, 0, 1, 0, 80], 7),
@@ -76,11 +76,11 @@ async fn refusals_have_their_codes() {
         assert_eq!(reply(&running, &request).await, code, "{request:?}");
     }
     assert_eq!(running.names.asked(), ["missing.test"]);
-    assert_eq!(running.told()[0], "denied evil.example:443");
+    assert_eq!(running.reports()[0], "denied evil.example:443");
 }
 
 #[tokio::test]
-async fn a_client_that_wants_to_authenticate_is_told_that_there_is_no_way() {
+async fn a_client_that_requires_authentication_is_refused() {
     let running = Running::new(&["127.0.0.1"]).await;
     let mut stream = running.connect().await;
     stream.write_all(b"\x05\x01\x02").await.unwrap();

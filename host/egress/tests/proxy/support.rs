@@ -1,4 +1,4 @@
-//! A proxy under test, names by script, and an observer that keeps what it is told.
+//! A proxy under test, a scripted resolver, and an observer that records its reports.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolhost_egress::{EgressError, Limits, Observer, Proxy, Resolve, Resolving, Rules, Target};
 
-/// Answers by script, and keeps what it is asked. Of several answers for a name, each is given once, and the last again and again.
+/// A resolver that answers by a script and records its questions. If a name has several answers, each is used once, and the last one
+/// repeatedly.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
@@ -41,9 +42,9 @@ impl Resolve for Names {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<Vec<String>>);
+pub(crate) struct Recorder(Mutex<Vec<String>>);
 
-impl Observer for Told {
+impl Observer for Recorder {
     fn connected(&self, target: &Target, address: IpAddr) {
         self.0
             .lock()
@@ -64,22 +65,22 @@ impl Observer for Told {
     }
 }
 
-/// A proxy that runs. It ends with this value.
+/// A running proxy. It ends when this value is dropped.
 pub(crate) struct Running {
     pub(crate) port: u16,
     pub(crate) names: Arc<Names>,
     pub(crate) until: CancellationToken,
-    told: Arc<Told>,
+    recorder: Arc<Recorder>,
     serving: JoinHandle<()>,
 }
 
 impl Running {
-    /// Starts a proxy for the hosts of a list. `upstream.test` is at 127.0.0.1.
+    /// Starts a proxy for a list of hosts. The name `upstream.test` resolves to 127.0.0.1.
     pub(crate) async fn new(hosts: &[&str]) -> Self {
         Self::with(hosts, &[], Limits::default()).await
     }
 
-    /// Starts a proxy with these names as well, each with one of its answers.
+    /// Starts a proxy whose resolver also knows these names, each with these addresses.
     pub(crate) async fn with(hosts: &[&str], names: &[(&str, &[&str])], limits: Limits) -> Self {
         let mut answers = HashMap::new();
         for (name, addresses) in [("upstream.test", &["127.0.0.1"][..])].iter().chain(names) {
@@ -96,12 +97,12 @@ impl Running {
             answers: Mutex::new(answers),
             asked: Mutex::default(),
         });
-        let told = Arc::new(Told::default());
+        let recorder = Arc::new(Recorder::default());
         let rules = Rules::new(hosts).unwrap();
         let proxy = Proxy::with_limits(
             rules,
             Arc::clone(&names) as _,
-            Arc::clone(&told) as _,
+            Arc::clone(&recorder) as _,
             limits,
         );
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -112,7 +113,7 @@ impl Running {
             port,
             names,
             until,
-            told,
+            recorder,
             serving,
         }
     }
@@ -121,19 +122,19 @@ impl Running {
         TcpStream::connect(("127.0.0.1", self.port)).await.unwrap()
     }
 
-    /// Sends bytes, and returns all that comes back until the proxy closes the connection.
+    /// Sends bytes, and returns everything that the proxy sends until it closes the connection.
     pub(crate) async fn send(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         stream.write_all(bytes.as_ref()).await.unwrap();
         rest(&mut stream).await
     }
 
-    /// What the observer was told so far.
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.told.0.lock().unwrap().clone()
+    /// Returns the reports that the observer has recorded.
+    pub(crate) fn reports(&self) -> Vec<String> {
+        self.recorder.0.lock().unwrap().clone()
     }
 
-    /// Cancels, and waits for the end.
+    /// Cancels the proxy, and waits until it has ended.
     pub(crate) async fn cancel(&mut self) {
         self.until.cancel();
         (&mut self.serving).await.unwrap();
@@ -146,14 +147,14 @@ impl Drop for Running {
     }
 }
 
-/// Reads to the end, whether the other side closes or resets the connection.
+/// Reads until the other side closes or resets the connection.
 pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     _ = stream.read_to_end(&mut bytes).await;
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads up to the end of a head.
+/// Reads the head of a response.
 pub(crate) async fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,5 +1,5 @@
-//! The sandboxes of commands: one for each chat, because each chat has temporary files of its own, and for each policy that a plugin
-//! narrows further.
+//! The sandboxes of commands. Each chat has a sandbox of its own, because it has its own temporary files, and one more for each narrower
+//! policy of a plugin or a call.
 
 mod confined;
 mod egress;
@@ -22,44 +22,44 @@ use super::{Environment, Error, Spawner};
 pub use confined::support;
 pub(super) use confined::{Common, Confined};
 
-/// The directory for temporary files of commands in the state directory.
+/// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
 
-/// The variables that name the directory for temporary files. Without the second, tmux makes its socket in `/tmp`.
+/// The variables that name the directory for temporary files. tmux makes its socket in the directory of the second one.
 pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 
-/// What confines the commands of a workspace.
+/// The confinement of the commands of a workspace.
 #[derive(Debug)]
 pub(super) struct Confinement {
     common: Common,
     /// The state directory, if there is one.
     state: Option<PathBuf>,
-    /// The directory of the chats' temporary directories, which the first sandbox needs; `None`: commands use that of the system.
+    /// The parent of the chats' temporary directories; unset until the first sandbox needs it; `None`: commands use that of the system.
     temporary: OnceLock<Option<Temporary>>,
 }
 
-/// The directory of the chats' temporary directories.
+/// The parent of the chats' temporary directories.
 #[derive(Debug)]
 enum Temporary {
-    /// In the state directory, whose lock this host holds. The next host removes what a killed one left.
+    /// A directory in the state directory, whose lock this host holds. If the host is killed, the next one removes the directory.
     Kept(PathBuf),
     Own(TempDir),
 }
 
-/// A place for the sandboxes of a chat, which its first commands make.
-pub(super) type Place = Arc<Mutex<Sandboxes>>;
+/// The sandboxes of a chat, shared by its commands.
+pub(super) type SharedSandboxes = Arc<Mutex<Sandboxes>>;
 
 /// The sandboxes of a chat.
 #[derive(Debug, Default)]
 pub(super) struct Sandboxes {
-    /// The directory for the temporary files of all of them; `None` until a command is confined.
+    /// The temporary directory of the chat, which all its sandboxes share; `None` until a command is confined.
     directory: Option<PathBuf>,
-    /// As many as there are policies: the configuration and the two restrictions of a start bound them.
+    /// One sandbox for each policy. The number of policies is bounded, because only the grants and the starts of plugins narrow the policy.
     made: Vec<(Policy, Confined)>,
 }
 
 impl Confinement {
-    /// Reads the policy of a workspace. Without a spawner, no command can be confined.
+    /// Opens the confinement for the policy of a workspace. Without a spawner, commands cannot be confined.
     pub(super) fn open(
         policy: Policy,
         workspace: &Path,
@@ -84,25 +84,25 @@ impl Confinement {
         if confinement.common.policy.mode != Mode::Off {
             confinement.temporary();
         }
-        // What cannot be applied is told now, and not at the first command.
-        confinement.tell(confinement.common.prepare()?.report());
+        // Log now what cannot be enforced, instead of at the first command.
+        confinement.log_gaps(confinement.common.prepare()?.report());
         Ok(confinement)
     }
 
-    fn tell(&self, report: &Report) {
+    fn log_gaps(&self, report: &Report) {
         if self.common.policy.mode == Mode::Off {
             return;
         }
         for gap in &report.missing {
-            tracing::warn!("the sandbox of commands is not whole: {gap}");
+            tracing::warn!("the sandbox of commands does not enforce the whole policy: {gap}");
         }
     }
 
-    /// Returns the sandbox of a chat for a wish. It is made for the first command with this wish, and if its spawner has ended. Blocks
-    /// on the disk. The caller is within a tokio runtime.
+    /// Returns the sandbox of a chat for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Blocks
+    /// on the disk. Must be called within a tokio runtime.
     pub(super) fn of_chat(
         &self,
-        place: &Place,
+        sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
         wish: &Narrower,
     ) -> Result<Confined, Error> {
@@ -110,23 +110,24 @@ impl Confinement {
             true => Cow::Borrowed(&self.common.policy),
             false if self.common.spawner.is_none() => {
                 return Err(Error::Failed(
-                    "the command is to be confined further, which takes a spawner, and this host has none".into(),
+                    "the command cannot be confined further, because this host has no spawner"
+                        .into(),
                 ));
             }
             false => Cow::Owned(self.common.policy.narrow(wish)),
         };
-        let mut place = place.lock();
-        place.made.retain(|(_, confined)| !confined.has_ended());
-        if let Some((_, confined)) = place.made.iter().find(|(made, _)| *made == *policy) {
+        let mut sandboxes = sandboxes.lock();
+        sandboxes.made.retain(|(_, confined)| !confined.has_ended());
+        if let Some((_, confined)) = sandboxes.made.iter().find(|(made, _)| *made == *policy) {
             return Ok(confined.clone());
         }
-        if place.directory.is_none() && policy.mode != Mode::Off {
-            place.directory = self.make_directory()?;
+        if sandboxes.directory.is_none() && policy.mode != Mode::Off {
+            sandboxes.directory = self.make_directory()?;
         }
-        let directory = place.directory.clone();
+        let directory = sandboxes.directory.clone();
         let directory = directory.filter(|_| policy.mode != Mode::Off);
         let confined = self.common.confine(&policy, directory, chat)?;
-        place.made.push((policy.into_owned(), confined.clone()));
+        sandboxes.made.push((policy.into_owned(), confined.clone()));
         Ok(confined)
     }
 
@@ -145,22 +146,22 @@ impl Confinement {
             make_directory(temporary.path()).map_err(|error| {
                 let path = temporary.path().display();
                 Error::Failed(format!(
-                    "no directory for temporary files can be made in {path}: {error}"
+                    "cannot make a directory for temporary files in {path}: {error}"
                 ))
             })
         });
         made.transpose()
     }
 
-    /// Removes the temporary files of a chat. No command of it may run any more.
-    pub(super) fn remove(place: &Place) {
-        let sandboxes = std::mem::take(&mut *place.lock());
+    /// Removes the temporary files of a chat. All its commands must have ended.
+    pub(super) fn remove(sandboxes: &SharedSandboxes) {
+        let sandboxes = std::mem::take(&mut *sandboxes.lock());
         if let Some(directory) = sandboxes.directory {
             remove(&directory);
         }
     }
 
-    /// Removes the temporary files of all chats. No command may run any more.
+    /// Removes the temporary files of all chats. All commands must have ended.
     pub(super) fn close(&self) {
         if let Some(Some(temporary)) = self.temporary.get() {
             remove(temporary.path());
@@ -190,7 +191,7 @@ impl Temporary {
     }
 }
 
-/// Makes a directory with a short name: the path of a socket has 107 bytes at most.
+/// Makes a directory. Its name is short, because the path of a socket has at most 107 bytes.
 fn make_directory(parent: &Path) -> io::Result<PathBuf> {
     let directory = for_this_user(&mut tempfile::Builder::new())
         .prefix("")
@@ -199,7 +200,7 @@ fn make_directory(parent: &Path) -> io::Result<PathBuf> {
     Ok(directory.keep())
 }
 
-/// Lets other users neither list nor enter what is made: the usual mode is that of the umask.
+/// Sets mode 0700 for a new directory. By default, the mode depends on the umask.
 fn for_this_user<'a, 'b>(
     builder: &'a mut tempfile::Builder<'b, 'b>,
 ) -> &'a mut tempfile::Builder<'b, 'b> {
@@ -216,7 +217,7 @@ fn remove(directory: &Path) {
     match removal::remove(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let path = directory.display();
-            tracing::warn!(%path, %error, "temporary files of commands stay");
+            tracing::warn!(%path, %error, "temporary files of commands cannot be removed");
         }
         _ => {}
     }

@@ -1,17 +1,17 @@
-//! The calls that the filter refuses whatever their arguments are.
+//! The system calls that the filter refuses by their numbers alone.
 
 use nix::libc::*;
 
-/// `open_tree_attr`, which libc does not name.
+/// `open_tree_attr`, which libc lacks.
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 
-/// Calls that change the system, or with which commands have left sandboxes.
+/// Calls that change the system, or that have been used to escape from sandboxes.
 #[rustfmt::skip]
 pub(super) const SYSTEM: &[i64] = &[
-    // Another kernel, and code for this one.
+    // Replacing the kernel, and loading code into it.
     SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_init_module, SYS_finit_module, SYS_delete_module,
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
-    // Calls that a filter does not see.
+    // Operations that bypass a filter of system calls.
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     // Keys of the user's session.
     SYS_keyctl, SYS_add_key, SYS_request_key,
@@ -20,11 +20,11 @@ pub(super) const SYSTEM: &[i64] = &[
     SYS_quotactl, SYS_quotactl_fd, SYS_vhangup,
     #[cfg(target_arch = "x86_64")] SYS_iopl,
     #[cfg(target_arch = "x86_64")] SYS_ioperm,
-    // Files by number instead of by path, and files that others open.
+    // Files by handle instead of by path, and watching which files other processes open.
     SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_fanotify_init,
 ];
 
-/// Calls that programs with a sandbox of their own need.
+/// Calls that programs need to make a sandbox of their own.
 #[rustfmt::skip]
 pub(super) const NAMESPACES: &[i64] = &[
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_sethostname, SYS_setdomainname,
@@ -32,7 +32,7 @@ pub(super) const NAMESPACES: &[i64] = &[
     SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
 ];
 
-/// Calls that reach into other processes.
+/// Calls that inspect or change other processes.
 #[rustfmt::skip]
 pub(super) const TRACING: &[i64] = &[
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_pidfd_getfd, SYS_kcmp,

@@ -1,7 +1,7 @@
-//! The part of the filter that looks at the number of a call only.
+//! The part of the filter that decides by the number of a call alone.
 //!
-//! The kernel compiles a filter for each command, and runs it for every number once to learn which calls are always allowed. So
-//! this part is short: neighbouring numbers are one comparison, and the ranges are searched by halving.
+//! For each command, the kernel compiles the filter and runs it once for every number, to learn which calls are always allowed. So this
+//! part must be short: adjacent numbers form one range, and a binary search finds the range.
 
 use nix::libc::{
     BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W,
@@ -9,23 +9,23 @@ use nix::libc::{
 };
 use seccompiler::{BpfProgram, sock_filter};
 
-/// The most ranges that are looked at one by one.
+/// The most ranges that are compared one by one.
 const FEW: usize = 3;
 
-/// The numbers from the first to the last.
+/// A range of numbers: the first and the last.
 type Range = (u32, u32);
 
-/// Loads the number of the call, which the other functions look at.
+/// Returns the instruction that loads the number of the call, for the instructions of the other functions.
 pub(super) fn load() -> sock_filter {
     instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0, 0)
 }
 
-/// Lets calls with this bit or number fail; `test` is `BPF_JSET` or `BPF_JEQ`.
+/// Returns instructions that make calls fail whose number has this bit (`BPF_JSET`) or this value (`BPF_JEQ`).
 pub(super) fn fail_if(test: u32, value: u32, errno: i32) -> [sock_filter; 2] {
     [jump(test, value, 0, 1), fail(errno)]
 }
 
-/// Lets these calls fail, and goes on after its last instruction with all others.
+/// Returns instructions that make these calls fail. For all other calls, execution continues after the last instruction.
 pub(super) fn fail_each(calls: impl IntoIterator<Item = i64>, errno: i32) -> BpfProgram {
     let mut numbers: Vec<_> = calls
         .into_iter()
@@ -50,7 +50,7 @@ fn search(ranges: &[Range], errno: i32) -> BpfProgram {
         Some((middle, _)) if ranges.len() > FEW => {
             let (lower, higher) = (lower(), search(high, errno));
             let over = instruction(BPF_JMP | BPF_JA, 0, 0, length(&higher));
-            // Over the lower half and the jump at its end. A conditional jump cannot lead that far everywhere.
+            // This jump skips the lower half and the jump at its end. A conditional jump may not reach that far.
             let to_higher = instruction(BPF_JMP | BPF_JA, 0, 0, length(&lower) + 1);
             let split = [jump(BPF_JGE, *middle, 0, 1), to_higher];
             [&split[..], &lower, &[over], &higher].concat()
@@ -84,7 +84,7 @@ fn fail(errno: i32) -> sock_filter {
     )
 }
 
-/// Goes on after so many instructions if the test holds, or does not hold.
+/// Returns a conditional jump that skips `holds` instructions if the test holds, and `fails` otherwise.
 fn jump(test: u32, value: u32, holds: u8, fails: u8) -> sock_filter {
     instruction(BPF_JMP | test | BPF_K, holds, fails, value)
 }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a program on a number, and returns what it fails with, if it does.
+    /// Runs a program on a number, and returns the code with which it ends; `None` if it does not end there.
     fn run(program: &[sock_filter], number: u32) -> Option<u32> {
         let mut at = 0;
         while let Some(instruction) = program.get(at) {
@@ -127,7 +127,7 @@ mod tests {
                 instruction.jf
             });
         }
-        // Nothing may jump beyond the instruction that comes next.
+        // No jump may go beyond the end of the program.
         assert_eq!(at, program.len());
         None
     }

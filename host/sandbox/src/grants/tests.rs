@@ -1,4 +1,4 @@
-//! Tests of the rules that policies come to.
+//! Tests of the Landlock rules for policies.
 
 use std::fs;
 use std::os::unix::fs::symlink;

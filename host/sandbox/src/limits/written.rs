@@ -1,4 +1,4 @@
-//! Limits as the configuration has them: numbers and texts.
+//! The form of limits in the configuration: numbers and texts.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::{Deserializer, Serializer};
 /// The word for no limit.
 const NO_LIMIT: &str = "none";
 
-/// A kind of limit as the configuration has it: a number, or a text.
+/// How to read a kind of limit, which the configuration writes as a number or a text.
 struct Written<T> {
     expected: &'static str,
     parse: fn(&str) -> Option<T>,

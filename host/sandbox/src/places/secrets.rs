@@ -1,10 +1,10 @@
-//! Credentials of the user: files and directories that a command never gets.
+//! Credentials of the user: files and directories that commands may never reach.
 
 use std::path::PathBuf;
 
 use super::Environment;
 
-/// Below the home.
+/// Paths of credentials, relative to the home.
 #[rustfmt::skip]
 const SECRETS: &[&str] = &[
     // Keys, and agents that use them.
@@ -29,13 +29,13 @@ const SECRETS: &[&str] = &[
     ".claude", ".claude.json", ".codex", ".gemini", ".config/github-copilot",
     // The host's own configuration.
     ".config/toolhost",
-    // What a person typed, and browsers.
+    // Histories of shells and other programs, and browsers.
     ".bash_history", ".zsh_history", ".local/share/fish", ".python_history", ".node_repl_history",
     ".psql_history", ".mysql_history", ".lesshst", ".mozilla", ".thunderbird",
     ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
 ];
 
-/// Below directories that a variable names. The second is the default below the home.
+/// Paths of credentials below a directory that a variable names: the variable, the default directory below the home, and the paths.
 #[rustfmt::skip]
 const MOVED: &[(&str, &str, &[&str])] = &[
     ("CARGO_HOME", ".cargo", &["credentials", "credentials.toml"]),
@@ -46,7 +46,7 @@ const MOVED: &[(&str, &str, &[&str])] = &[
     ("XDG_CONFIG_HOME", ".config", &["gh", "git/credentials", "gcloud", "containers", "pip", "op", "sops", "toolhost"]),
 ];
 
-/// Files that a variable names.
+/// Variables that name files with credentials.
 const NAMED: &[&str] = &[
     "NPM_CONFIG_USERCONFIG",
     "npm_config_userconfig",
@@ -57,7 +57,7 @@ const NAMED: &[&str] = &[
     "XAUTHORITY",
 ];
 
-/// Returns the credentials of the user.
+/// Returns the paths of the user's credentials.
 pub(super) fn below_home(environment: &Environment) -> Vec<PathBuf> {
     let home = environment.home();
     let usual = home

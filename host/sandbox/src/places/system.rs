@@ -1,12 +1,12 @@
-//! The system's own places.
+//! The paths of the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What commands may read and execute.
+/// Paths that commands may read and execute.
 ///
-/// `/run` and `/var` are not here, because sockets and data of services are below. A name server is often configured in a file
-/// of `/run`, to which `/etc/resolv.conf` is a link.
+/// `/run` and `/var` are not in the list, because they contain sockets and data of services. Some paths below `/run` are:
+/// `/etc/resolv.conf` is often a link to a file there.
 pub(super) const READ: &[&str] = &[
     "/usr",
     "/bin",
@@ -36,7 +36,7 @@ pub(super) const READ: &[&str] = &[
     "/var/lib/rpm",
 ];
 
-/// The directory of named semaphores and shared memory, of which Python's multiprocessing is made.
+/// The directory of named semaphores and shared memory, which Python's multiprocessing uses.
 pub(super) const TEMPORARY: &[&str] = &["/dev/shm"];
 
 /// The devices that commands may use. Terminals are made through `/dev/ptmx` and appear in `/dev/pts`.
@@ -51,10 +51,10 @@ pub(super) const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-/// Where commands may list names.
+/// Directories that commands may only list.
 pub(super) const LIST: &[&str] = &["/dev"];
 
-/// What commands may not reach, even as root: secrets in readable directories, and what the kernel shows to root.
+/// Paths that commands may never reach, even as root: secrets in readable directories, and interfaces of the kernel for root.
 const NEVER: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -62,14 +62,14 @@ const NEVER: &[&str] = &[
     "/etc/gshadow-",
     "/etc/sudoers",
     "/etc/krb5.keytab",
-    // The host's own configuration, with the files of keys and tokens beside it.
+    // The configuration of the host, with the files of keys and tokens beside it.
     "/etc/toolhost",
     "/sys/firmware",
     "/sys/fs/bpf",
     "/sys/kernel/debug",
     "/sys/kernel/security",
     "/sys/kernel/tracing",
-    // Sockets of services that would act for a command.
+    // Sockets of services that can act for a command.
     "/run/containerd",
     "/run/crio",
     "/run/dbus",
@@ -81,7 +81,7 @@ const NEVER: &[&str] = &[
     "/var/run/docker.sock",
 ];
 
-/// Directories whose files are secrets.
+/// Directories in which every file is a secret.
 const NEVER_FILES_OF: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/ssl/private",
@@ -89,23 +89,25 @@ const NEVER_FILES_OF: &[&str] = &[
     "/etc/wireguard",
 ];
 
-/// Returns what commands may never reach.
+/// Returns the paths that commands may never reach.
 pub(super) fn never() -> Vec<PathBuf> {
     let named = NEVER.iter().map(PathBuf::from);
-    // A name that no file has keeps the directory from being granted as a whole: files that appear later stay hidden.
+    // The path with `*` exists nowhere, but while it is in the list, the directory is not granted as a whole. So files that are made
+    // later stay hidden.
     let hidden = NEVER_FILES_OF.iter().flat_map(|directory| {
         let directory = Path::new(directory);
-        let mut files = names_in(directory, |_| true);
+        let mut files = paths_in(directory, |_| true);
         files.push(directory.join("*"));
         files
     });
     let host_keys = |name: &str| name.starts_with("ssh_host_") && name.ends_with("_key");
-    let keys = names_in(Path::new("/etc/ssh"), host_keys);
+    let keys = paths_in(Path::new("/etc/ssh"), host_keys);
     named.chain(hidden).chain(keys).collect()
 }
 
-fn names_in(directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+/// Returns the paths in a directory whose name matches, or is not UTF-8.
+fn paths_in(directory: &Path, matches: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let meant = entries.filter(|entry| entry.file_name().to_str().is_none_or(&is_meant));
-    meant.map(|entry| entry.path()).collect()
+    let matching = entries.filter(|entry| entry.file_name().to_str().is_none_or(&matches));
+    matching.map(|entry| entry.path()).collect()
 }

@@ -1,17 +1,17 @@
-//! Toolchains: their programs and libraries, which commands may read, and their caches, which they may write.
+//! Toolchains: their programs and libraries, which commands may read, and their caches, which commands may write.
 
 use std::fs;
 use std::path::PathBuf;
 
 use super::{Environment, Places};
 
-/// Where a toolchain is.
+/// The directory of a toolchain, and its caches.
 struct Toolchain {
-    /// The variable that names its directory; the first that is set counts.
+    /// The variables that can name the directory. The first one that is set counts.
     variables: &'static [&'static str],
-    /// The default below the home. Empty: there is none. With a leading `@`, below the directory for caches.
+    /// The default, relative to the home; with a leading `@`, relative to the directory for caches; empty: no default.
     default: &'static str,
-    /// The caches below its directory. A `.` is the directory itself.
+    /// The caches, relative to the directory. A `.` is the directory itself.
     caches: &'static [&'static str],
 }
 
@@ -27,8 +27,10 @@ const fn toolchain(
     }
 }
 
-/// Programs are never in a cache that commands may write: another program of the user would run them later. What a cache
-/// holds is built later, too; a workspace whose caches must be its own sets these variables to directories below it.
+/// The known toolchains. No cache that commands may write contains programs, because other programs of the user would run them later.
+///
+/// A cache still contains sources that other workspaces build later. If a workspace must not share caches, set these variables to
+/// directories within it.
 #[rustfmt::skip]
 const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&["CARGO_HOME"], ".cargo", &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"]),
@@ -105,7 +107,7 @@ const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&["EMSDK"], "", &[]),
     toolchain(&["WASI_SDK_PATH"], "", &[]),
     toolchain(&["CUDA_HOME", "CUDA_PATH"], "", &[]),
-    // Configuration of git without credentials, programs of the user, and what desktops know of files.
+    // Configuration of git without credentials, programs of the user, and MIME types.
     toolchain(&[], ".gitconfig", &[]),
     toolchain(&[], ".config/git", &[]),
     toolchain(&[], ".local/bin", &[]),
@@ -114,7 +116,7 @@ const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&[], ".local/state/nix", &[]),
 ];
 
-/// Programs, and those of their caches without which they fail, by the variable and the default of the toolchain above.
+/// Caches without which a program fails: the program, the variables and the default of its toolchain above, and the cache.
 #[rustfmt::skip]
 const NEEDED: &[(&str, &[&str], &str, &str)] = &[
     ("cargo", &["CARGO_HOME"], ".cargo", "registry"),
@@ -142,7 +144,7 @@ const NEEDED: &[(&str, &[&str], &str, &str)] = &[
     ("zig", &["ZIG_GLOBAL_CACHE_DIR"], "@zig", ""),
 ];
 
-/// Variables with directories that commands may read.
+/// Variables with lists of directories that commands may read.
 const LISTS: &[&str] = &[
     "PATH",
     "LD_LIBRARY_PATH",
@@ -161,7 +163,7 @@ const LISTS: &[&str] = &[
     "XDG_DATA_DIRS",
 ];
 
-/// Files of certificates, without which nothing can be fetched behind some proxies.
+/// Variables that name files or directories of certificates, which clients need behind some proxies.
 const CERTIFICATES: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -177,7 +179,7 @@ const CERTIFICATES: &[&str] = &[
     "CARGO_HTTP_CAINFO",
 ];
 
-/// Adds the toolchains of an environment.
+/// Adds the toolchains that the environment variables name, or that are at their default places.
 pub(super) fn add(places: &mut Places, environment: &Environment) {
     for toolchain in TOOLCHAINS {
         let Some(directory) = directory(toolchain.variables, toolchain.default, environment) else {
@@ -202,7 +204,7 @@ pub(super) fn add(places: &mut Places, environment: &Environment) {
         .extend(certificates.filter_map(|variable| environment.directory(variable)));
 }
 
-/// Returns the caches without which a program in `PATH` fails.
+/// Returns the caches without which some program in `PATH` fails.
 pub(super) fn needed(environment: &Environment) -> Vec<PathBuf> {
     let path = environment.directories("PATH");
     let is_there = |program: &str| {
@@ -228,7 +230,7 @@ fn directory(variables: &[&str], default: &str, environment: &Environment) -> Op
     })
 }
 
-/// Returns the programs that have caches to be made.
+/// Returns the programs whose caches [`needed`] can return.
 #[cfg(test)]
 pub(super) fn programs() -> impl Iterator<Item = &'static str> {
     NEEDED.iter().map(|(program, ..)| *program)

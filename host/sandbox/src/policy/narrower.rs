@@ -1,22 +1,22 @@
-//! A wish for less than a policy allows.
+//! The wish of a plugin or a call to narrow its policy.
 
 use serde::{Deserialize, Serialize};
 
 use super::Mode;
 use crate::network::Network;
 
-/// A wish for less than a policy allows. What is `None` changes nothing.
+/// A wish to narrow a policy. A field that is `None` changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Narrower {
-    /// The mode, unless the policy has a stricter one.
+    /// The mode. If the mode of the policy is stricter, that one counts.
     pub mode: Option<Mode>,
-    /// The hosts to reach, as far as the policy allows them.
+    /// The hosts to reach. Hosts that the policy does not allow stay out of reach.
     pub network: Option<Network>,
 }
 
 impl Narrower {
-    /// Returns the wish for what both allow.
+    /// Returns the wish for only what both wishes allow.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let network = match (&self.network, &other.network) {
@@ -30,7 +30,7 @@ impl Narrower {
         }
     }
 
-    /// Returns whether this changes no policy.
+    /// Returns whether the wish changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

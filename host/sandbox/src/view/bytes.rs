@@ -1,23 +1,23 @@
-//! A view as bytes, for another process.
+//! The encoding of a view, for another process.
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::{Shown, Step, View, Way};
+use super::{NetworkAccess, Shown, Step, View};
 
 /// The version of the encoding.
 const VERSION: u8 = 1;
 
 impl View {
-    /// Returns the view as bytes, for [`View::decode`].
+    /// Encodes the view for [`View::decode`].
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let network = match self.network {
-            Way::Open => 0,
-            Way::None => 1,
-            Way::Proxy => 2,
+            NetworkAccess::Open => 0,
+            NetworkAccess::None => 1,
+            NetworkAccess::Proxy => 2,
         };
         let mut bytes = vec![VERSION, network];
         for Step { path, shown } in &self.steps {
@@ -31,18 +31,18 @@ impl View {
             bytes.push(kind);
             for path in std::iter::once(path).chain(of) {
                 bytes.extend(path.as_os_str().as_bytes());
-                // No path has it.
+                // A NUL byte ends the path, because no path contains one.
                 bytes.push(0);
             }
         }
         bytes
     }
 
-    /// Returns the view that [`View::encode`] wrote.
+    /// Decodes the bytes that [`View::encode`] wrote.
     ///
     /// # Errors
     ///
-    /// If the bytes are of another version, or end too early.
+    /// If the bytes have another version, or end too early.
     pub fn decode(bytes: &[u8]) -> io::Result<Self> {
         let (&[VERSION, network], mut rest) = bytes.split_first_chunk().ok_or_else(invalid)? else {
             return Err(invalid());
@@ -65,9 +65,9 @@ impl View {
             steps.push(Step { path, shown });
         }
         let network = match network {
-            0 => Way::Open,
-            1 => Way::None,
-            2 => Way::Proxy,
+            0 => NetworkAccess::Open,
+            1 => NetworkAccess::None,
+            2 => NetworkAccess::Proxy,
             _ => return Err(invalid()),
         };
         Ok(Self { steps, network })
@@ -87,6 +87,6 @@ fn path(bytes: &mut &[u8]) -> io::Result<PathBuf> {
 fn invalid() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "this is no view of this version",
+        "the view of the sandbox is damaged or has another version",
     )
 }

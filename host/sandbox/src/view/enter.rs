@@ -1,4 +1,4 @@
-//! Carrying out a view, as the first process of new namespaces.
+//! Entering a view, as the first process of new namespaces.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,75 +10,78 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
-use super::mounts::{Mount, New};
-use super::{Shown, Step, View, Way, loopback};
+use super::mounts::{FileSystem, Mount};
+use super::{NetworkAccess, Shown, Step, View, loopback};
 use crate::sys;
 
-/// What a process finds in its namespaces.
+/// The new file systems and the socket of a view that a process has entered.
 #[derive(Debug)]
 pub struct Entered {
-    /// The roots of the file systems that are new here, with their paths. A ruleset of Landlock that is made outside needs them.
+    /// The roots of the new file systems, each with its path. The host needs them for the Landlock ruleset, because it cannot open them by
+    /// their paths.
     pub new: Vec<(PathBuf, OwnedFd)>,
-    /// Where the commands of a list of hosts find their proxy: a socket at 127.0.0.1 of these namespaces.
+    /// The socket of the proxy, if the network is a list of hosts. It listens at 127.0.0.1 in these namespaces.
     pub listener: Option<TcpListener>,
 }
 
 impl Entered {
-    /// Returns all descriptors, for [`View::entered`].
+    /// Returns all descriptors, in the order that [`View::entered`] expects.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let roots = self.new.iter().map(|(_, root)| root.as_fd());
         roots.chain(self.listener.iter().map(AsFd::as_fd))
     }
 }
 
-/// A view that cannot be carried out. The process must end.
+/// A reason why a view cannot be entered. The process must end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {error}")]
 pub struct EnterError {
-    /// What failed, such as "mount proc at /proc".
+    /// The step that failed, such as "mount at /proc".
     pub what: String,
     /// The error of the system.
     pub error: io::Error,
 }
 
-const PROCESSES: New<'static> = New {
+const PROCESSES: FileSystem<'static> = FileSystem {
     kind: c"proc",
     options: &[],
-    without: MountAttrFlags::MOUNT_ATTR_NOSUID
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID
         .union(MountAttrFlags::MOUNT_ATTR_NODEV)
         .union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
 
-const MEMORY: New<'static> = New {
+const MEMORY: FileSystem<'static> = FileSystem {
     kind: c"tmpfs",
     options: &[(c"mode", c"1777")],
-    without: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
 };
 
-const TERMINALS: New<'static> = New {
+const TERMINALS: FileSystem<'static> = FileSystem {
     kind: c"devpts",
     options: &[(c"ptmxmode", c"0666"), (c"mode", c"0620")],
-    without: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
 
-/// For what is hidden.
-const EMPTY: New<'static> = New {
+/// The file system that is mounted over a hidden directory.
+const EMPTY: FileSystem<'static> = FileSystem {
     kind: c"tmpfs",
     options: &[(c"mode", c"0755"), (c"size", c"1m")],
-    without: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
 };
 
 impl View {
-    /// Turns the namespaces of this process into this view. The process has to be the first one of the namespaces of
-    /// [`View::namespaces`], and their users have to be mapped. Afterwards its directory is `/`.
+    /// Sets up this view in the namespaces of this process. The process must be the first one in the namespaces of
+    /// [`View::namespaces`], and the users of its user namespace must be mapped. Afterwards, its working directory is `/`.
+    ///
+    /// A path that does not exist, or contains a link now, is left out.
     ///
     /// # Errors
     ///
-    /// If the kernel refuses a step. A path that does not exist, or has become a link, is left out.
+    /// If the kernel refuses a step.
     pub fn enter(&self) -> Result<Entered, EnterError> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", private).map_err(failed(|| "make mounts private".into()))?;
-        // They are taken now, because later they could not be written.
+        // Make these mounts before `/` becomes read-only, because a bind mount made later would be read-only too.
         let files = self.files()?;
         sys::set_read_only(CWD, c"/", true).map_err(failed(|| "make / read-only".into()))?;
         let empty = empty_file().map_err(failed(|| "make an empty file".into()))?;
@@ -88,32 +91,32 @@ impl View {
             let result = match (&step.shown, files) {
                 (Shown::Nothing, _) => hide(&step.path, &empty).map(|mount| hidden.extend(mount)),
                 (Shown::Files { .. }, None) => Ok(()),
-                (Shown::Files { .. }, Some(files)) => files.put_at_new(&step.path),
-                (Shown::Processes, _) => put(&PROCESSES, step).map(|mount| new.push(mount)),
-                (Shown::Memory, _) => put(&MEMORY, step).map(|mount| new.push(mount)),
-                (Shown::Terminals, _) => put(&TERMINALS, step).map(|mount| new.push(mount)),
+                (Shown::Files { .. }, Some(files)) => files.attach_or_create(&step.path),
+                (Shown::Processes, _) => mount_new(&PROCESSES, step).map(|root| new.push(root)),
+                (Shown::Memory, _) => mount_new(&MEMORY, step).map(|root| new.push(root)),
+                (Shown::Terminals, _) => mount_new(&TERMINALS, step).map(|root| new.push(root)),
             };
             result.map_err(failed(|| format!("mount at {}", step.path.display())))?;
         }
         for mount in hidden {
-            let done = mount.read_only_itself();
+            let done = mount.make_itself_read_only();
             done.map_err(failed(|| "make a hidden path read-only".into()))?;
         }
-        if self.network != Way::Open {
-            loopback::up().map_err(failed(|| "take the loopback interface up".into()))?;
+        if self.network != NetworkAccess::Open {
+            loopback::up().map_err(failed(|| "bring the loopback interface up".into()))?;
         }
         let listener = match self.network {
-            Way::Proxy => {
+            NetworkAccess::Proxy => {
                 let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-                Some(bound.map_err(failed(|| "listen at the loopback interface".into()))?)
+                Some(bound.map_err(failed(|| "listen on the loopback interface".into()))?)
             }
-            Way::Open | Way::None => None,
+            NetworkAccess::Open | NetworkAccess::None => None,
         };
-        std::env::set_current_dir("/").map_err(failed(|| "go to /".into()))?;
+        std::env::set_current_dir("/").map_err(failed(|| "change to the directory /".into()))?;
         Ok(Entered { new, listener })
     }
 
-    /// Returns the mount of each step that shows files.
+    /// Makes the mount of each step that shows files; `None` for the other steps.
     fn files(&self) -> Result<Vec<Option<Mount>>, EnterError> {
         let taken = self.steps.iter().map(|step| {
             let Shown::Files { of, writable } = &step.shown else {
@@ -121,24 +124,24 @@ impl View {
             };
             let mount = Mount::of(of)?;
             if let Some(mount) = mount.as_ref().filter(|_| !writable) {
-                mount.read_only()?;
+                mount.make_read_only()?;
             }
             Ok(mount)
         });
         let taken: io::Result<_> = taken.collect();
-        taken.map_err(failed(|| "take the mounts of what is shown".into()))
+        taken.map_err(failed(|| "bind the paths that the view shows".into()))
     }
 }
 
-/// Makes a file system at the path of a step.
-fn put(new: &New<'_>, step: &Step) -> io::Result<(PathBuf, OwnedFd)> {
-    let mount = Mount::new(new)?;
-    mount.put_at_new(&step.path)?;
+/// Mounts a new file system at the path of a step. Returns the path and the root.
+fn mount_new(system: &FileSystem<'_>, step: &Step) -> io::Result<(PathBuf, OwnedFd)> {
+    let mount = Mount::new(system)?;
+    mount.attach_or_create(&step.path)?;
     Ok((step.path.clone(), mount.into_descriptor()))
 }
 
-/// Puts an empty directory or file at a path, if there is something to hide. A directory has still to be made read-only: something
-/// below it may be shown, whose place is made in it.
+/// Mounts an empty directory or file over a path; `None` if the path does not exist. The caller must make the mount read-only later:
+/// until then, later steps can make mount points in an empty directory.
 fn hide(path: &Path, empty: &OwnedFd) -> io::Result<Option<Mount>> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(None);
@@ -147,12 +150,13 @@ fn hide(path: &Path, empty: &OwnedFd) -> io::Result<Option<Mount>> {
         true => Mount::new(&EMPTY)?,
         false => Mount::of_open(empty)?,
     };
-    Ok(mount.put_at(path)?.then_some(mount))
+    Ok(mount.attach(path)?.then_some(mount))
 }
 
-/// Makes an empty file that only root can open, in a file system that no path leads to any more once `/proc` is mounted.
+/// Makes an empty file that only root can open. Its file system is mounted at `/proc`, and becomes unreachable when the new `/proc` is
+/// mounted over it.
 fn empty_file() -> io::Result<OwnedFd> {
-    Mount::new(&EMPTY)?.put_at(Path::new("/proc"))?;
+    Mount::new(&EMPTY)?.attach(Path::new("/proc"))?;
     File::options()
         .write(true)
         .create_new(true)

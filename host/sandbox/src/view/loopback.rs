@@ -1,4 +1,4 @@
-//! The loopback interface of a new network namespace, which is down at first.
+//! The loopback interface of a new network namespace, which is down initially.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::sys;
 
-/// Takes the interface `lo` up.
+/// Brings the interface `lo` up.
 pub(super) fn up() -> io::Result<()> {
     let kind = SocketType::DGRAM;
     let socket = socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;

@@ -1,4 +1,4 @@
-//! Mounts that no path names yet, and where they go.
+//! Detached mounts: mounts that are at no path yet, and attaching them.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -16,23 +16,23 @@ use rustix::mount::{
 
 use crate::sys;
 
-/// A mount that no path names yet.
+/// A detached mount.
 pub(super) struct Mount(OwnedFd);
 
-/// A file system that this process makes: its name, its options, and what cannot be done with its files.
-pub(super) struct New<'a> {
+/// A file system to make: its type, its options, and the attributes of its mount, such as `MOUNT_ATTR_NOEXEC`.
+pub(super) struct FileSystem<'a> {
     pub(super) kind: &'static CStr,
     pub(super) options: &'a [(&'static CStr, &'static CStr)],
-    pub(super) without: MountAttrFlags,
+    pub(super) attributes: MountAttrFlags,
 }
 
 impl Mount {
-    /// Takes the files of a path with everything below, as they are now. `None`: there are none, or the path has become a link.
+    /// Makes a bind mount of a path, with all mounts below it. `None` if the path does not exist or contains a link now.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         open(path)?.map(|place| Self::of_open(&place)).transpose()
     }
 
-    /// As [`Mount::of`], for a path that is open.
+    /// Does the same as [`Mount::of`], for an open path.
     pub(super) fn of_open(place: &OwnedFd) -> io::Result<Self> {
         let recursive = OpenTreeFlags::from_bits_retain(libc::AT_RECURSIVE.unsigned_abs());
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -42,32 +42,32 @@ impl Mount {
         Ok(Self(open_tree(place, c"", flags)?))
     }
 
-    /// Makes a file system.
-    pub(super) fn new(new: &New<'_>) -> io::Result<Self> {
-        let context = fsopen(new.kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-        for (option, value) in new.options {
+    /// Makes a new file system.
+    pub(super) fn new(system: &FileSystem<'_>) -> io::Result<Self> {
+        let context = fsopen(system.kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+        for (option, value) in system.options {
             fsconfig_set_string(&context, *option, *value)?;
         }
         fsconfig_create(&context)?;
         Ok(Self(fsmount(
             &context,
             FsMountFlags::FSMOUNT_CLOEXEC,
-            new.without,
+            system.attributes,
         )?))
     }
 
-    /// Lets nothing in it or in the mounts below be changed from now on.
-    pub(super) fn read_only(&self) -> io::Result<()> {
+    /// Makes the mount and all mounts below it read-only.
+    pub(super) fn make_read_only(&self) -> io::Result<()> {
         Ok(sys::set_read_only(self.0.as_fd(), c"", true)?)
     }
 
-    /// Lets nothing in it be changed from now on. The mounts below stay as they are.
-    pub(super) fn read_only_itself(&self) -> io::Result<()> {
+    /// Makes the mount read-only, but not the mounts below it.
+    pub(super) fn make_itself_read_only(&self) -> io::Result<()> {
         Ok(sys::set_read_only(self.0.as_fd(), c"", false)?)
     }
 
-    /// Puts the mount at a path. Returns whether that was possible: not if the path does not exist, or has become a link.
-    pub(super) fn put_at(&self, path: &Path) -> io::Result<bool> {
+    /// Attaches the mount at a path. Returns `false` if the path does not exist or contains a link now.
+    pub(super) fn attach(&self, path: &Path) -> io::Result<bool> {
         let Some(place) = open(path)? else {
             return Ok(false);
         };
@@ -77,9 +77,9 @@ impl Mount {
         Ok(true)
     }
 
-    /// As [`Mount::put_at`], and makes an empty directory or file for it if the path does not exist.
-    pub(super) fn put_at_new(&self, path: &Path) -> io::Result<()> {
-        if self.put_at(path)? {
+    /// Attaches the mount at a path. If the path does not exist, makes an empty directory or file there first.
+    pub(super) fn attach_or_create(&self, path: &Path) -> io::Result<()> {
+        if self.attach(path)? {
             return Ok(());
         }
         let file = File::from(self.0.try_clone()?);
@@ -90,7 +90,7 @@ impl Mount {
                 File::create_new(path)?;
             }
         }
-        match self.put_at(path)? {
+        match self.attach(path)? {
             true => Ok(()),
             false => Err(io::ErrorKind::NotFound.into()),
         }
@@ -101,7 +101,7 @@ impl Mount {
     }
 }
 
-/// Opens a path without links. `None`: there is none.
+/// Opens a path that contains no links. `None` if the path does not exist or contains one.
 fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {

@@ -1,4 +1,4 @@
-//! What views show, and how they travel.
+//! Tests of what views show, and of their encoding.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +41,7 @@ impl Setup {
         View::new(&self.policy, &self.places, &self.path("temporary"))
     }
 
-    /// What the view shows at a path, if it says something about it.
+    /// Returns what a step of the view shows at a path; `None` if no step has that path.
     fn shown(&self, path: &Path) -> Option<Shown> {
         let mut steps = self.view().steps.into_iter();
         steps.find_map(|step| (step.path == path).then_some(step.shown))
@@ -117,12 +117,12 @@ fn no_step_hides_what_an_earlier_one_shows() {
 }
 
 #[test]
-fn a_network_of_its_own_is_for_policies_without_the_hosts() {
+fn a_view_has_a_network_namespace_unless_the_policy_allows_all_hosts() {
     let mut setup = Setup::new();
-    let has_network = |setup: &Setup| !setup.view().namespaces().contains(UnshareFlags::NEWNET);
-    assert!(has_network(&setup));
+    let has_namespace = |setup: &Setup| setup.view().namespaces().contains(UnshareFlags::NEWNET);
+    assert!(!has_namespace(&setup));
     setup.policy.network = Network::None;
-    assert!(!has_network(&setup));
+    assert!(has_namespace(&setup));
 }
 
 fn shown() -> impl Strategy<Value = Shown> {
@@ -142,7 +142,7 @@ fn shown() -> impl Strategy<Value = Shown> {
 
 proptest! {
     #[test]
-    fn views_read_back(steps in prop::collection::vec(("[^\0]{1,20}", shown()), 0..9), network in prop::sample::select(vec![Way::Open, Way::None, Way::Proxy])) {
+    fn views_read_back(steps in prop::collection::vec(("[^\0]{1,20}", shown()), 0..9), network in prop::sample::select(vec![NetworkAccess::Open, NetworkAccess::None, NetworkAccess::Proxy])) {
         let steps = steps.into_iter().map(|(path, shown)| step(path, shown)).collect();
         let view = View { steps, network };
         prop_assert_eq!(View::decode(&view.encode()).unwrap(), view);

@@ -1,4 +1,4 @@
-//! System calls that are refused, and those with which programs go on.
+//! Tests of refused system calls, and of allowed ones that programs need.
 
 use nix::libc::{self, *};
 
@@ -14,7 +14,7 @@ for_each_user! {
     without_landlock_nothing_is_traced[program = "python3"];
 }
 
-/// Calls with arguments that are wrong, so that they do nothing even where they are allowed.
+/// Calls with invalid arguments, so that they have no effect even if they are allowed.
 const REFUSED: &[(&str, i64, &str)] = &[
     ("mount", SYS_mount, "0, 1, 0, 0, 0"),
     ("umount2", SYS_umount2, "1, 0"),
@@ -81,7 +81,7 @@ fn calls_that_change_the_system_are_refused(user: User) {
         .map(|(name, ..)| format!("{name} {EPERM}\n"))
         .collect();
     assert_eq!(said, expected, "{output:?}");
-    // For root, they fail for another reason without the sandbox: the table tests the filter, not the kernel.
+    // Without the sandbox, the calls of root fail with other errors. The table tests the filter, not the kernel.
     if rustix::process::getuid().is_root() && user == User::Own {
         let others = REFUSED
             .iter()
@@ -117,7 +117,7 @@ master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 text = ctypes.create_string_buffer(b'x')
 address = ctypes.addressof(text)";
-    // Bits that the kernel does not look at change nothing.
+    // Setting bits that the kernel ignores must not bypass the filter.
     for request in ["0x5412", "0x100005412"] {
         let script = format!("{terminal}\nprint(call({SYS_ioctl}, slave, {request}, address))");
         fixture.errno(&script, EPERM);
@@ -133,7 +133,7 @@ fn odd_personalities_are_refused(user: User) {
     for odd in ["0x400000", "0x100100000"] {
         fixture.errno(&format!("print(call({SYS_personality}, {odd}))"), EPERM);
     }
-    // The present one, and that of debuggers.
+    // The query of the current personality, and the personality for debuggers.
     for usual in ["0xffffffff", "0x40000"] {
         let output = fixture.python(&format!("print(call({SYS_personality}, {usual}))"), true);
         assert_eq!(fixture::errno(&output), 0);
@@ -160,7 +160,7 @@ fn users_are_mapped_in_nested_namespaces_but_not_by_root(user: User) {
     let mut fixture = Fixture::new(user);
     fixture.policy.nested = true;
     let unshare = "unshare --user --map-root-user id -u";
-    // The policy is prepared by the user of the tests.
+    // The user of the tests prepares the policy.
     let by_root = rustix::process::getuid().is_root();
     match fixture::has_user_namespaces() {
         true if !by_root => assert_eq!(fixture.works(unshare), "0"),

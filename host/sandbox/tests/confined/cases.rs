@@ -1,4 +1,4 @@
-//! Tests that run for each user.
+//! A macro for tests that run for each user.
 
 /// Makes two tests of each function: for the user of the tests, and for an ordinary user if the tests run as root. Brackets hold
 /// what a test needs beyond that.

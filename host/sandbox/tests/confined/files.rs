@@ -1,4 +1,4 @@
-//! Files that commands must not reach, by whatever name.
+//! Tests of files that commands must not reach by any name.
 
 use std::fs;
 
@@ -192,7 +192,7 @@ fn root_gets_no_secrets_of_the_system() {
     fixture.refused("cat /etc/shadow >copy", DENIED);
     fixture.refused(": >> /proc/sys/kernel/core_pattern", DENIED);
     fixture.refused("mknod device c 1 3", "");
-    // Not every kernel has it.
+    // Not every kernel has this file.
     fixture.fails("head -c 1 /proc/kcore", "");
     fixture.refused("chroot / true", "");
 }

@@ -1,4 +1,4 @@
-//! A workspace with a home and secrets beside it, a process outside of the sandbox, and commands within.
+//! The fixture: a workspace with a home and secrets beside it, a process outside of the sandbox, and commands in it.
 #![expect(
     clippy::disallowed_methods,
     unsafe_code,
@@ -20,7 +20,7 @@ use toolhost_sandbox::{Mode, Places, Policy, Recipe, Sandbox, Support};
 /// The user of the commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// The one who runs the tests.
+    /// The user who runs the tests.
     Own,
     /// An ordinary user without a name or a home. Needs root.
     Nobody,
@@ -28,7 +28,7 @@ pub enum User {
 
 const NOBODY: u32 = 65534;
 
-/// In each file that no command may read.
+/// The content of each file that no command may read.
 pub const SECRET: &str = "hunter2";
 
 pub struct Fixture {
@@ -105,7 +105,7 @@ impl Fixture {
         if user == User::Nobody {
             give_away(&root);
         }
-        // It waits for a writer of the pipe for as long as it lives, with an open secret and another in its environment.
+        // The process waits for a writer of the pipe until it is killed. It has a secret file open, and a secret in its environment.
         let victim = command("cat", user, Recipe::decode(&off(), []).unwrap())
             .arg(root.join("outside/fifo"))
             .env("TOKEN", SECRET)
@@ -133,7 +133,7 @@ impl Fixture {
         }
     }
 
-    /// Commands go without Landlock from now on.
+    /// Disables Landlock for all further commands.
     pub fn without_landlock(mut self) -> Self {
         self.support.landlock = Err("a test does without it".to_owned());
         self
@@ -157,7 +157,7 @@ impl Fixture {
             },
         };
         let sandbox = Sandbox::prepare(&policy, &self.places, &self.support, None).unwrap();
-        // As it travels to the process that forks commands.
+        // Encode and decode the recipe, as on the way to the process that forks commands.
         let descriptors = sandbox
             .descriptors()
             .map(|fd: BorrowedFd<'_>| fd.try_clone_to_owned());
@@ -263,7 +263,7 @@ pub fn text(output: &Output) -> String {
     format!("{out}{err}")
 }
 
-/// Returns the recipe that changes nothing.
+/// Returns an empty recipe, which changes nothing.
 fn off() -> Vec<u8> {
     let policy = Policy {
         mode: Mode::Off,
@@ -274,7 +274,7 @@ fn off() -> Vec<u8> {
         .encode()
 }
 
-/// Returns a command that becomes the user and enters the sandbox between fork and exec.
+/// Returns a command that switches to the user and enters the sandbox between fork and exec.
 fn command(program: impl AsRef<OsStr>, user: User, recipe: Recipe) -> Command {
     let mut command = Command::new(program);
     let enter = move || {
@@ -295,7 +295,7 @@ fn command(program: impl AsRef<OsStr>, user: User, recipe: Recipe) -> Command {
     command
 }
 
-/// Returns the variables of commands: a home of their own, and the toolchains of the user.
+/// Returns the environment variables of commands: a home of their own, and the toolchains of the user.
 fn variables(root: &Path) -> Vec<(OsString, OsString)> {
     let mut variables = vec![
         ("HOME".into(), root.join("home").into()),

@@ -1,5 +1,5 @@
-//! Commands in the sandbox: what they must not reach, and what must work. Each is a real process that enters the sandbox as the
-//! spawner's children do, as the user of the tests and, if that is root, as an ordinary user as well.
+//! Tests of commands in the sandbox: attacks that must fail, and programs that must work. Each command is a real process that enters the
+//! sandbox as the children of the spawner do. It runs as the user of the tests and, if that is root, also as an ordinary user.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The network: none, all, and sockets that no command gets.
+//! Tests of the network: `none`, `all`, and sockets that are always refused.
 
 use std::net::{TcpListener, UdpSocket};
 
@@ -42,7 +42,7 @@ except OSError as error:
     ] {
         fixture.errno(&socket(family, kind, 0), EPERM);
     }
-    // Bits that the kernel does not look at change nothing.
+    // Setting bits that the kernel ignores must not bypass the filter.
     fixture.errno(
         &format!("print(call({SYS_socket}, {AF_INET} | 1 << 32, {SOCK_STREAM}, 0))"),
         EPERM,

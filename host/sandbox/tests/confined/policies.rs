@@ -1,4 +1,4 @@
-//! Policies that cannot be applied as they are, and what reports say.
+//! Tests of policies that cannot be applied completely, and of their reports.
 
 use toolhost_needs::needs;
 use toolhost_sandbox::{Mode, Network, PrepareError, Sandbox};
@@ -40,7 +40,7 @@ fn what_is_required_and_missing_is_an_error() {
     assert!(error.to_string().contains("work/.git"), "{error}");
     fixture.policy.required = false;
     let report = prepare(&fixture).unwrap().report().to_string();
-    assert!(report.contains("MISSING: commands reach"), "{report}");
+    assert!(report.contains("MISSING: commands can reach"), "{report}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_machine_without_layers_is_reported() {
     assert!(Sandbox::prepare(&fixture.policy, &fixture.places, &support, None).is_err());
 }
 
-/// The bounding set decides what a program of root gets.
+/// The bounding set limits the capabilities of root's programs.
 #[needs(root)]
 #[test]
 fn root_keeps_only_harmless_capabilities() {

@@ -1,4 +1,4 @@
-//! Processes outside of the sandbox, and limits of those within.
+//! Tests of attacks on processes outside of the sandbox, and of the limits of processes in it.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn processes_outside_cannot_be_traced(user: User) {
         let script = format!("print(call({}, {request}, victim, 0, 0))", libc::SYS_ptrace);
         fixture.errno(&script, libc::EPERM);
     }
-    // The address is wrong, which is looked at after the right to read.
+    // The address is invalid. The kernel checks it after the permission to read.
     let vectors = "
 buffer = ctypes.create_string_buffer(8)
 own = struct.pack('LL', ctypes.addressof(buffer), 8)
@@ -63,9 +63,9 @@ fn limits_of_others_cannot_be_changed(user: User) {
         libc::RLIMIT_FSIZE
     );
     fixture.errno(&change.replace("PID", "victim"), libc::EPERM);
-    // Also with bits that the kernel does not look at.
+    // Setting bits that the kernel ignores must not bypass the filter.
     fixture.errno(&change.replace("PID", "victim | 1 << 32"), libc::EPERM);
-    // By number, the own process is another one.
+    // The process's own id counts as the id of another process.
     fixture.errno(&change.replace("PID", "os.getpid()"), libc::EPERM);
     let own = fixture.python(&change.replace("PID", "0"), true);
     assert_eq!(crate::fixture::errno(&own), 0);
@@ -98,7 +98,7 @@ child.wait()",
     );
     let output = fixture.python(&script, true);
     assert_eq!(crate::fixture::errno(&output), 0);
-    // A process in a session of its own, whose parent has ended.
+    // An orphaned process in a session of its own.
     fixture.works("mkfifo pipe; (setsid cat pipe & echo $! > pid); kill -KILL $(cat pid)");
 }
 
@@ -141,7 +141,7 @@ fn processes_within_can_be_ended_from_outside(user: User) {
     );
 }
 
-/// The kernel does not count root's processes.
+/// Needs an ordinary user, because the kernel does not count the processes of root.
 #[needs(root, program = "python3")]
 #[test]
 fn a_fork_bomb_ends_at_its_limit() {

@@ -1,4 +1,4 @@
-//! What the machine offers, as it is said.
+//! Tests of the detected layers and their descriptions.
 
 use crate::fixture::support;
 

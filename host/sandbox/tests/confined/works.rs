@@ -1,4 +1,4 @@
-//! Programs that must work in the sandbox.
+//! Tests of programs that must work in the sandbox.
 
 use toolhost_needs::needs;
 
@@ -137,7 +137,7 @@ fn npm_works(user: User) {
 }
 
 fn keys_can_be_made_in_the_workspace(user: User) {
-    // It asks who it is, and an ordinary user without a name is nobody.
+    // The program looks its user up, and the ordinary user of the tests has no name.
     Fixture::new(user).works("ssh-keygen -q -t ed25519 -N '' -f key && test -s key.pub");
 }
 

@@ -31,19 +31,19 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let config = super::configured(common, options.processes, prepared)?;
     for gap in &config.prepare_sandbox()?.report().missing {
-        tracing::warn!("the sandbox is not whole: {gap}");
+        tracing::warn!("the sandbox does not enforce the whole policy: {gap}");
     }
     let temporary = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
     let directory = temporary.path().to_path_buf();
     let (done, ended) = oneshot::channel();
     let runtime = Handle::current();
-    // The sandbox holds the thread that enters it and the command that it starts, and this program not.
+    // Only the thread that enters the sandbox and the command that it starts are confined, not the rest of this program.
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
     thread.spawn(move || {
         let _runtime = runtime.enter();
         done.send(start(&config, directory, &options.command))
     })?;
-    // The terminal sends its signals to the command as well, whose end this program waits for.
+    // The terminal also sends its signals to the command, and this program must wait until the command has ended.
     let ignored = async {
         loop {
             signals::ended(Hangup::Ends).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::Sqlite;
 
-/// The store, as the changes below find it.
+/// The disk to which the changes of these tests write.
 #[derive(Debug, Default)]
 struct Disk {
     is_full: bool,

@@ -1,4 +1,4 @@
-//! Reading the calls of a store that no host uses.
+//! A reader of calls for a store that no host uses.
 
 use std::path::PathBuf;
 
@@ -10,20 +10,20 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Metrics;
 use super::fault::Fault;
-use super::open::go_on;
+use super::open::resume;
 use super::stage_file::Staged;
 use super::witness::{Testimony, Witness};
 use super::{FILE, beside, calls, log_bytes, pages, schema};
 use crate::{Call, CallPage, CallQuery, CallState, StoreError};
 
-/// The calls of a store that no host uses. Reading changes no file: calls that ran when a host was killed stay as they are, and are
-/// shown as unknown, which the next host will call them.
+/// A reader of the calls of a store that no host uses. Reading changes no file. A call that was running when its host was killed is
+/// still stored as running; the reader returns it as unknown, as the next host will.
 #[derive(Debug)]
 pub struct AtRest {
     connection: Connection,
     path: PathBuf,
-    /// The copy that is read, if a killed host left changes that the file does not have, or if the file system is read-only: SQLite
-    /// reads a log only where it can take a lock.
+    /// The copy to read if a killed host left changes that the file lacks, or if the file system is read-only: SQLite must take a lock
+    /// to read a log.
     _copy: Option<TempDir>,
 }
 
@@ -37,7 +37,7 @@ impl AtRest {
     pub fn open(directory: &StateDir) -> Result<Option<Self>, StoreError> {
         let path = directory.path().join(FILE);
         let opened = open(directory, path.clone());
-        opened.map_err(|fault| fault.told(&path, "be read"))
+        opened.map_err(|fault| fault.into_store_error(&path, "be read"))
     }
 
     /// Returns a page of calls, newest first.
@@ -53,9 +53,9 @@ impl AtRest {
             }
         }
         let page = pages::calls(&self.connection, &query);
-        let mut page = page.map_err(|fault| fault.told(&self.path, "list calls"))?;
+        let mut page = page.map_err(|fault| fault.into_store_error(&self.path, "list calls"))?;
         for call in &mut page.calls {
-            stop(&mut call.state);
+            mark_interrupted(&mut call.state);
         }
         Ok(page)
     }
@@ -67,15 +67,17 @@ impl AtRest {
     /// If the store cannot be read.
     pub fn call(&self, chat: &ChatId, call: &CallId) -> Result<Option<Call>, StoreError> {
         let found = calls::look_up(&self.connection, &Metrics::default(), chat, call);
-        let mut found = found.map_err(|fault| fault.told(&self.path, "look a call up"))?;
+        let mut found =
+            found.map_err(|fault| fault.into_store_error(&self.path, "look a call up"))?;
         if let Some(call) = &mut found {
-            stop(&mut call.state);
+            mark_interrupted(&mut call.state);
         }
         Ok(found)
     }
 }
 
-fn stop(state: &mut CallState) {
+/// Replaces the state of a call that was running when its host was killed.
+fn mark_interrupted(state: &mut CallState) {
     if *state == CallState::Running {
         *state = CallState::Unknown;
     }
@@ -94,19 +96,19 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     let staged = Staged::read(directory)?;
     let mut copy = None;
     if connection.is_readonly("main")? || !staged.changes.is_empty() {
-        let place = tempfile::tempdir()?;
-        let to = place.path().join(FILE);
+        let directory = tempfile::tempdir()?;
+        let to = directory.path().join(FILE);
         std::fs::copy(&path, &to)?;
         if log_bytes(&path) > 0 {
             std::fs::copy(beside(&path, "-wal"), beside(&to, "-wal"))?;
         }
         connection = Connection::open_with_flags(&to, flags)?;
-        copy = Some(place);
+        copy = Some(directory);
     }
     connection.busy_timeout(super::PATIENCE)?;
-    // With this mode, SQLite makes no file of shared memory, and only this connection reads.
+    // In this mode, SQLite makes no shared-memory file, and no other connection can open the store.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    // SQLite removes an empty log when it closes. A log with something in it stays.
+    // Closing must not change the store: keep a log that has content. SQLite may remove an empty log.
     let keeps_log = log_bytes(&path) > 0;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     connection.pragma_update(None, "cell_size_check", true)?;
@@ -117,7 +119,7 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     if !staged.changes.is_empty() {
         let nothing = (Witness::none(), &Testimony::default());
         let (full, _) = std::sync::mpsc::sync_channel(1);
-        connection = go_on(connection, nothing, path.clone(), full, &staged)?.connection;
+        connection = resume(connection, nothing, path.clone(), full, &staged)?.connection;
     }
     connection.pragma_update(None, "query_only", true)?;
     Ok(Some(AtRest {

@@ -8,7 +8,7 @@ use super::core::{Core, Effect, Metrics};
 use super::fault::Fault;
 use super::row::{CallRow, select_calls, state_number};
 use super::witness::key;
-use crate::{Begun, Call, CallState, EndedCall, Fence, Fenced, NewCall};
+use crate::{Begun, Call, CallState, CancelAnswer, Cancellation, EndedCall, NewCall};
 
 /// Returns the row of a call; `None` if the id was not seen.
 ///
@@ -82,7 +82,7 @@ impl Core {
                 Err(fault) => return Err(fault),
             };
             match known {
-                Some(row) if row.state != CallState::Fenced => return answer(row, &call.digest),
+                Some(row) if row.state != CallState::Tombstone => return answer(row, &call.digest),
                 Some(row) if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) => {
                     return Ok(Begun::Cancelled);
                 }
@@ -137,7 +137,7 @@ impl Core {
 
     /// Stores a row of another store.
     pub(super) fn copy(&self, row: CallRow) -> Result<(), Fault> {
-        self.store(&row.anew(self.clock.now()))
+        self.store(&row.for_other_store(self.clock.now()))
     }
 
     /// Returns the row of a call. The row of one that began in this host is found by its number.
@@ -156,7 +156,7 @@ impl Core {
     pub(super) fn end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
         let call = &ended.call;
         let mut known = self.known(&call.chat, &call.call)?;
-        if let Some(fence) = known.take_if(|row| row.state == CallState::Fenced) {
+        if let Some(fence) = known.take_if(|row| row.state == CallState::Tombstone) {
             // The call ran, because the fence is for other tools or came after its beginning.
             self.remove(&fence)?;
         }
@@ -195,8 +195,8 @@ impl Core {
 
     fn fence_instead(&mut self, mut row: CallRow) -> Result<(), Fault> {
         row.tools = serde_json::to_string(&[&row.tool]).ok();
-        row.state = CallState::Fenced;
-        row.let_go(self.clock.now());
+        row.state = CallState::Tombstone;
+        row.drop_outcome(self.clock.now());
         row.write(&self.connection)?;
         self.count_fences(row.chat, 1)?;
         self.note_end(row.name.unwrap_or_default(), row.key);
@@ -204,7 +204,7 @@ impl Core {
     }
 
     /// Cancels a call.
-    pub(super) fn cancel(&mut self, fence: &Fence) -> Result<Fenced, Fault> {
+    pub(super) fn cancel(&mut self, fence: &Cancellation) -> Result<CancelAnswer, Fault> {
         let may_use = |tool: &str| {
             fence
                 .tools
@@ -226,20 +226,20 @@ impl Core {
                     count.query_row([chat], |row| row.get(0))?
                 };
                 if u64::try_from(count).unwrap_or_default() >= fence.most {
-                    return Ok(Fenced::TooMany);
+                    return Ok(CancelAnswer::TooMany);
                 }
                 let name = (fence.chat.as_str(), fence.call.as_str());
                 let mut row = CallRow::new(self.take_number(), chat, name.1, key(name.0, name.1));
-                (row.state, row.cancelled) = (CallState::Fenced, true);
+                (row.state, row.cancelled) = (CallState::Tombstone, true);
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
-                row.let_go(self.clock.now());
+                row.drop_outcome(self.clock.now());
                 self.store(&row)?;
                 self.count_fences(chat, 1)?;
                 self.note(Effect::Fenced { key: row.key });
-                Ok(Fenced::Fenced(fence.tools.clone()))
+                Ok(CancelAnswer::Tombstone(fence.tools.clone()))
             }
-            Some(mut row) if row.state == CallState::Fenced => {
+            Some(mut row) if row.state == CallState::Tombstone => {
                 let all = match (row.tools()?, &fence.tools) {
                     (Some(mut one), Some(other)) => {
                         one.extend(other.iter().cloned());
@@ -250,17 +250,17 @@ impl Core {
                 let json = tools(&all);
                 if json != row.tools {
                     row.tools = json;
-                    row.let_go(self.clock.now());
+                    row.drop_outcome(self.clock.now());
                     row.write(&self.connection)?;
                 }
-                Ok(Fenced::Fenced(all))
+                Ok(CancelAnswer::Tombstone(all))
             }
-            Some(row) if !may_use(&row.tool) => Ok(Fenced::Foreign),
+            Some(row) if !may_use(&row.tool) => Ok(CancelAnswer::Foreign),
             Some(mut row) => {
                 if !std::mem::replace(&mut row.cancelled, true) {
                     row.write(&self.connection)?;
                 }
-                Ok(Fenced::Known(Box::new(row.into_call()?)))
+                Ok(CancelAnswer::Known(Box::new(row.into_call()?)))
             }
         }
     }
@@ -311,7 +311,7 @@ impl Core {
     pub(super) fn lose(&mut self, key: super::witness::Key) -> Result<(), Fault> {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut row = CallRow::new(self.take_number(), 0, &name, key);
-        row.let_go(self.clock.now());
+        row.drop_outcome(self.clock.now());
         self.store(&row)
     }
 
@@ -350,7 +350,7 @@ impl Core {
         self.connection
             .prepare_cached("DELETE FROM calls WHERE seq = ?1")?
             .execute([row.seq])?;
-        if row.state == CallState::Fenced {
+        if row.state == CallState::Tombstone {
             self.count_fences(row.chat, -1)?;
         }
         Ok(())

@@ -9,10 +9,10 @@ use super::fault::Fault;
 use super::filter::Filter;
 use crate::{Chat, ChatPage, ChatQuery, ChatsAfter};
 
-/// Returns a page of chats: first those that the query calls busy, each part by name.
+/// Returns a page of chats: first those in `query.busy`, then the others, each group sorted by name.
 pub(super) fn page(connection: &Connection, query: &ChatQuery) -> Result<ChatPage, Fault> {
     let most = query.limit as usize;
-    // One more than asked for tells whether something is left.
+    // Ask for one more than the limit to learn whether another page follows.
     let wanted = query.limit.saturating_add(1);
     let mut chats = match &query.after {
         Some(after) if !after.busy => Vec::new(),
@@ -22,7 +22,7 @@ pub(super) fn page(connection: &Connection, query: &ChatQuery) -> Result<ChatPag
     let mut last = after.map(|after| after.chat.to_string());
     while chats.len() < wanted as usize {
         let mut filter = Filter::new("SELECT no, name, owner, ended FROM chats WHERE 1");
-        filter.begins_with("name", &query.prefix);
+        filter.and_begins_with("name", &query.prefix);
         if let Some(name) = last.take() {
             filter.and("name > ?", name);
         }

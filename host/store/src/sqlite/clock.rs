@@ -1,7 +1,7 @@
-//! The clock of retention. It never goes back, and a wall clock that is set does not move it.
+//! The clock of retention. It never goes back, and setting the wall clock does not move it.
 //!
-//! While a host runs it goes by the monotonic clock, and between two hosts of one boot by the time since the boot. Only across a
-//! boot it goes by the wall clock, because nothing else was running.
+//! While a host runs, the clock follows the monotonic clock. Between two hosts of the same boot, it follows the uptime of the machine.
+//! Only across a reboot does it follow the wall clock, because no other clock runs then.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -34,7 +34,7 @@ struct Reading {
 }
 
 impl Clock {
-    /// Goes on with the clock of the last host. `latest` is the time of the latest call, for a store whose clock is damaged.
+    /// Resumes the clock of the last host. `latest` returns the time of the latest call, which is used if the stored clock is damaged.
     pub(super) fn open(
         connection: &Connection,
         latest: impl FnOnce() -> rusqlite::Result<i64>,
@@ -66,7 +66,7 @@ impl Clock {
         })
     }
 
-    /// Returns the time.
+    /// Returns the current time of this clock.
     pub(super) fn now(&self) -> i64 {
         let since = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.base.saturating_add(since)
@@ -115,6 +115,7 @@ pub(super) fn wall() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Returns the checksum of the row.
 fn sum(boot: &str, numbers: [i64; 3]) -> i64 {
     checksum(&[
         boot.as_bytes(),

@@ -1,4 +1,4 @@
-//! The failures inside of a store of SQLite, before they become a [`StoreError`].
+//! The error type inside the SQLite store, before it becomes a [`StoreError`].
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use rusqlite::ErrorCode;
 
 use crate::StoreError;
 
-/// Why an operation failed.
+/// A reason why an operation failed.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// SQLite refused.
     Sql(rusqlite::Error),
     /// The system refused.
     Io(std::io::Error),
-    /// Parts of the store contradict each other.
+    /// The store is inconsistent, because bytes of it were changed or lost. The text says what is wrong.
     Torn(&'static str),
     /// A later version wrote the file.
     Newer { version: i64, known: i64 },
-    /// An earlier version wrote the file, which is only read.
+    /// An earlier version wrote the file, and the file was opened only for reading.
     Older { version: i64 },
     /// Another program wrote the file.
     Foreign,
@@ -49,7 +49,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether bytes of the store are not the ones that were written.
+    /// Returns whether the failure shows that the store is damaged.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Torn(_) => true,
@@ -61,14 +61,14 @@ impl Fault {
                         | ErrorCode::ConstraintViolation
                 ) || error.extended_code == rusqlite::ffi::SQLITE_ERROR
             }
-            // A column has another type than every row that was written.
+            // A column has a value or a type that the program never writes.
             Self::Sql(
                 rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..),
             ) => true,
-            // Statements that the program has always had do not compile against a damaged schema, the first time or again.
+            // The statements of the program are fixed, so one that does not compile shows that the schema is damaged.
             Self::Sql(rusqlite::Error::SqlInputError { .. }) => true,
             Self::Sql(_)
             | Self::Io(_)
@@ -79,7 +79,7 @@ impl Fault {
         }
     }
 
-    /// Returns the damage as a text.
+    /// Returns a text that describes the damage; empty if the failure is none.
     pub(super) fn problem(&self) -> String {
         match self {
             Self::Torn(problem) => (*problem).to_owned(),
@@ -92,8 +92,8 @@ impl Fault {
         }
     }
 
-    /// Returns the error for callers.
-    pub(super) fn told(self, path: &Path, action: &'static str) -> StoreError {
+    /// Returns the error for callers of the store. `action` says what was attempted: "the store cannot {action}".
+    pub(super) fn into_store_error(self, path: &Path, action: &'static str) -> StoreError {
         let path = path.to_path_buf();
         if self.is_damage() {
             let problem = self.problem();

@@ -1,4 +1,4 @@
-//! The file of a store for operators: checks, exports and backups. They only read, also beside the host that uses the file.
+//! The file of a store for operators: checks, exports and backups. They only read, even while a host uses the file.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -18,21 +18,21 @@ use crate::StoreError;
 pub struct StoreFile {
     path: PathBuf,
     connection: Connection,
-    /// How many calls the witness names that the file does not have.
+    /// How many calls the witness names that are missing from the file.
     lost: usize,
 }
 
 impl StoreFile {
-    /// Opens the file of a state directory; `None` if there is none. `is_at_rest` says that the caller holds the
-    /// [`Lock`](toolhost_state::state_dir::Lock) of the directory: then the witness of the file counts as well.
+    /// Opens the file of a state directory; `None` if there is none. Nothing is changed. `is_at_rest` says that the caller holds the
+    /// [`Lock`](toolhost_state::state_dir::Lock) of the directory. Only then can the file be compared with its witness.
     ///
     /// # Errors
     ///
-    /// As for [`Sqlite::open`](super::Sqlite::open). Nothing is changed.
+    /// As for [`Sqlite::open`](super::Sqlite::open).
     pub fn open(directory: &StateDir, is_at_rest: bool) -> Result<Option<Self>, StoreError> {
         let path = directory.path().join(FILE);
         let opened = Self::open_at(directory, &path, is_at_rest);
-        opened.map_err(|fault| fault.told(&path, "open its file"))
+        opened.map_err(|fault| fault.into_store_error(&path, "open its file"))
     }
 
     fn open_at(directory: &StateDir, path: &Path, is_at_rest: bool) -> Result<Option<Self>, Fault> {
@@ -43,9 +43,9 @@ impl StoreFile {
         schema::require_current(&connection)?;
         let mut lost = 0;
         if is_at_rest {
-            let (_, said) = Witness::read(directory)?;
+            let (_, testimony) = Witness::read(directory)?;
             let staged: HashSet<_> = Staged::read(directory)?.keys().collect();
-            for key in said.keys.iter().filter(|key| !staged.contains(*key)) {
+            for key in testimony.keys.iter().filter(|key| !staged.contains(*key)) {
                 lost += usize::from(!open::is_known(&connection, key)?);
             }
         }
@@ -67,7 +67,7 @@ impl StoreFile {
         std::fs::metadata(&self.path).map_or(0, |file| file.len()) + log_bytes(&self.path)
     }
 
-    /// Reads everything and returns the problems that it found.
+    /// Checks all records and returns the problems that it finds.
     ///
     /// # Errors
     ///
@@ -76,37 +76,39 @@ impl StoreFile {
         let mut problems = match upkeep::check(&self.connection) {
             Ok(problems) => problems,
             Err(fault) if fault.is_damage() => vec![fault.problem()],
-            Err(fault) => return Err(fault.told(&self.path, "be checked")),
+            Err(fault) => return Err(fault.into_store_error(&self.path, "be checked")),
         };
         if self.lost > 0 {
             let lost = self.lost;
-            problems.push(format!("the log has lost calls that had begun: {lost}"));
+            problems.push(format!(
+                "calls that had begun are lost with the write-ahead log: {lost}"
+            ));
         }
         Ok(problems)
     }
 
-    /// Writes everything as lines of JSON.
+    /// Writes all records as lines of JSON.
     ///
     /// # Errors
     ///
     /// If the file is damaged, or the lines cannot be written.
     pub fn export(&self, sink: &mut dyn Write) -> Result<(), StoreError> {
         let exported = upkeep::export(&self.connection, sink);
-        exported.map_err(|fault| fault.told(&self.path, "be exported"))
+        exported.map_err(|fault| fault.into_store_error(&self.path, "be exported"))
     }
 
-    /// Writes a copy to a file that does not exist yet. Only its owner can read it. The copy is complete before it has its name.
+    /// Writes a copy to a new file, which only the owner can read. The file gets its name when the copy is complete.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem: SQLite makes the indexes of a copy anew, so that a copy would
-    /// not show what is missing.
+    /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem. SQLite would rebuild the indexes of the copy, and the copy
+    /// would not show which rows are missing.
     pub fn backup(&self, file: &Path) -> Result<(), StoreError> {
         if let Some(problem) = self.check()?.into_iter().next() {
             let path = self.path.clone();
             return Err(StoreError::Damaged { path, problem });
         }
         let copied = upkeep::backup(&self.connection, file);
-        copied.map_err(|fault| fault.told(file, "be copied"))
+        copied.map_err(|fault| fault.into_store_error(file, "be copied"))
     }
 }

@@ -1,11 +1,11 @@
-//! A query that is put together of the conditions that a caller has.
+//! A builder of queries with a variable number of conditions.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
 
-/// A query and its values.
+/// A query under construction, with the values of its conditions.
 #[derive(Debug)]
 pub(super) struct Filter {
     sql: String,
@@ -13,7 +13,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Begins with a query that ends in a condition.
+    /// Starts from a query that ends in a condition.
     pub(super) fn new(sql: &str) -> Self {
         Self {
             sql: sql.to_owned(),
@@ -21,7 +21,7 @@ impl Filter {
         }
     }
 
-    /// Adds a condition, in which each `?` is this value.
+    /// Adds a condition. Each `?` in it stands for the value.
     pub(super) fn and(&mut self, condition: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         let number = format!("?{}", self.values.len());
@@ -29,16 +29,16 @@ impl Filter {
         self.sql.push_str(&condition.replace('?', &number));
     }
 
-    /// Adds the condition that a column begins with this text, so that an index of the column is of use.
-    pub(super) fn begins_with(&mut self, column: &str, prefix: &str) {
+    /// Adds the condition that a column begins with this text. The condition is a range, so that SQLite can use an index of the column.
+    pub(super) fn and_begins_with(&mut self, column: &str, prefix: &str) {
         if !prefix.is_empty() {
             self.and(&format!("{column} >= ?"), prefix.to_owned());
-            // Names of chats are ASCII, and this is behind all of it.
+            // Names of chats are printable ASCII, which sorts before this character.
             self.and(&format!("{column} < ?"), format!("{prefix}\u{7f}"));
         }
     }
 
-    /// Adds what comes behind the conditions, and returns the rows.
+    /// Appends the rest of the query and the limit, runs the query, and returns the rows.
     pub(super) fn rows<T>(
         mut self,
         connection: &Connection,
@@ -46,13 +46,13 @@ impl Filter {
         limit: u32,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, Fault> {
-        self.end(rest, limit);
+        self.finish(rest, limit);
         let mut statement = connection.prepare_cached(&self.sql)?;
         let rows = statement.query_map(rusqlite::params_from_iter(self.values), read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// As [`Filter::rows`], but passes over damaged rows and adds the damage to `faults`. Behind a damaged page, nothing is read.
+    /// Does the same as [`Filter::rows`], but skips damaged rows and adds the damage to `faults`. At a damaged page, the result ends.
     pub(super) fn readable_rows<T>(
         mut self,
         connection: &Connection,
@@ -61,7 +61,7 @@ impl Filter {
         mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
         faults: &mut Vec<Fault>,
     ) -> Result<Vec<T>, Fault> {
-        self.end(rest, limit);
+        self.finish(rest, limit);
         let mut statement = connection.prepare_cached(&self.sql)?;
         let mut rows = statement.query(rusqlite::params_from_iter(self.values))?;
         let mut found = Vec::new();
@@ -82,14 +82,14 @@ impl Filter {
         }
     }
 
-    fn end(&mut self, rest: &str, limit: u32) {
+    fn finish(&mut self, rest: &str, limit: u32) {
         self.sql.push_str(rest);
         self.sql.push_str(&format!(" LIMIT {limit}"));
     }
 
-    /// Returns how SQLite would run the query: a line for each step.
+    /// Returns SQLite's plan for the query: a line for each step.
     #[cfg(test)]
-    pub(super) fn explained(
+    pub(super) fn explain(
         mut self,
         connection: &Connection,
         rest: &str,

@@ -1,4 +1,4 @@
-//! Opening a store: what may be wrong with its file, and what an earlier host left.
+//! Opening a store: checks of its file, and recovery from the end of an earlier host.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,29 +24,30 @@ use crate::CallState;
 /// The size of a page in bytes.
 const PAGE: u16 = 2048;
 
-/// The bytes of the header up to the number of the program that made the file.
+/// The bytes of the header up to the end of the application id.
 const HEADER: usize = 72;
 
-/// Opens the file and takes over what an earlier host left.
+/// Opens the file and resumes where the earlier host ended.
 pub(super) fn open(
     directory: &StateDir,
     durability: Durability,
     full: SyncSender<()>,
 ) -> Result<Core, Fault> {
     let path = directory.path().join(FILE);
-    prepare(directory, &path)?;
+    create_if_missing(directory, &path)?;
     let log = log_bytes(&path);
     let connection = connect(&path, durability)?;
     schema::verify(&connection, schema::STEPS)?;
-    let (witness, said) = Witness::open(directory)?;
-    if said.emptying && log > 0 {
-        // The host was killed while it moved the log into the file. If the log has lost its end since, pages do not fit together.
+    let (witness, testimony) = Witness::open(directory)?;
+    if testimony.emptying && log > 0 {
+        // The host was killed while it moved the log into the file. If the log has lost its end since then, the file mixes old and new
+        // pages.
         quick_check(&connection)?;
     }
     let staged = Staged::read(directory)?;
-    let mut core = go_on(connection, (witness, &said), path, full, &staged)?;
-    core.begun = match said.is_whole {
-        true => Some(with_last(&core, said.keys)?),
+    let mut core = resume(connection, (witness, &testimony), path, full, &staged)?;
+    core.begun = match testimony.is_whole {
+        true => Some(add_last_calls(&core, testimony.keys)?),
         false => None,
     };
     core.empty_log()?;
@@ -78,7 +79,7 @@ impl Core {
     }
 }
 
-/// Makes a store in memory, with everything that is in the file of this directory.
+/// Makes a store in memory, with a copy of the records in the file of this directory.
 pub(super) fn open_in_memory(
     directory: Option<&StateDir>,
     full: SyncSender<()>,
@@ -86,27 +87,27 @@ pub(super) fn open_in_memory(
     let connection = Connection::open_in_memory()?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    keep_plans(&connection)?;
+    enable_stable_plans(&connection)?;
     schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
-    let (mut said, mut staged) = (Testimony::default(), Staged::default());
+    let (mut testimony, mut staged) = (Testimony::default(), Staged::default());
     if let Some(directory) = directory {
-        (_, said) = Witness::read(directory)?;
+        (_, testimony) = Witness::read(directory)?;
         staged = Staged::read(directory)?;
         copy_into(&connection, &directory.path().join(FILE))?;
     }
-    go_on(
+    resume(
         connection,
-        (Witness::none(), &said),
+        (Witness::none(), &testimony),
         ":memory:".into(),
         full,
         &staged,
     )
 }
 
-/// Goes on with the clock and the numbers of an earlier host, and adds the changes that it staged and the calls that only its witness has.
-pub(super) fn go_on(
+/// Resumes the clock and the numbers of the earlier host, and adds the changes that it staged and the calls that only its witness names.
+pub(super) fn resume(
     connection: Connection,
-    (witness, said): (Witness, &Testimony),
+    (witness, testimony): (Witness, &Testimony),
     path: PathBuf,
     full: SyncSender<()>,
     staged: &Staged,
@@ -117,11 +118,11 @@ pub(super) fn go_on(
     let next = next.unwrap_or_default().saturating_add(1);
     let mut core = Core::new(connection, (witness, clock), path, next, full);
     core.replay(staged)?;
-    add_lost(&mut core, said)?;
+    add_lost(&mut core, testimony)?;
     Ok(core)
 }
 
-/// Copies the rows of a file whose disk takes nothing more, not even the file of shared memory that belongs to its log.
+/// Copies all rows of a file on a disk that cannot be written. SQLite cannot even create the shared-memory file of the log there.
 fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     const TABLES: [&str; 6] = [
         "chats",
@@ -134,7 +135,7 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     let path = path
         .to_str()
         .ok_or_else(|| std::io::Error::other("the path is not UTF-8"))?;
-    // From its first read on, or SQLite would make the file of shared memory.
+    // This must come before the first read, or SQLite would create the shared-memory file.
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     connection.execute("ATTACH ?1 AS disk", [path])?;
     let version: i64 = connection.query_row("PRAGMA disk.user_version", [], |row| row.get(0))?;
@@ -151,21 +152,22 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the file if there is none.
-fn prepare(directory: &StateDir, path: &Path) -> Result<(), Fault> {
+/// Creates the file if there is none.
+fn create_if_missing(directory: &StateDir, path: &Path) -> Result<(), Fault> {
     if !is_there(directory, path)? && directory.open_file(FILE)?.is_none() {
         directory.create_file(FILE)?;
     }
     Ok(())
 }
 
-/// Returns whether there is a file with a store. Refuses one that SQLite would take for an empty or a shorter one.
+/// Returns whether there is a file with a store. Fails if the file is damaged in a way that SQLite would take for an empty or a
+/// shorter store.
 pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault> {
     let log = log_bytes(path);
     let Some(mut file) = directory.open_file(FILE)? else {
         return match Witness::is_there(directory)? || log > 0 {
             true => Err(Fault::Torn(
-                "the file is missing, and what belongs to it is there",
+                "the file is missing, but its witness or its log exists",
             )),
             false => Ok(false),
         };
@@ -174,7 +176,7 @@ pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault>
     if length == 0 {
         return match Witness::is_there(directory)? || log > 0 {
             true => Err(Fault::Torn(
-                "the file is empty, and what belongs to it is not",
+                "the file is empty, but its witness or its log is not",
             )),
             false => Ok(false),
         };
@@ -182,7 +184,8 @@ pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault>
     let mut header = [0; HEADER];
     std::io::Read::read_exact(&mut file, &mut header)
         .map_err(|_| Fault::Torn("the file ends in its header"))?;
-    // The name, and the sizes by which SQLite reads the rest; 1 instead of 2 stands for a store that has no log yet, as a backup.
+    // The magic string, and the sizes with which SQLite reads the rest. Version 2 stands for a write-ahead log, and version 1 for a
+    // file that has none yet, such as a backup.
     let sound = |version| {
         let [high, low] = PAGE.to_be_bytes();
         let sizes = [high, low, version, version, 0, 64, 32, 32];
@@ -190,7 +193,7 @@ pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault>
     };
     if !sound(1) && !sound(2) {
         return Err(match header.ends_with(&schema::APPLICATION.to_be_bytes()) {
-            true => Fault::Torn("the header is not the one that was written"),
+            true => Fault::Torn("the header is damaged"),
             false => Fault::Foreign,
         });
     }
@@ -203,7 +206,7 @@ pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault>
     Ok(true)
 }
 
-/// Returns whether the store knows a call.
+/// Returns whether the store has a call with this key.
 pub(super) fn is_known(connection: &Connection, key: &Key) -> rusqlite::Result<bool> {
     let mut known = connection.prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
     Ok(known.query_row([key], |_| Ok(())).optional()?.is_some())
@@ -218,7 +221,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     connection.pragma_update(None, "page_size", PAGE)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    keep_plans(&connection)?;
+    enable_stable_plans(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -4096)?;
     schema::migrate(&connection, schema::STEPS, |version| {
@@ -239,9 +242,9 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// Keeps the plan of a statement whatever its values are. Otherwise SQLite compiles every statement on a table with a partial index
-/// again each time that it is run with other values.
-pub(super) fn keep_plans(connection: &Connection) -> Result<(), Fault> {
+/// Makes the plan of a statement independent of its values. Otherwise, SQLite compiles a statement on a table with a partial index
+/// again whenever its values change.
+pub(super) fn enable_stable_plans(connection: &Connection) -> Result<(), Fault> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
@@ -250,15 +253,15 @@ fn quick_check(connection: &Connection) -> Result<(), Fault> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     match found == "ok" {
         true => Ok(()),
-        false => Err(Fault::Torn("its pages do not fit together")),
+        false => Err(Fault::Torn("pages of the file contradict each other")),
     }
 }
 
-/// Stores as unknown the calls that the witness saw begin, and that the log has lost.
-fn add_lost(core: &mut Core, said: &Testimony) -> Result<(), Fault> {
+/// Stores each call that the witness names and the database lacks as an unknown call.
+fn add_lost(core: &mut Core, testimony: &Testimony) -> Result<(), Fault> {
     let lost = core.transact(|core| {
         let mut lost = 0_u64;
-        for key in &said.keys {
+        for key in &testimony.keys {
             if !is_known(&core.connection, key)? {
                 core.lose(*key)?;
                 lost += 1;
@@ -270,14 +273,15 @@ fn add_lost(core: &mut Core, said: &Testimony) -> Result<(), Fault> {
         core.metrics
             .damaged
             .fetch_add(lost, std::sync::atomic::Ordering::Relaxed);
-        tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: their ids are unknown and do not run");
+        tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: repeats of these calls are refused as unknown");
     }
     Ok(())
 }
 
-/// Adds calls that may run to those that the witness names. If the host was killed between a commit and its witness, the witness names
-/// no call of that commit. These calls are the last, but for those that only the witness had.
-fn with_last(core: &Core, mut keys: Vec<Key>) -> Result<Vec<Key>, Fault> {
+/// Adds the last calls of the table that are stored as running to the keys that the witness names. If the host was killed between
+/// a commit and its record in the witness, the witness does not name the calls of that commit. They are the last of the table, except
+/// for the calls that [`add_lost`] has added.
+fn add_last_calls(core: &Core, mut keys: Vec<Key>) -> Result<Vec<Key>, Fault> {
     let most = i64::try_from(BATCH + keys.len()).unwrap_or(i64::MAX);
     let mut last = core
         .connection
@@ -296,7 +300,7 @@ fn with_last(core: &Core, mut keys: Vec<Key>) -> Result<Vec<Key>, Fault> {
     Ok(keys)
 }
 
-/// Returns the time of the latest of the newest calls that are sound.
+/// Returns the latest time among the newest calls whose rows are sound.
 fn latest(connection: &Connection) -> rusqlite::Result<i64> {
     let mut newest = connection.prepare(select_calls!("ORDER BY c.seq DESC LIMIT 16"))?;
     let newest = newest.query_map([], CallRow::read)?;

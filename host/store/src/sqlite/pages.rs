@@ -1,4 +1,4 @@
-//! Pages of calls. A page looks at a bounded number of calls, so that a filter that matches nothing ends soon.
+//! Pages of calls. A page looks at a bounded number of calls, so that a query that matches nothing also returns quickly.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
@@ -8,10 +8,10 @@ use super::filter::Filter;
 use super::row::{CallRow, state_number};
 use crate::{CallPage, CallQuery, CallSummary};
 
-/// How many calls a page looks at, unless it is one of all calls of a chat.
+/// How many calls a page looks at. A page of one chat without filters has no such bound, because each call that it looks at is a result.
 const CALLS: i64 = 4_096;
 
-/// After how many bytes of arguments and outcomes a page ends the search for a text.
+/// How many bytes of arguments and outcomes a page searches for a text.
 const BYTES: i64 = 16 << 20;
 
 /// The columns of a call for [`CallRow::read`], without arguments and outcome, and then the bytes of both.
@@ -31,16 +31,16 @@ pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<CallPa
     }
     let before = query.before.unwrap_or(i64::MAX);
     let floor = match chat {
-        // An index finds the call.
+        // An index finds the one call, so no bound is needed.
         Some(_) if query.call.is_some() => None,
         Some(chat) => floor_of_chat(connection, chat, query, before)?,
         None => floor_of_all(connection, query, before)?,
     };
     let filter = filter(chat, query, floor);
-    // One more than asked for tells whether something is left.
+    // Ask for one more than the limit to learn whether another page follows.
     let wanted = query.limit.saturating_add(1);
     let mut found = filter.rows(connection, " ORDER BY c.seq DESC", wanted, |row| {
-        // A row that cannot be read is damaged.
+        // A row that cannot be read is damaged, and is left out.
         Ok((row.get::<_, i64>(0)?, summary(row).ok().flatten()))
     })?;
     let is_full = found.len() > query.limit as usize;
@@ -53,7 +53,7 @@ pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<CallPa
     Ok(CallPage { calls, next })
 }
 
-/// Returns the number of the newest call that the page does not look at any more; `None` if it looks at all.
+/// Returns the floor of a page of one chat: the number of the newest call below the page. `None`: the page reaches the oldest call.
 fn floor_of_chat(
     connection: &Connection,
     chat: i64,
@@ -81,8 +81,8 @@ fn floor_of_chat(
     Ok(next.optional()?)
 }
 
-/// Returns the number of the newest call that the page does not look at any more; `None` if it looks at all. Most calls that are
-/// remembered may not be kept any more, so that a page without a filter looks at a bounded number as well.
+/// Returns the floor of a page of all chats, as [`floor_of_chat`] does. Here, pages without a filter need a floor as well, because the
+/// outcomes of most calls may be gone.
 fn floor_of_all(
     connection: &Connection,
     query: &CallQuery,
@@ -100,11 +100,11 @@ fn floor_of_all(
     let Some(first) = newest(before)? else {
         return Ok(None);
     };
-    // Numbers are given one by one, so that this many numbers are no more calls.
+    // Each call has a number of its own, so a range of this many numbers has at most as many calls.
     Ok(newest(first.saturating_sub(CALLS - 1))?)
 }
 
-/// Returns the first of these calls that is beyond the bounds of a search.
+/// Returns the number of the first of these calls that is beyond the bounds of a search; `None` if all are within.
 fn within_bytes(mut sizes: Rows<'_>) -> Result<Option<i64>, Fault> {
     let (mut calls, mut bytes) = (0, 0_i64);
     while let Some(row) = sizes.next()? {
@@ -117,7 +117,7 @@ fn within_bytes(mut sizes: Rows<'_>) -> Result<Option<i64>, Fault> {
     Ok(None)
 }
 
-/// Returns the query for the calls above the floor. `CROSS JOIN` has SQLite walk down the calls, and look up the chat of each.
+/// Returns the query for the calls above the floor. `CROSS JOIN` makes SQLite walk down the calls and look up the chat of each.
 fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
     let source = match (chat, &query.call) {
         (Some(_), Some(_)) => "INDEXED BY calls_name",
@@ -130,7 +130,7 @@ fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
     if let Some(chat) = chat {
         filter.and("c.chat = ?", chat);
     }
-    filter.begins_with("h.name", &query.prefix);
+    filter.and_begins_with("h.name", &query.prefix);
     if let Some(call) = &query.call {
         filter.and("c.call = ?", call.to_string());
     }
@@ -165,7 +165,7 @@ fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
     filter
 }
 
-/// Returns a text as a text of JSON contains it.
+/// Returns a text as it appears within a JSON string.
 fn escaped(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     let inner = json
@@ -178,7 +178,7 @@ fn json(value: &impl serde::Serialize) -> Value {
     Value::Text(serde_json::to_string(value).unwrap_or_default())
 }
 
-/// Reads a row; `None` if it is not the one that was written.
+/// Reads a row; `None` if it is damaged.
 fn summary(row: &Row<'_>) -> rusqlite::Result<Option<CallSummary>> {
     let read = CallRow::read(row)?;
     let time = |at: i64| u64::try_from(at).unwrap_or_default();

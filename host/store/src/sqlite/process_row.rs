@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::row::checksum;
 use crate::Process;
 
-/// A row of the table `processes`: the process as JSON, and the columns by which it is found.
+/// A row of the table `processes`: the process as JSON, and the columns for lookups.
 #[derive(Debug)]
 pub(super) struct ProcessRow {
     id: String,
@@ -19,7 +19,7 @@ pub(super) struct ProcessRow {
 }
 
 impl ProcessRow {
-    /// The query whose rows [`ProcessRow::read`] reads. It ends in a condition.
+    /// The query for rows that [`ProcessRow::read`] can read. It ends in a condition.
     pub(super) const SELECT: &str =
         "SELECT id, chat, key, live, body, sum FROM processes WHERE true";
 
@@ -33,7 +33,7 @@ impl ProcessRow {
         })
     }
 
-    /// Reads a process, if its row is the one that was written.
+    /// Reads a process. Fails if the row does not match its checksum.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Process> {
         let read = Self {
             id: row.get(0)?,
@@ -44,12 +44,14 @@ impl ProcessRow {
         };
         let wrong = |error| rusqlite::Error::FromSqlConversionFailure(4, Type::Text, error);
         if row.get::<_, i64>(5)? != read.sum() {
-            return Err(wrong("the process is not the one that was written".into()));
+            return Err(wrong(
+                "the row of a process does not match its checksum".into(),
+            ));
         }
         serde_json::from_str(&read.body).map_err(|error| wrong(error.into()))
     }
 
-    /// Adds the row behind all others.
+    /// Adds the row at the end of the table.
     pub(super) fn add(&self, connection: &Connection) -> Result<(), Fault> {
         const ADD: &str = "REPLACE INTO processes (id, chat, key, live, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let mut add = connection.prepare_cached(ADD)?;
@@ -60,7 +62,7 @@ impl ProcessRow {
         Ok(())
     }
 
-    /// Writes the row in the place of the one that is there, if there is one.
+    /// Replaces the row of the same process, if there is one.
     pub(super) fn update(&self, connection: &Connection) -> Result<(), Fault> {
         const UPDATE: &str = "UPDATE processes SET live = ?2, body = ?3, sum = ?4 WHERE id = ?1";
         let mut update = connection.prepare_cached(UPDATE)?;

@@ -1,4 +1,4 @@
-//! Connections that only read, so that no list holds up a call.
+//! A pool of connections that only read, so that no list delays a call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::Fault;
 use super::writer::Writer;
 
-/// How many connections wait for their next use.
+/// How many idle connections are kept.
 const IDLE: usize = 4;
 
-/// Connections that only read.
+/// A pool of connections that only read.
 #[derive(Debug)]
 pub(super) enum Readers {
-    /// To a file.
+    /// Connections to a file.
     File {
         path: PathBuf,
         idle: Mutex<Vec<Connection>>,
     },
-    /// The one connection that a store in memory has.
+    /// The only connection of a store in memory, which also writes.
     Memory(Arc<Writer>),
 }
 
@@ -30,7 +30,7 @@ impl Readers {
         Self::File { path, idle }
     }
 
-    /// Does something with a connection.
+    /// Runs a function with a connection.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -39,8 +39,8 @@ impl Readers {
             Self::File { path, idle } => (path, idle),
             Self::Memory(writer) => return writer.alone(|core| work(&core.connection)),
         };
-        let waiting = idle.lock().pop();
-        let connection = match waiting {
+        let pooled = idle.lock().pop();
+        let connection = match pooled {
             Some(connection) => connection,
             None => open(path)?,
         };
@@ -52,7 +52,7 @@ impl Readers {
         done
     }
 
-    /// Closes the connections that wait.
+    /// Closes the idle connections.
     pub(super) fn close(&self) {
         if let Self::File { idle, .. } = self {
             idle.lock().clear();
@@ -67,7 +67,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "cache_size", -512)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    super::open::keep_plans(&connection)?;
+    super::open::enable_stable_plans(&connection)?;
     connection.busy_timeout(super::PATIENCE)?;
     Ok(connection)
 }

@@ -83,8 +83,8 @@ impl Core {
     }
 }
 
-/// Returns processes, in the order in which they were started, and why some cannot be read. Behind a page that cannot be read,
-/// nothing is found.
+/// Returns processes in the order in which they were started, and a fault for each that cannot be read. At a damaged page, the list
+/// ends.
 pub(super) fn processes(
     connection: &Connection,
     query: &ProcessQuery,
@@ -93,7 +93,7 @@ pub(super) fn processes(
     if let Some(chat) = &query.chat {
         filter.and("chat = ?", chat.to_string());
     }
-    filter.begins_with("chat", &query.prefix);
+    filter.and_begins_with("chat", &query.prefix);
     if let Some(key) = &query.key {
         filter.and("key = ?", key.clone());
     }
@@ -118,7 +118,7 @@ pub(super) fn processes(
     Ok((Processes { found, damaged }, faults))
 }
 
-/// Returns the temporary files that may exist. One whose name cannot be read stays.
+/// Returns the temporary files that may exist. Damaged rows are left out, and stay in the table.
 pub(super) fn temporaries(connection: &Connection) -> Result<Vec<PathBuf>, Fault> {
     let mut all = connection.prepare_cached("SELECT path FROM temporaries")?;
     let all = all.query_map([], |row| Ok(row.get(0).map(OsString::from_vec)))?;

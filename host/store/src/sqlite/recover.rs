@@ -1,7 +1,7 @@
-//! Recovery: a damaged store is set aside, and what can be read of it goes into a new one.
+//! Recovery: setting a damaged store aside, and copying its readable records into a new one.
 //!
-//! A call is in the table, and its key in an index. If one page is damaged, the other has what it held: a call of which only the key
-//! is left is unknown, and does not run again.
+//! Each call has a row in the table and a key in an index. If one page is damaged, the call is still in the other. A call of which only
+//! the key can be read becomes unknown, and does not run again.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -22,13 +22,13 @@ use crate::{CallState, ProcessQuery};
 /// The result of a recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// The damaged file. Nothing of it was changed.
+    /// The path of the damaged file, which is unchanged.
     pub aside: PathBuf,
-    /// How many calls were read.
+    /// How many calls were recovered with their rows.
     pub calls: u64,
-    /// How many calls are unknown, because only their ids were found.
+    /// How many calls are unknown, because only their ids were recovered.
     pub unknown: u64,
-    /// Whether processes, temporary files and sessions were read completely.
+    /// Whether all processes, temporary files and sessions were recovered.
     pub is_complete: bool,
 }
 
@@ -42,7 +42,7 @@ const FILES: [&str; 6] = [
     stage_file::FILES[1],
 ];
 
-/// Begins the names of the files that were set aside.
+/// The prefix of the names of files that were set aside.
 const ASIDE: &str = "store.damaged-";
 
 /// Returns whether a directory has a store that was set aside.
@@ -53,9 +53,9 @@ pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
         .any(|(name, _)| name.starts_with(ASIDE) && name.ends_with(".db")))
 }
 
-/// Sets the store aside and makes a new one of what can be read.
+/// Sets the store aside and makes a new one from the records that can be read.
 pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
-    let (_, said) = Witness::open(directory)?;
+    let (_, testimony) = Witness::open(directory)?;
     let staged = Staged::read(directory)?;
     let prefix = format!("{ASIDE}{}.", clock::wall());
     for name in FILES {
@@ -65,9 +65,9 @@ pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Re
         }
     }
     let aside = directory.path().join(format!("{prefix}db"));
-    let moved = read_old(directory, durability, &aside, (&said.keys, &staged));
-    if moved.is_err() {
-        // Everything gets its name back, so that the next start does not take the store for a new one.
+    let recovered = rebuild(directory, durability, &aside, (&testimony.keys, &staged));
+    if recovered.is_err() {
+        // Give the files their names back. Otherwise, the next start would make a new store and run old calls again.
         for name in FILES {
             directory.remove(name)?;
             let from = name.replacen("store.", &prefix, 1);
@@ -76,10 +76,11 @@ pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Re
             }
         }
     }
-    moved
+    recovered
 }
 
-fn read_old(
+/// Makes a new store from the one at `aside`. `begun` are the keys that the witness names.
+fn rebuild(
     directory: &StateDir,
     durability: Durability,
     aside: &std::path::Path,
@@ -93,7 +94,7 @@ fn read_old(
     let (full, _) = std::sync::mpsc::sync_channel(1);
     let mut core = super::open::open(directory, durability, full)?;
     core.next = newest(&old)?.saturating_add(1);
-    let mut made = Recovered {
+    let mut recovered = Recovered {
         aside: aside.to_path_buf(),
         calls: 0,
         unknown: 0,
@@ -101,8 +102,8 @@ fn read_old(
     };
     let last = u64::try_from(core.next).unwrap_or_default();
     core.transact(|core| {
-        let rows_lost = read(1..=last, &mut |range| {
-            copy_calls(&old, core, &mut made, range)
+        let rows_lost = read_in_halves(1..=last, &mut |range| {
+            copy_calls(&old, core, &mut recovered, range)
         })?;
         let keys = match read_keys(&old) {
             Err(fault) if rows_lost || !fault.is_damage() => return Err(fault),
@@ -112,41 +113,42 @@ fn read_old(
         for key in keys.iter().chain(begun) {
             if !is_known(&core.connection, key)? {
                 core.lose(*key)?;
-                made.unknown += 1;
+                recovered.unknown += 1;
             }
         }
-        made.is_complete = copy_rest(&old, core)?;
+        recovered.is_complete = copy_rest(&old, core)?;
         Ok(())
     })?;
     core.empty_log()?;
-    Ok(made)
+    Ok(recovered)
 }
 
-/// Returns the number of the newest call, from whichever index says it.
+/// Returns the number of the newest call: the median of the answers of the table and two indexes.
 fn newest(old: &Connection) -> Result<i64, Fault> {
-    let ways = [
+    let sources = [
         "calls NOT INDEXED",
         "calls INDEXED BY calls_name",
         "calls INDEXED BY calls_key",
     ];
-    let said = ways.map(|way| {
+    let answers = sources.map(|source| {
         old.query_row(
-            &format!("SELECT ifnull(max(seq), 0) FROM {way}"),
+            &format!("SELECT ifnull(max(seq), 0) FROM {source}"),
             [],
             |row| row.get::<_, i64>(0),
         )
         .ok()
     });
-    let mut said: Vec<_> = said.into_iter().flatten().collect();
-    said.sort_unstable();
-    // If one of three is damaged, the one in the middle is not.
-    said.get(said.len() / 2)
+    let mut answers: Vec<_> = answers.into_iter().flatten().collect();
+    answers.sort_unstable();
+    // If one of three answers is wrong, the median is still right.
+    answers
+        .get(answers.len() / 2)
         .copied()
-        .ok_or(Fault::Torn("no call of it can be read"))
+        .ok_or(Fault::Torn("no call can be read"))
 }
 
-/// Reads a range, and both halves of one that cannot be read. Returns whether some part could not be read.
-fn read(
+/// Reads a range of calls. If the range cannot be read, reads each half of it in the same way. Returns whether some calls are lost.
+fn read_in_halves(
     range: RangeInclusive<u64>,
     one: &mut impl FnMut(RangeInclusive<u64>) -> Result<bool, Fault>,
 ) -> Result<bool, Fault> {
@@ -157,22 +159,22 @@ fn read(
         Err(_) if last <= first => Ok(true),
         Err(_) => {
             let middle = first + (last - first) / 2;
-            let low = read(first..=middle, one)?;
-            Ok(read(middle + 1..=last, one)? || low)
+            let low = read_in_halves(first..=middle, one)?;
+            Ok(read_in_halves(middle + 1..=last, one)? || low)
         }
     }
 }
 
-/// Copies calls by their numbers. Returns whether one of them is not the one that was written.
+/// Copies the calls with these numbers. Returns whether one of them is damaged.
 fn copy_calls(
     old: &Connection,
     core: &mut Core,
-    made: &mut Recovered,
+    recovered: &mut Recovered,
     range: RangeInclusive<u64>,
 ) -> Result<bool, Fault> {
     let mut rows = old.prepare_cached(select_calls!("WHERE c.seq BETWEEN ?1 AND ?2"))?;
     let rows: Vec<_> = match range.end() - range.start() > 4096 {
-        // A range that is too large for memory is split as if it were damaged.
+        // A large range does not fit in memory. This error makes `read_in_halves` split it.
         true => return Err(Fault::Torn("the range is large")),
         false => rows
             .query_map([range.start(), range.end()], CallRow::read)?
@@ -188,10 +190,10 @@ fn copy_calls(
         }
         if let Ok(chat) = name.parse() {
             (row.chat, _) = core.chat(&chat, &row.principal)?;
-            core.count_fences(row.chat, i64::from(row.state == CallState::Fenced))?;
+            core.count_fences(row.chat, i64::from(row.state == CallState::Tombstone))?;
         }
         core.copy(row)?;
-        made.calls += 1;
+        recovered.calls += 1;
     }
     Ok(is_lost)
 }
@@ -203,7 +205,7 @@ fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
     Ok(keys.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Copies the processes, temporary files and sessions that can be read. Returns whether these are all.
+/// Copies the processes, temporary files and sessions that can be read. Returns whether all could be read.
 fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     let processes = records::processes(old, &ProcessQuery::all());
     let temporaries = records::temporaries(old);

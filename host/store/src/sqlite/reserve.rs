@@ -1,5 +1,5 @@
-//! The reserve: a file that keeps as much room on the disk as a start needs. If the disk is full, a start removes the file, so that the
-//! host reads its store, and goes on to write there once there is room.
+//! The reserve: a file that reserves the disk space that a start needs. If the disk is full, a start removes the reserve and can open the
+//! store. Changes are stored once there is space again.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use toolhost_state::state_dir::StateDir;
 /// The name of the file.
 const FILE: &str = "store.reserve";
 
-/// Its size in bytes. SQLite needs 32 KiB for the shared memory of the log, and some pages.
+/// The size of the file in bytes. SQLite needs 32 KiB for the shared memory of the log, and some pages.
 const BYTES: usize = 128 << 10;
 
-/// Makes the reserve unless there is one. A full disk keeps none.
-pub(super) fn keep(directory: &StateDir) {
+/// Creates the reserve unless there is one. If that fails, as on a full disk, the store works without it.
+pub(super) fn create(directory: &StateDir) {
     let made = directory.inode(FILE).and_then(|is_there| match is_there {
         Some(_) => Ok(()),
         None => directory.write(FILE, &[0x5a; BYTES]),
     });
     if let Err(error) = made {
-        tracing::debug!(%error, "the store has no reserve for a start on a full disk");
+        tracing::debug!(%error, "the reserve of the store cannot be created: a start on a full disk may fail");
     }
 }
 
-/// Frees the reserve. Returns whether there was one.
+/// Removes the reserve to free its space. Returns whether there was one.
 pub(super) fn free(directory: &StateDir) -> io::Result<bool> {
     let is_there = directory.inode(FILE)?.is_some();
     directory.remove(FILE)?;

@@ -9,7 +9,8 @@ use super::clock::Moment;
 use super::witness::Key;
 use crate::{Call, CallState, EndedCall};
 
-/// A query for the columns of calls, with the names of their chats behind them, and with this text at its end.
+/// The query for rows that [`CallRow::read`] can read: the columns of calls and the names of their chats. The argument is the rest of
+/// the query.
 macro_rules! select_calls {
     ($rest:literal) => {
         concat!(
@@ -21,7 +22,7 @@ macro_rules! select_calls {
 }
 pub(super) use select_calls;
 
-/// The bytes that a kept outcome counts besides its own.
+/// The bytes that each kept outcome counts in addition to its text.
 const OVERHEAD: i64 = 512;
 
 /// A row of the table `calls`.
@@ -33,21 +34,21 @@ pub(super) struct CallRow {
     pub(super) key: Key,
     pub(super) principal: String,
     pub(super) tool: String,
-    /// The tools of a fence as JSON; `None`: all.
+    /// The tools of a tombstone as JSON; `None`: all.
     pub(super) tools: Option<String>,
     pub(super) state: CallState,
     pub(super) cancelled: bool,
     pub(super) digest: [u8; 32],
     pub(super) began: i64,
     pub(super) ended: Option<i64>,
-    /// The time of its last change on the clock of retention.
+    /// When it last changed, on the clock of retention.
     pub(super) tick: i64,
-    /// The bytes that its outcome counts; 0 while there is none.
+    /// The bytes that its outcome counts; 0 without an outcome.
     pub(super) held: i64,
-    /// When its outcome was dropped, on the clock of retention; `None` while it runs or its outcome is kept.
+    /// When its outcome was dropped, on the clock of retention; `None` while the call runs or its outcome is kept.
     pub(super) gone: Option<i64>,
     pub(super) arguments: Option<String>,
-    /// The outcome behind a checksum of its own, so that a list does not have to read it.
+    /// A checksum of the outcome, followed by the outcome. The checksum of the row does not cover it, so lists need not read it.
     pub(super) outcome: Option<Vec<u8>>,
     /// The name of its chat.
     pub(super) name: Option<String>,
@@ -56,7 +57,7 @@ pub(super) struct CallRow {
     stored: Option<Option<i64>>,
 }
 
-/// Returns the checksum of some parts.
+/// Returns the checksum of a sequence of byte strings.
 pub(super) fn checksum(parts: &[&[u8]]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -69,7 +70,7 @@ pub(super) fn checksum(parts: &[&[u8]]) -> i64 {
     i64::from_le_bytes(sum)
 }
 
-/// Returns the number that stands for a state.
+/// Returns the number that stands for a state in the table.
 pub(super) fn state_number(state: CallState) -> i64 {
     CallState::ALL
         .iter()
@@ -87,7 +88,7 @@ fn state_of(column: usize, number: i64) -> rusqlite::Result<CallState> {
 }
 
 impl CallRow {
-    /// Makes the row of a call that has not been seen.
+    /// Makes the row of a new call.
     pub(super) fn new(seq: i64, chat: i64, call: &str, key: Key) -> Self {
         Self {
             seq,
@@ -147,14 +148,14 @@ impl CallRow {
         one.query_row([seq], Self::read).optional()
     }
 
-    /// Returns whether the row is the one that was written.
+    /// Returns whether the row matches its checksum.
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
     }
 
     /// Returns whether the call began and does not run any more.
     pub(super) fn has_ended(&self) -> bool {
-        !matches!(self.state, CallState::Running | CallState::Fenced)
+        !matches!(self.state, CallState::Running | CallState::Tombstone)
     }
 
     /// Gives the row the end of its call.
@@ -162,10 +163,11 @@ impl CallRow {
         self.state = ended.state;
         self.cancelled |= ended.cancelled;
         (self.ended, self.tick) = (Some(now.wall), now.tick);
-        self.hold(&ended.outcome);
+        self.set_outcome(&ended.outcome);
     }
 
-    fn hold(&mut self, outcome: &str) {
+    /// Sets the outcome.
+    fn set_outcome(&mut self, outcome: &str) {
         let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
         self.outcome = Some([&sum, outcome.as_bytes()].concat());
         let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();
@@ -173,19 +175,19 @@ impl CallRow {
         self.gone = None;
     }
 
-    /// Makes the row one of another store, in which its call was last changed now.
-    pub(super) fn anew(mut self, now: i64) -> Self {
+    /// Returns the row for insertion into another store, with its last change set to this time.
+    pub(super) fn for_other_store(mut self, now: i64) -> Self {
         (self.tick, self.gone, self.stored) = (now, self.gone.map(|_| now), None);
         self
     }
 
-    /// Leaves only the id.
-    pub(super) fn let_go(&mut self, tick: i64) {
+    /// Drops the outcome and the arguments, so that only the id is remembered.
+    pub(super) fn drop_outcome(&mut self, tick: i64) {
         (self.held, self.outcome, self.arguments) = (0, None, None);
         (self.tick, self.gone) = (tick, Some(tick));
     }
 
-    /// Returns the outcome, if it is kept and is the one that was written.
+    /// Returns the outcome; `None` if it was dropped or does not match its checksum.
     pub(super) fn outcome(&self) -> Option<String> {
         let (sum, outcome) = self.outcome.as_ref()?.split_first_chunk::<8>()?;
         let is_sound = i64::from_le_bytes(*sum) == checksum(&[outcome]);
@@ -194,7 +196,7 @@ impl CallRow {
             .flatten()
     }
 
-    /// Returns the tools of a fence.
+    /// Returns the tools of a tombstone; `None`: all.
     pub(super) fn tools(&self) -> rusqlite::Result<Option<BTreeSet<String>>> {
         let json = self
             .tools
@@ -204,7 +206,7 @@ impl CallRow {
         json.map_err(|error| rusqlite::Error::FromSqlConversionFailure(6, Type::Text, error.into()))
     }
 
-    /// Returns the call.
+    /// Converts the row into a call.
     pub(super) fn into_call(self) -> rusqlite::Result<Call> {
         let time = |at: i64| u64::try_from(at).unwrap_or_default();
         Ok(Call {
@@ -224,12 +226,12 @@ impl CallRow {
         })
     }
 
-    /// Stores the row, in the place of the one that it was read from. Returns whether it is stored: a new row is not if its number or
-    /// its name is taken.
+    /// Inserts a new row, or updates the row that this one was read from. Returns `false` if a new row was not inserted because its
+    /// number or its name is taken.
     pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<bool> {
         const INSERT: &str = "INSERT INTO calls VALUES \
              (?1, ?15, ?16, ?17, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?18, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
-        // A column of an index is not among these: SQLite would write its page again even for the same value.
+        // The columns of indexes are left out, because SQLite would write the page of the index again even if the value is the same.
         const UPDATE: &str = "UPDATE calls SET principal = ?2, tool = ?3, tools = ?4, state = ?5, cancelled = ?6, digest = ?7, \
              began = ?8, ended = ?9, tick = ?10, held = ?11, sum = ?12, arguments = ?13, outcome = ?14 WHERE seq = ?1";
         const MOVE: &str = "UPDATE calls SET gone = ?2 WHERE seq = ?1";
@@ -273,7 +275,7 @@ impl CallRow {
         Ok(changed > 0)
     }
 
-    /// Returns the checksum of everything that decides about the call.
+    /// Returns the checksum of the columns that decide whether the call may run, and which answer a repeat gets.
     fn sum(&self) -> i64 {
         let numbers = [
             self.seq,

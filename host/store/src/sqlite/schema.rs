@@ -1,4 +1,4 @@
-//! The tables, and the way from an older version of them.
+//! The schema of the database, and migrations from older versions.
 
 use rusqlite::Connection;
 
@@ -7,10 +7,11 @@ use super::fault::Fault;
 /// The `application_id` of the file: `tool` in ASCII.
 pub(super) const APPLICATION: i32 = 0x746f_6f6c;
 
-/// The steps of the schema, oldest first. The version of a file is the number of steps that it has taken.
+/// The migrations, oldest first. The version of a file is the number of migrations that it has.
 ///
-/// A call is in two indexes that find it: by its name and by a digest of its name. Only if both deny it, it is new. It is in one of two
-/// others: while it runs or its outcome is kept, and once only its id is remembered. Its end changes no index.
+/// Two indexes find a call: one by its name, and one by a digest of its name. A call is new only if neither index has it. Two more
+/// indexes serve retention: `calls_kept` has the calls that run or whose outcome is kept, and `calls_gone` has the others. The end of
+/// a call changes no index.
 pub(super) const STEPS: &[&str] = &["
 CREATE TABLE chats (
     no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, fences INTEGER NOT NULL, ended INTEGER
@@ -42,7 +43,7 @@ CREATE TABLE clock (
 );
 "];
 
-/// Brings a file to the last of these steps. `copy` is called before an older file is changed, with its version.
+/// Upgrades a file to the last of these steps. Before an older file is changed, `copy` is called with its version.
 pub(super) fn migrate(
     connection: &Connection,
     steps: &[&str],
@@ -63,7 +64,7 @@ pub(super) fn migrate(
     Ok(())
 }
 
-/// Returns how many of these steps a file has taken. Refuses a file that took more, or that is no store.
+/// Returns how many of these steps a file has. Fails if the file has more, or is no store.
 fn version(connection: &Connection, steps: &[&str]) -> Result<i64, Fault> {
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let ours = i64::from(APPLICATION);
@@ -81,33 +82,32 @@ fn version(connection: &Connection, steps: &[&str]) -> Result<i64, Fault> {
             Err(Fault::Newer { version, known })
         }
         (application, version) if application == ours && version > 0 => Ok(version),
-        _ if verify(connection, steps).is_ok() => {
-            Err(Fault::Torn("the header is not the one that was written"))
-        }
+        _ if verify(connection, steps).is_ok() => Err(Fault::Torn("the header is damaged")),
         _ => Err(Fault::Foreign),
     }
 }
 
-/// Refuses a file that only a server can read, after it has brought the file up to date.
+/// Fails if the file is older than this program. Only a server upgrades files.
 pub(super) fn require_current(connection: &Connection) -> Result<(), Fault> {
     let taken = version(connection, STEPS)?;
     if usize::try_from(taken) != Ok(STEPS.len()) {
-        let text = "an older version wrote it: start a server, which brings it up to date";
+        let text = "an older version wrote it: start `toolhost serve` once, which upgrades it";
         return Err(std::io::Error::other(text).into());
     }
     verify(connection, STEPS)
 }
 
-/// Refuses a file whose schema is not the one of these steps: then bytes of the schema were damaged.
+/// Fails if the schema of the file differs from that of these steps, because then the schema is damaged.
 pub(super) fn verify(connection: &Connection, steps: &[&str]) -> Result<(), Fault> {
-    let made = Connection::open_in_memory()?;
-    made.execute_batch(&steps.concat())?;
-    match texts(connection)? == texts(&made)? {
+    let expected = Connection::open_in_memory()?;
+    expected.execute_batch(&steps.concat())?;
+    match texts(connection)? == texts(&expected)? {
         true => Ok(()),
-        false => Err(Fault::Torn("the schema is not the one that was written")),
+        false => Err(Fault::Torn("the schema is damaged")),
     }
 }
 
+/// Returns the name, table and SQL of each item of the schema.
 fn texts(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let all = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name";
     let mut all = connection.prepare(all)?;

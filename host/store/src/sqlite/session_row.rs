@@ -1,4 +1,4 @@
-//! The row of an MCP session, with its checksum: a damaged name must not lead a client into the chat of another.
+//! The row of an MCP session. It has a checksum, because a damaged name must not lead a client into the chat of another client.
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
@@ -27,7 +27,7 @@ pub(super) fn put(connection: &Connection, session: &Session) -> Result<(), Faul
     Ok(())
 }
 
-/// Returns all sessions, and why some cannot be read. Behind a page that cannot be read, nothing is found.
+/// Returns all sessions, and a fault for each that cannot be read. At a damaged page, the list ends.
 pub(super) fn all(connection: &Connection) -> Result<(Vec<Session>, Vec<Fault>), Fault> {
     let mut faults = Vec::new();
     let rows = Filter::new("SELECT * FROM sessions WHERE true");
@@ -35,7 +35,7 @@ pub(super) fn all(connection: &Connection) -> Result<(Vec<Session>, Vec<Fault>),
     Ok((found, faults))
 }
 
-/// Reads a session, if its row is the one that was written.
+/// Reads a session. Fails if the row does not match its checksum.
 fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
     let wrong = |error| rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error);
     let chat: String = row.get(1)?;
@@ -55,7 +55,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
     };
     match row.get::<_, i64>(9)? == sum(&session) {
         true => Ok(session),
-        false => Err(wrong("the session is not the one that was written".into())),
+        false => Err(wrong(
+            "the row of a session does not match its checksum".into(),
+        )),
     }
 }
 

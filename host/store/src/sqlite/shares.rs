@@ -1,6 +1,6 @@
-//! Fair shares: those that need little have it, and the others share the rest equally.
+//! Max-min fair shares: small needs are met in full, and the others share the rest equally.
 
-/// Returns the share of each of these needs in some room.
+/// Returns the share of the room for each of these needs.
 pub(super) fn shares(needs: &[u64], room: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     let need = |at: usize| needs.get(at).copied().unwrap_or_default();

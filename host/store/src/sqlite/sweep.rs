@@ -1,6 +1,6 @@
-//! Retention: outcomes and ids that are too old or too many go.
+//! Retention: dropping outcomes and ids that are too old or too many.
 //!
-//! Ages are those of the clock of the store. Every statement goes along an index that holds only the rows in question. Rows go in
+//! Ages are measured by the clock of the store. Every statement uses an index that holds only the rows in question. Rows are dropped in
 //! small transactions, so that no call waits for a sweep.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,13 +16,13 @@ use super::shares::shares;
 use super::writer::Writer;
 use crate::{CallState, Kept, Limits, Swept};
 
-/// How many rows go in one transaction.
+/// How many rows one transaction drops.
 const ROWS: i64 = 256;
 
-/// The usage of each chat, by its number and below the name of its token.
+/// The usage of each chat, by the name of its token and then by the number of the chat.
 type Usage = BTreeMap<String, BTreeMap<i64, u64>>;
 
-/// Forgets what is too old or too many.
+/// Drops outcomes and ids that are too old or too many.
 pub(super) fn sweep(
     writer: &Arc<Writer>,
     readers: &Readers,
@@ -42,7 +42,7 @@ pub(super) fn sweep(
                 break;
             }
         }
-        // The last of its outcomes is old enough by now.
+        // All outcomes of the chat were old enough, so the next sweep need not look at it.
         if now.saturating_sub(tick) > keep {
             writer.alone(|core| {
                 if core.touched.get(&chat) == Some(&tick) {
@@ -123,26 +123,26 @@ fn usage(connection: &Connection, sql: &str) -> Result<Usage, Fault> {
     Ok(usage)
 }
 
-/// Forgets the unwanted ones of the ids whose outcome went at or before this time, the oldest first. Returns how many.
+/// Forgets ids whose outcome was dropped at or before this time, the oldest first, if `is_unwanted` says so. Returns how many.
 fn drop_ids(
     writer: &Arc<Writer>,
     before: i64,
     is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
 ) -> Result<u64, Fault> {
-    let (mut dropped, mut place) = (0, Some(FIRST));
-    while let Some(after) = place {
+    let (mut dropped, mut position) = (0, Some(FIRST));
+    while let Some(after) = position {
         let rows;
-        (rows, place) = writer.alone(|core| core.drop_ids(after, before, is_unwanted))?;
+        (rows, position) = writer.alone(|core| core.drop_ids(after, before, is_unwanted))?;
         dropped += rows;
     }
     Ok(dropped)
 }
 
-/// A place in the index of ids whose outcome is gone: when that was, the chat, and the number.
-type Place = (i64, i64, i64);
+/// A position in the index of ids whose outcome was dropped: the time of that, the chat, and the number of the call.
+type Position = (i64, i64, i64);
 
-/// The place before all others.
-const FIRST: Place = (i64::MIN, 0, 0);
+/// The position before all others.
+const FIRST: Position = (i64::MIN, 0, 0);
 
 /// Returns by how much each chat is over its share of this room.
 fn excess(usage: &Usage, room: u64) -> Vec<(i64, u64)> {
@@ -150,7 +150,7 @@ fn excess(usage: &Usage, room: u64) -> Vec<(i64, u64)> {
     if owners.iter().sum::<u64>() <= room {
         return Vec::new();
     }
-    // A quarter more goes than must, so that not every call from here on makes another go.
+    // Drop a quarter more than necessary. Otherwise, each further call would need another sweep.
     let mut over = Vec::new();
     for (chats, share) in usage.values().zip(shares(&owners, room / 4 * 3)) {
         let sizes: Vec<u64> = chats.values().copied().collect();
@@ -165,7 +165,8 @@ fn excess(usage: &Usage, room: u64) -> Vec<(i64, u64)> {
 }
 
 impl Core {
-    /// Returns the chats to look at, with when a call of them last ended, and the time. After a start these are all.
+    /// Returns the chats to sweep, each with the time at which a call of it last ended, and the current time. The first sweep after
+    /// a start gets all chats with outcomes.
     fn touched(&mut self) -> Result<(HashMap<i64, i64>, i64), Fault> {
         const ALL: &str =
             "SELECT DISTINCT chat FROM calls INDEXED BY calls_kept WHERE gone IS NULL";
@@ -179,7 +180,7 @@ impl Core {
         Ok((self.touched.clone(), now))
     }
 
-    /// Drops outcomes of a chat that are too old, and not among its last. Returns how many, and whether there may be more.
+    /// Drops outcomes of a chat that are too old and not among its `last` newest. Returns how many, and whether there may be more.
     fn drop_outcomes(&mut self, chat: i64, last: u64, keep: i64) -> Result<(u64, bool), Fault> {
         const OLD: &str = select_calls!(
             "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0 \
@@ -187,40 +188,41 @@ impl Core {
         );
         let before = self.clock.now().saturating_sub(keep);
         let last = i64::try_from(last).unwrap_or(i64::MAX);
-        let rows = self.let_go(OLD, params![chat, last, before, ROWS])?;
+        let rows = self.drop_selected(OLD, params![chat, last, before, ROWS])?;
         Ok((rows, rows == ROWS.unsigned_abs()))
     }
 
-    /// Drops the oldest outcomes of a chat until so many bytes are gone.
+    /// Drops the oldest outcomes of a chat until at least this many bytes are free.
     fn drop_bytes(&mut self, chat: i64, bytes: u64) -> Result<u64, Fault> {
         const OLDEST: &str = select_calls!(
             "WHERE c.seq IN (SELECT seq FROM (SELECT seq, sum(held) OVER (ORDER BY seq) - held AS before \
              FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0) WHERE before < ?2)"
         );
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.let_go(OLDEST, params![chat, bytes])
+        self.drop_selected(OLDEST, params![chat, bytes])
     }
 
-    fn let_go(&mut self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<u64, Fault> {
+    /// Drops the outcomes of the rows of a query. Returns how many.
+    fn drop_selected(&mut self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<u64, Fault> {
         self.transact(|core| {
             let mut rows = core.rows(sql, values)?;
             let now = core.clock.now();
             for row in &mut rows {
-                row.let_go(now);
+                row.drop_outcome(now);
                 row.write(&core.connection)?;
             }
             Ok(rows.len() as u64)
         })
     }
 
-    /// Forgets the unwanted ones of the next ids whose outcome went at or before this time, and chats of which nothing else is remembered.
-    /// Returns how many, and the place behind the ids; `None` at the end.
+    /// Looks at the next ids whose outcome was dropped at or before this time, and forgets those that are unwanted. Also forgets chats
+    /// without any call left. Returns how many ids were forgotten, and the position after the ids; `None` at the end.
     fn drop_ids(
         &mut self,
-        after: Place,
+        after: Position,
         before: i64,
         is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
-    ) -> Result<(u64, Option<Place>), Fault> {
+    ) -> Result<(u64, Option<Position>), Fault> {
         const NEXT: &str = select_calls!(
             "WHERE c.gone IS NOT NULL AND c.gone <= ?4 AND (c.gone, c.chat, c.seq) > (?1, ?2, ?3) \
              ORDER BY c.gone, c.chat, c.seq LIMIT ?5"
@@ -246,7 +248,7 @@ impl Core {
         })
     }
 
-    /// Returns the rows of a query that are sound: a row that is damaged is not as old as it says, and is never forgotten.
+    /// Returns the rows of a query that are sound and do not run. A damaged row is never dropped, because its age may be wrong.
     fn rows(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<CallRow>, Fault> {
         let mut rows = self.connection.prepare_cached(sql)?;
         let rows = rows.query_map(values, |row: &Row<'_>| CallRow::read(row))?;

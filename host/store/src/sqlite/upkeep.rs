@@ -1,4 +1,4 @@
-//! Check, export, compaction and backup of a store.
+//! Maintenance of a store: check, export, compaction and backup.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,7 +26,7 @@ enum Line<'a> {
     Temporary(&'a Path),
 }
 
-/// Reads everything and returns the problems that it found.
+/// Checks all records and returns the problems that it finds.
 pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut pages = connection.prepare("PRAGMA integrity_check")?;
     let pages = pages.query_map([], |row| row.get::<_, String>(0))?;
@@ -47,7 +47,7 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
         };
         match row {
             Ok(row) if row.is_sound() && (row.outcome.is_none() || row.outcome().is_some()) => {}
-            Ok(row) => problems.push(format!("call {} is not the one that was written", row.seq)),
+            Ok(row) => problems.push(format!("call {} does not match its checksum", row.seq)),
             Err(error) => problems.push(format!("a call cannot be read: {error}")),
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
     Ok(problems)
 }
 
-/// Writes everything as lines of JSON.
+/// Writes all records as lines of JSON.
 pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<(), Fault> {
     let mut line = |line: Line<'_>| -> Result<(), Fault> {
         serde_json::to_writer(&mut *sink, &line).map_err(std::io::Error::from)?;
@@ -93,7 +93,7 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-/// Writes a copy to a file that does not exist yet. The copy is on the disk before it has this name.
+/// Writes a copy to a new file. The copy is synced before the file gets its name.
 pub(super) fn backup(connection: &Connection, file: &Path) -> Result<(), Fault> {
     let taken = || std::io::Error::from(std::io::ErrorKind::AlreadyExists);
     if file.symlink_metadata().is_ok() {
@@ -103,7 +103,7 @@ pub(super) fn backup(connection: &Connection, file: &Path) -> Result<(), Fault> 
     copy(connection, &partial)?;
     let named = std::fs::File::open(&partial).and_then(|copy| {
         copy.sync_all()?;
-        // Unlike a rename, a link replaces no file that has come meanwhile. Some file systems have no links.
+        // Unlike a rename, a link does not replace a file that another program has made meanwhile. Some file systems have no links.
         match std::fs::hard_link(&partial, file) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 std::fs::rename(&partial, file)
@@ -115,7 +115,7 @@ pub(super) fn backup(connection: &Connection, file: &Path) -> Result<(), Fault> 
     Ok(named?)
 }
 
-/// Writes a copy to a file that does not exist yet. Only its owner can read it.
+/// Writes a copy to a new file, which only the owner can read.
 pub(super) fn copy(connection: &Connection, file: &Path) -> Result<(), Fault> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
@@ -136,7 +136,7 @@ pub(super) fn copy(connection: &Connection, file: &Path) -> Result<(), Fault> {
 }
 
 impl Core {
-    /// Gives room that is no longer used back to the disk.
+    /// Returns unused space of the file to the file system.
     pub(super) fn compact(&mut self) -> Result<(), Fault> {
         self.empty_log()?;
         self.connection.execute_batch("VACUUM")?;

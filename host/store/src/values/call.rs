@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use toolhost_state::id::{CallId, ChatId};
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
@@ -17,23 +17,24 @@ pub enum CallState {
     Failed,
     /// The call was cancelled.
     Cancelled,
-    /// The host stopped while the call ran, or the store lost the end of the call.
+    /// The host stopped while the call ran, or the store lost the record of its end.
     Unknown,
-    /// The call was cancelled before it arrived.
-    Fenced,
+    /// The call was cancelled before it arrived: the record is a tombstone. Exports call it `fenced`.
+    #[serde(rename = "fenced")]
+    Tombstone,
     /// The tool replied that it did not succeed, or refused its arguments.
     Unsuccessful,
 }
 
 impl CallState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Running,
         Self::Finished,
         Self::Failed,
         Self::Cancelled,
         Self::Unknown,
-        Self::Fenced,
+        Self::Tombstone,
         Self::Unsuccessful,
     ];
 }
@@ -51,18 +52,18 @@ pub struct NewCall {
     pub tool: String,
     /// The name of the token that calls.
     pub principal: String,
-    /// The digest of tool and arguments, by which two requests of one id are the same request.
+    /// The digest of tool and arguments. Two requests with the same id and the same digest are the same request.
     pub digest: [u8; 32],
-    /// The arguments as JSON, if the operator allows that they are kept.
+    /// The arguments as JSON, if the operator allows the host to keep arguments.
     pub arguments: Option<String>,
-    /// When it began. A call that only reads is stored at its end.
+    /// When it began. A read-only call is stored only at its end.
     pub began_ms: u64,
 }
 
 /// The end of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedCall {
-    /// The call. It is stored with its end if its beginning was not.
+    /// The call. If its beginning was not stored, the call is stored together with its end.
     pub call: NewCall,
     /// How it ended.
     pub state: CallState,
@@ -72,26 +73,26 @@ pub struct EndedCall {
     pub outcome: String,
 }
 
-/// A call as it is stored.
+/// A stored call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Call {
-    /// The chat; `None` if only the digest of the id was rescued from a damaged store.
+    /// The chat; `None` if only the digest of the id was recovered from a damaged store.
     #[serde(serialize_with = "super::optional_id")]
     pub chat: Option<ChatId>,
     /// The caller's name of the call; `None` as for `chat`.
     #[serde(serialize_with = "super::optional_id")]
     pub call: Option<CallId>,
-    /// The place of the call in the order of all calls.
+    /// The number of the call in the order of all calls.
     pub number: i64,
-    /// The tool; empty for a fence.
+    /// The tool; empty for a tombstone.
     pub tool: String,
     /// The name of the token that called.
     pub principal: String,
-    /// Where it stands.
+    /// The state.
     pub state: CallState,
     /// Whether it was cancelled, so that repeats are refused.
     pub cancelled: bool,
-    /// The tools whose calls the fence stops; `None`: all.
+    /// The tools whose calls the tombstone stops; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeSet<String>>,
     /// When it began.
@@ -110,7 +111,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the digest of tool and arguments that the call began with.
+    /// Returns the digest of the tool and the arguments with which the call began.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
@@ -119,7 +120,7 @@ impl Call {
 /// The answer to the beginning of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// The id had not been seen, and the call is stored as running.
+    /// The id was not seen before, and the call is now stored as running.
     New,
     /// The call runs.
     Running,
@@ -131,35 +132,35 @@ pub enum Begun {
     Mismatch,
     /// The call was cancelled: before it arrived, while it ran, or after its end.
     Cancelled,
-    /// It cannot be said whether the call ran.
+    /// The store cannot tell whether the call ran.
     Unknown,
 }
 
 /// A cancellation.
 #[derive(Clone, Debug)]
-pub struct Fence {
+pub struct Cancellation {
     /// The chat of the call.
     pub chat: ChatId,
     /// The call.
     pub call: CallId,
     /// The name of the token that cancels.
     pub principal: String,
-    /// The tools that the token may use; `None`: all. A call that was stored with another tool stays as it is.
+    /// The tools that the token may use; `None`: all. A stored call of any other tool is not cancelled.
     pub tools: Option<BTreeSet<String>>,
-    /// How many calls of one chat may be cancelled before they arrive.
+    /// The most tombstones of one chat.
     pub most: u64,
 }
 
 /// The answer to a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fenced {
+pub enum CancelAnswer {
     /// The call runs, or has ended: repeats are refused from now on.
     Known(Box<Call>),
-    /// The call has not arrived, and calls of these tools do not run when they do; `None`: all.
-    Fenced(Option<BTreeSet<String>>),
-    /// The id is that of a call of a tool that the token may not use.
+    /// The call has not arrived. A tombstone is stored: when the call arrives, it does not run if its tool is one of these; `None`: all.
+    Tombstone(Option<BTreeSet<String>>),
+    /// The id belongs to a call of a tool that the token may not use.
     Foreign,
-    /// The chat has too many fences; nothing was stored.
+    /// The chat has too many tombstones; nothing was stored.
     TooMany,
 }
 
@@ -170,13 +171,13 @@ pub struct CallSummary {
     pub chat: ChatId,
     /// The caller's name of the call.
     pub call: CallId,
-    /// The place of the call in the order of all calls.
+    /// The number of the call in the order of all calls.
     pub number: i64,
     /// The tool.
     pub tool: String,
     /// The name of the token that called.
     pub principal: String,
-    /// Where it stands.
+    /// The state.
     pub state: CallState,
     /// When it began.
     pub began_ms: u64,
@@ -184,26 +185,26 @@ pub struct CallSummary {
     pub ended_ms: Option<u64>,
     /// The bytes of the arguments, if they are kept.
     pub arguments_bytes: Option<u64>,
-    /// The bytes of the serialized outcome; `None` while it runs.
+    /// The bytes of the serialized outcome; `None` while the call runs.
     pub outcome_bytes: Option<u64>,
 }
 
 /// A page of a list of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallPage {
-    /// The calls, newest first. There may be fewer than the limit, even none, although more follow: a page looks at a bounded part
-    /// of all calls.
+    /// The calls, newest first. A page looks at a bounded number of calls, so it may have fewer than the limit, even none, although
+    /// more follow.
     pub calls: Vec<CallSummary>,
     /// The [`CallQuery::before`] of the next page; `None` if nothing is left.
     pub next: Option<i64>,
 }
 
-/// Which calls to list, of those that run or whose outcome is kept.
+/// A query for calls that run or whose outcome is kept.
 #[derive(Clone, Debug, Default)]
 pub struct CallQuery {
-    /// The chat; `None`: all chats of this prefix.
+    /// The chat; `None`: all chats with this prefix.
     pub chat: Option<ChatId>,
-    /// How the names of chats begin; empty: all.
+    /// The prefix of the names of chats; empty: all chats.
     pub prefix: String,
     /// Calls with this id.
     pub call: Option<CallId>,

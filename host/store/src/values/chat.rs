@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use toolhost_state::id::ChatId;
 
-/// A chat as it is stored.
+/// A stored chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Chat {
     /// Its name.
     #[serde(serialize_with = "super::id")]
     pub chat: ChatId,
-    /// The name of the token that used it first.
+    /// The name of the token that first used the chat.
     pub principal: String,
-    /// How many calls of it run.
+    /// How many of its calls run.
     pub running: u64,
-    /// When its last call began; `None` if no call of it is remembered.
+    /// When its last call began; `None` if the store remembers none of its calls.
     pub used_ms: Option<u64>,
-    /// When it was ended, if it was and no call has begun since.
+    /// When the chat was ended; `None` if it was not, or if a call has begun since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
 }
@@ -31,24 +31,24 @@ pub struct ChatPage {
     pub next: Option<ChatsAfter>,
 }
 
-/// Which chats to list: those with running calls first, each part by name.
+/// A query for chats: first those with running calls, then the others, each group sorted by name.
 #[derive(Clone, Debug, Default)]
 pub struct ChatQuery {
-    /// How their names begin; empty: all.
+    /// The prefix of their names; empty: all chats.
     pub prefix: String,
-    /// The chats with running calls, and how many run in each. One that is not stored yet is listed without a principal.
+    /// The chats with running calls, and how many run in each. A chat that is not stored yet is listed without a principal.
     pub busy: BTreeMap<ChatId, u64>,
-    /// Chats behind this place.
+    /// Chats after this position.
     pub after: Option<ChatsAfter>,
     /// The most chats to return.
     pub limit: u32,
 }
 
-/// A place in the list of chats.
+/// A position in the list of chats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatsAfter {
-    /// Whether the place is among the chats with running calls.
+    /// Whether the position is among the chats with running calls.
     pub busy: bool,
-    /// The name of the last chat before the place.
+    /// The name of the last chat before the position.
     pub chat: ChatId,
 }

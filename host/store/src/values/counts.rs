@@ -1,4 +1,4 @@
-//! Bounds of a store, and numbers for metrics.
+//! The limits of a store, and its numbers for metrics.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct Limits {
     /// How long an outcome is kept after its end.
     pub keep: Duration,
-    /// How many of the last outcomes of a chat are kept beyond that.
+    /// How many of the last outcomes of each chat are kept for longer than that.
     pub keep_per_chat: u64,
-    /// How long the id of a call is remembered after its outcome is gone.
+    /// How long the id of a call is remembered after its outcome was dropped.
     pub tombstone: Duration,
     /// The most bytes of all outcomes.
     pub outcome_bytes: u64,
-    /// The most ids whose outcome is gone.
+    /// The most ids whose outcome was dropped.
     pub ids: u64,
 }
 
@@ -28,12 +28,12 @@ pub struct Swept {
     pub kept: Kept,
 }
 
-/// The amounts of calls that a store remembers and that do not run.
+/// How many ended calls a store remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// How many calls have an outcome.
     pub outcomes: u64,
-    /// The bytes that these count.
+    /// The bytes of these outcomes.
     pub bytes: u64,
     /// How many calls are remembered by their id only.
     pub ids: u64,
@@ -46,13 +46,13 @@ pub struct Counts {
     pub running: u64,
     /// Transactions since the start.
     pub commits: u64,
-    /// Changes in them.
+    /// Changes in these transactions.
     pub changes: u64,
     /// Changes that failed.
     pub failures: u64,
     /// Reads and changes that met damage.
     pub damaged: u64,
-    /// Whether a damaged store was set aside and is still there, so that it may know what this one does not.
+    /// Whether the directory still has a damaged store that was set aside. That store may have records that this one lacks.
     pub has_set_aside: bool,
     /// Bytes of the files.
     pub bytes: u64,

@@ -4,49 +4,49 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use toolhost_state::id::ChatId;
 
-/// Where a process stands.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessState {
-    /// Its shell runs.
+    /// The shell runs.
     Running,
-    /// Its shell has exited, and something that it started runs.
+    /// The shell has exited, and a process that it started still runs.
     Lingering,
-    /// Nothing of it is left.
+    /// The shell and everything that it started have ended.
     Ended,
-    /// The host lost it.
+    /// The host lost track of the process.
     Lost,
 }
 
 impl ProcessState {
-    /// Returns whether something of the process runs.
+    /// Returns whether the shell or a process that it started runs.
     pub fn is_live(self) -> bool {
         matches!(self, Self::Running | Self::Lingering)
     }
 }
 
-/// The file that holds the saved output of a process. It has its name before it exists.
+/// The file for the saved output of a process. The name is chosen before the file exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFile {
-    /// The directory of its chat, in the directory of outputs.
+    /// The directory of the chat, within the directory of outputs.
     pub directory: String,
     /// The name in that directory.
     pub file: String,
 }
 
-/// A process as it is stored.
+/// A stored process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its id, unique in the store.
     pub id: String,
-    /// The chat in whose scope it is.
+    /// The chat whose scope it belongs to.
     #[serde(serialize_with = "super::optional_id", deserialize_with = "chat")]
     pub chat: Option<ChatId>,
-    /// The key of its start, by which a repeated start finds it.
+    /// The key of its start. A repeated start with the same key finds the process.
     pub key: Option<String>,
-    /// Where it stands.
+    /// The state.
     pub state: ProcessState,
-    /// The command, cut by the caller.
+    /// The command. The caller has cut it to a bounded length.
     pub command: String,
     /// The directory in which it was started.
     pub workdir: String,
@@ -54,9 +54,9 @@ pub struct Process {
     pub background: bool,
     /// When it was started.
     pub started_ms: u64,
-    /// Where its output is saved; `None` if it is not, or not any more.
+    /// Where its output is saved; `None` if no output is saved, or the saved output was deleted.
     pub output: Option<OutputFile>,
-    /// How its shell and its output ended, as JSON that only the workspace reads; `None` while its shell runs.
+    /// How the shell and the output ended, as JSON that only the workspace reads; `None` while the shell runs.
     pub end: Option<serde_json::Value>,
 }
 
@@ -65,22 +65,22 @@ pub struct Process {
 pub struct Processes {
     /// The processes, in the order in which they were started.
     pub found: Vec<Process>,
-    /// How many processes are missing from the list because they cannot be read.
+    /// How many processes are missing from the list because their records are damaged.
     pub damaged: u64,
 }
 
-/// Which processes to list, in the order in which they were started.
+/// A query for processes, in the order in which they were started.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessQuery {
-    /// Of this chat.
+    /// The chat; `None`: all chats with this prefix.
     pub chat: Option<ChatId>,
-    /// Of chats whose names begin so; empty: all, and processes without a chat.
+    /// The prefix of the names of chats; empty: all processes, also those without a chat.
     pub prefix: String,
     /// The processes whose start had this key.
     pub key: Option<String>,
-    /// Those that are live.
+    /// Only live processes.
     pub live: bool,
-    /// Processes behind the one with this id.
+    /// Processes after the one with this id.
     pub after: Option<String>,
     /// The most processes to return.
     pub limit: u32,

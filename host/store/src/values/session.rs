@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toolhost_state::id::ChatId;
 
-/// An MCP session as it is stored.
+/// A stored MCP session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
     /// Its id.
@@ -11,7 +11,7 @@ pub struct Session {
     /// Its chat.
     #[serde(serialize_with = "super::id")]
     pub chat: ChatId,
-    /// Whether the client named the chat, so that it outlives the session.
+    /// Whether the client named the chat. A named chat outlives the session.
     pub is_named: bool,
     /// The name of the token.
     pub principal: String,
@@ -20,7 +20,7 @@ pub struct Session {
     pub token: Vec<u8>,
     /// The protocol revision.
     pub revision: String,
-    /// What the server needs to go on with the session, as a text that only the server reads.
+    /// The state with which the server resumes the session, as a text that only the server reads.
     pub client: String,
     /// When it began.
     pub created_ms: u64,

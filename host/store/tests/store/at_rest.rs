@@ -1,4 +1,4 @@
-//! Reading a store that no host uses.
+//! Tests of reading a store that no host uses.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::disks::Mounted;
 use crate::sqlite::{open, settle};
 use crate::values::{call, ended};
 
-/// Makes the directory that a killed host left: one call has ended, and one ran.
+/// Makes the directory of a killed host: one call has ended, and one was running.
 async fn leave(to: &Path) {
     let base = tempfile::tempdir().unwrap();
     let state = base.path().join("state");
@@ -82,7 +82,7 @@ async fn reading_changes_no_file() {
     assert!(!before["store.db-wal"].is_empty());
     assert_eq!(read(&state), expected());
     assert!(files(&state) == before);
-    // The next host finds the call that ran, and closes the store. Then it has no log.
+    // The next host finds the interrupted call, and closes the store. After that, the store has no log.
     let store = open(&state, Durability::Host).unwrap();
     assert_eq!(store.interrupt().await.unwrap().len(), 1);
     drop(store);

@@ -1,4 +1,4 @@
-//! A writer that is killed at random moments: a call whose beginning was answered never begins again.
+//! A test that kills a writer at random moments: a call whose beginning was answered never begins again.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use toolhost_store::{Begun, Durability, Store};
 
 use crate::file::problems;
 use crate::sqlite::open;
-use crate::values::{call, ended, fence};
+use crate::values::{call, cancellation, ended};
 
 /// How many times the writer is killed.
 const KILLS: usize = 25;
@@ -18,7 +18,7 @@ const KILLS: usize = 25;
 /// How many calls a writer has at once.
 const TASKS: usize = 4;
 
-/// Not a test of its own: the writer that others start and kill.
+/// This is no test: other tests start it as the writer, and kill it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a writer that another test starts and kills"]
 async fn writer() {
@@ -31,9 +31,9 @@ async fn writer() {
             let (chat, id) = (format!("chat-{}", number % 7), number.to_string());
             if number.is_multiple_of(5) {
                 store
-                    .cancel(toolhost_store::Fence {
+                    .cancel(toolhost_store::Cancellation {
                         most: u64::MAX,
-                        ..fence(&chat, &id, None)
+                        ..cancellation(&chat, &id, None)
                     })
                     .await
                     .unwrap();
@@ -71,7 +71,7 @@ pub(crate) fn start(state: &Path, first: usize) -> Child {
         .unwrap()
 }
 
-/// Lets a writer say so many lines, kills it, and returns what it said.
+/// Waits until a writer has printed this many lines, kills it, and returns its output.
 pub(crate) fn kill_after(mut writer: Child, lines: usize) -> Vec<String> {
     let mut said = Vec::new();
     for line in BufReader::new(writer.stdout.take().unwrap()).lines() {

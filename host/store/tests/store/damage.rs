@@ -1,4 +1,4 @@
-//! Files that were damaged while no host ran: no call begins again.
+//! Tests of files that are damaged while no host runs: no call begins again.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
 use crate::crash::{kill_after, killed_with_staged, start};
 use crate::file::problems;
 use crate::sqlite::{open, settle};
-use crate::values::{call, ended, fence, session};
+use crate::values::{call, cancellation, ended, session};
 
-/// How many times files are damaged, unless `STORE_FLIPS` says so.
+/// How many times files are damaged, unless `STORE_FLIPS` sets another number.
 const FLIPS: u64 = 400;
 
 const FILES: [&str; 6] = [
@@ -22,7 +22,7 @@ const FILES: [&str; 6] = [
     "store.staged-1",
 ];
 
-/// A generator of numbers that are the same in every run.
+/// A generator of pseudo-random numbers, which are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -44,7 +44,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Damages one of the files: mostly one bit of it, sometimes its end.
+/// Damages one of the files: mostly flips one bit, and sometimes cuts off the end.
 fn damage(state: &Path, random: &mut Random) -> String {
     loop {
         let path = state.join(FILES[random.below(FILES.len())]);
@@ -92,9 +92,9 @@ async fn fill(store: &Sqlite) {
         match number % 6 {
             0 => {
                 _ = store
-                    .cancel(toolhost_store::Fence {
+                    .cancel(toolhost_store::Cancellation {
                         most: 999,
-                        ..fence(&chat, &id, None)
+                        ..cancellation(&chat, &id, None)
                     })
                     .await
                     .unwrap()
@@ -128,7 +128,7 @@ async fn repeat_all(store: &Sqlite, ids: &[Name], what: &str) -> usize {
     unknown
 }
 
-/// Starts a host on what is damaged, and recovers it if it does not start.
+/// Starts a host on the damaged files, and recovers the store if the host does not start.
 async fn survive(state: &Path, ids: &[Name], what: &str) -> &'static str {
     let directory = StateDir::open(state).unwrap();
     let store = match Sqlite::open(&directory, Durability::Host) {
@@ -146,7 +146,7 @@ async fn survive(state: &Path, ids: &[Name], what: &str) -> &'static str {
                         matches!(error, StoreError::Unrecoverable { .. }),
                         "{what}: {error:?}"
                     );
-                    // The next start must not take it for a new store.
+                    // The next start must not make a new store.
                     assert!(open(state, Durability::Host).is_err(), "{what}");
                     return "refused";
                 }
@@ -176,7 +176,7 @@ async fn flips(what: &str, ids: &[Name], from: &Path, scratch: &Path) {
     assert!(ends["held"] > 0);
 }
 
-/// A directory in memory if there is one: nothing here is about what a disk does with a sync.
+/// Makes a directory in memory if possible, because these tests do not depend on the syncs of a disk.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -252,7 +252,7 @@ async fn a_missing_file_is_not_a_new_store() {
     );
 }
 
-/// A killed writer with many calls, a page of whose table is then damaged: the ids of the calls on it are unknown.
+/// If a page of the table is damaged, the ids of the calls on this page are unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recovery_keeps_every_id() {
     let base = scratch();
@@ -287,7 +287,7 @@ async fn a_recovery_keeps_every_id() {
     }
 }
 
-/// The other sessions go on, and no client gets into the chat of another.
+/// The other sessions continue, and no client gets into the chat of another client.
 #[tokio::test]
 async fn a_damaged_session_hides_no_other() {
     let base = scratch();

@@ -1,4 +1,4 @@
-//! Disks that are full or read-only.
+//! Tests with disks that are full or read-only.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::damage::copy;
 use crate::sqlite::{open, settle};
 use crate::values::{call, ended};
 
-/// A small file system in memory, which goes when this is dropped.
+/// A small file system in memory, which is unmounted when this value is dropped.
 pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
@@ -34,7 +34,7 @@ impl Mounted {
         self.0.path()
     }
 
-    /// Fills the file system to its last byte, and returns the file that does.
+    /// Fills the file system to its last byte, and returns the path of the file that fills it.
     pub(crate) fn fill(&self) -> std::path::PathBuf {
         let path = self.path().join("filler");
         let mut filler = std::fs::File::create(&path).unwrap();

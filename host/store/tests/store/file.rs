@@ -1,4 +1,4 @@
-//! The file of a store as operators use it, beside a host and at rest.
+//! Tests of the operations for operators on the file of a store, while a host uses it and at rest.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -82,7 +82,7 @@ async fn a_backup_is_a_store_as_it_was() {
     assert_eq!(copied.begin(call("c", "3")).await.unwrap(), Begun::New);
 }
 
-/// The witness of the files that a backup replaces names the calls that only their log had.
+/// When a backup replaces the files of a store, their witness still names the calls that only their log had.
 #[tokio::test]
 async fn a_backup_beside_its_witness_knows_what_began_later() {
     let base = tempfile::tempdir().unwrap();
@@ -95,14 +95,17 @@ async fn a_backup_beside_its_witness_knows_what_began_later() {
     let state = base.path().join("state");
     crate::damage::copy(&alive, &state);
     std::fs::copy(&backup, state.join("store.db")).unwrap();
-    // The log of the files before would change pages of the backup.
+    // The log of the replaced files would change pages of the backup.
     let error = open(&state, Durability::Host).unwrap_err();
     assert!(matches!(error, StoreError::ForeignLog { .. }), "{error:?}");
     for log in ["store.db-wal", "store.db-shm"] {
         std::fs::remove_file(state.join(log)).unwrap();
     }
     let lost = problems(&state);
-    assert_eq!(lost, ["the log has lost calls that had begun: 1"]);
+    assert_eq!(
+        lost,
+        ["calls that had begun are lost with the write-ahead log: 1"]
+    );
     let store = open(&state, Durability::Host).unwrap();
     assert!(matches!(
         store.begin(call("c", "1")).await.unwrap(),

@@ -1,4 +1,4 @@
-//! The state of a host: one host at a time, and what a disk without room leaves of it.
+//! Tests of the state of a host: only one host can open it, and a full disk does not prevent a start.
 
 use toolhost_needs::needs;
 use toolhost_state::state_dir::{StateDir, StateDirError};

@@ -1,4 +1,4 @@
-//! Pages of calls and chats, which every store has.
+//! The part of the suite that is about pages of calls and chats.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use toolhost_store::{
 };
 
 use crate::suite::{begin, run};
-use crate::values::{ended, fence, limits};
+use crate::values::{cancellation, ended, limits};
 
 pub(crate) async fn calls_are_listed(store: &dyn Store) {
     for id in 0..10 {
@@ -39,7 +39,7 @@ pub(crate) async fn calls_are_listed(store: &dyn Store) {
         ids(CallQuery { before, ..of("c") }).await,
         ["6", "5", "4", "3"]
     );
-    // The last page says that it is the last, also if it is full.
+    // The last page says that it is the last, even if it is full.
     for (limit, is_last) in [(10, false), (11, true), (12, true)] {
         let all = CallQuery { limit, ..of("c") };
         assert_eq!(store.calls(all).await.unwrap().next.is_none(), is_last);
@@ -97,7 +97,7 @@ pub(crate) async fn calls_are_listed(store: &dyn Store) {
     assert_eq!(ids(all).await, ["9", "8", "7", "6"]);
 }
 
-/// A text is looked for as it is, and as JSON writes it in a text.
+/// A search looks for the text itself, and for its form in a JSON string.
 pub(crate) async fn texts_are_found(store: &dyn Store) {
     let say = |id: &str, said: &str| EndedCall {
         outcome: serde_json::json!({ "content": said }).to_string(),
@@ -123,13 +123,16 @@ pub(crate) async fn texts_are_found(store: &dyn Store) {
     }
 }
 
-/// A caller that may use some tools sees their calls. Nobody sees fences, and calls whose outcomes are no longer kept.
+/// A caller that may use some tools sees their calls. No query returns tombstones, or calls whose outcomes are no longer kept.
 pub(crate) async fn calls_of_other_tools_are_not_listed(store: &dyn Store) {
     run(store, "c", "own").await;
     let mut other = ended("c", "other");
     other.call.tool = "grep".into();
     store.end(other).await.unwrap();
-    store.cancel(fence("c", "fence", None)).await.unwrap();
+    store
+        .cancel(cancellation("c", "tombstone", None))
+        .await
+        .unwrap();
     assert_eq!(begin(store, "c", "running").await, Begun::New);
     let seen = async |visible: Option<&[&str]>| -> Vec<String> {
         let tools = |tools: &[&str]| tools.iter().map(|tool| (*tool).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Tests of stores: one suite that every implementation passes, and what only SQLite has to survive.
+//! Tests of stores: a suite for every implementation, and tests of SQLite alone.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,11 +14,11 @@ mod at_rest;
 mod crash;
 mod damage;
 mod disks;
-mod fences;
 mod file;
 mod host_state;
 mod lookup;
 mod many;
 mod sqlite;
 mod suite;
+mod tombstones;
 mod values;

@@ -1,4 +1,4 @@
-//! Lists of more calls than one page looks at.
+//! Tests of lists of more calls than one page looks at.
 
 use futures_util::future::try_join_all;
 use toolhost_store::{CallQuery, CallState, Durability, Sqlite, Store};
@@ -6,7 +6,7 @@ use toolhost_store::{CallQuery, CallState, Durability, Sqlite, Store};
 use crate::sqlite::open;
 use crate::values::ended;
 
-/// More than a page looks at, and less than two pages do.
+/// The number of calls: more than one page looks at, and fewer than two pages do.
 const CALLS: usize = 6_000;
 
 async fn filled(store: &Sqlite) {
@@ -16,7 +16,7 @@ async fn filled(store: &Sqlite) {
     }
 }
 
-/// A filter that matches no call, or only the oldest, ends after some pages, each of which looks at a part of all calls.
+/// A filter that matches no call, or only the oldest, needs several pages, and each looks at a bounded number of calls.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_looks_at_a_bounded_number_of_calls() {
     let base = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ async fn a_page_looks_at_a_bounded_number_of_calls() {
     }
 }
 
-/// The search for a text ends after some bytes, too.
+/// A page of a search for a text also ends after a bounded number of bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_searches_a_bounded_number_of_bytes() {
     let store = Sqlite::in_memory().unwrap();

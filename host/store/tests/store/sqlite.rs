@@ -1,4 +1,4 @@
-//! SQLite: the suite, versions of the file, and the clock.
+//! Tests of SQLite: the suite, versions of the file, and the clock.
 
 use std::path::Path;
 
@@ -32,8 +32,8 @@ async fn the_suite_passes() {
     }
 }
 
-/// The start of a process is such work: it stores the process before it runs. The test hangs where a commit needs one more of the
-/// runtime's threads for blocking work.
+/// The start of a process is such work, because the process is stored before it runs. If a commit needed another of the runtime's
+/// threads for blocking work, the test would hang.
 #[test]
 fn blocking_work_may_wait_for_changes() {
     let base = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ async fn calls_that_ran_are_found_without_their_log() {
     let file = crate::file::file(&state, false).unwrap();
     file.backup(&copy.join("store.db")).unwrap();
     drop(file);
-    // The log is emptied, and the witness with it.
+    // Closing the store empties the log and the witness.
     drop(store);
     Sqlite::compact(&StateDir::open(&state).unwrap()).unwrap();
     for directory in [&state, &copy] {
@@ -118,7 +118,7 @@ async fn calls_that_ran_are_found_without_their_log() {
     }
 }
 
-/// A host that is killed after a commit, and before the witness names the calls of it.
+/// The host is killed after a commit, but before the witness names the calls of this commit.
 #[tokio::test]
 async fn calls_that_ran_are_found_without_their_witness() {
     let base = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ async fn calls_that_ran_are_found_without_their_witness() {
     store.begin(call("c", "2")).await.unwrap();
     crate::damage::copy(&alive, &state);
     std::fs::write(state.join("store.seen"), witness).unwrap();
-    // Of two hosts, the first is killed before it takes the calls over.
+    // The first of two hosts is killed before it takes over the calls.
     drop(open(&state, Durability::Host).unwrap());
     let store = open(&state, Durability::Host).unwrap();
     assert_eq!(store.interrupt().await.unwrap().len(), 2);
@@ -211,7 +211,7 @@ async fn a_damaged_process_hides_no_other() {
     }
 }
 
-/// A page of the table that is zero: the processes on the pages before it are found, and the recovery says what it lacks.
+/// A page of the table is zeroed. The processes on the pages before it are found, and the recovery reports that it is incomplete.
 #[tokio::test]
 async fn a_damaged_page_of_processes_is_told() {
     let base = tempfile::tempdir().unwrap();

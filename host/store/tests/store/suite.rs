@@ -1,4 +1,4 @@
-//! The behaviour of every store. A test of an implementation calls [`all`] with a way to make places for stores.
+//! The suite: tests that every implementation of a store must pass. An implementation calls [`all`] with a function that makes places.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use toolhost_store::{
     ProcessQuery, ProcessState, Store,
 };
 
-use crate::values::{call, ended, fence, limits, process, session};
-use crate::{fences, lookup};
+use crate::values::{call, cancellation, ended, limits, process, session};
+use crate::{lookup, tombstones};
 
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
@@ -29,9 +29,9 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     an_id_runs_once(&*place().open()).await;
     a_repeat_gets_what_came_of_it(&*place().open()).await;
     of_many_at_once_one_begins(&*place().open()).await;
-    fences::a_cancelled_call_does_not_run(&*place().open()).await;
-    fences::fences_are_for_tools(&*place().open()).await;
-    fences::a_call_may_end_where_a_fence_is(&*place().open()).await;
+    tombstones::a_cancelled_call_does_not_run(&*place().open()).await;
+    tombstones::tombstones_are_for_tools(&*place().open()).await;
+    tombstones::a_call_may_end_where_a_tombstone_is(&*place().open()).await;
     a_withdrawn_call_was_never_there(&*place().open()).await;
     old_outcomes_go_and_ids_stay(&*place().open()).await;
     each_chat_has_its_share(&*place().open()).await;
@@ -60,7 +60,7 @@ async fn an_id_runs_once(store: &dyn Store) {
         ..call("c", "1")
     };
     assert_eq!(store.begin(other).await.unwrap(), Begun::Mismatch);
-    // The same id in another chat, or with the border between chat and id elsewhere, is another call.
+    // The same id in another chat is another call. So is a pair whose concatenation of chat and id is the same.
     assert_eq!(begin(store, "d", "1").await, Begun::New);
     assert_eq!(begin(store, "c1", "1").await, Begun::New);
     assert_eq!(begin(store, "c", "11").await, Begun::New);
@@ -78,7 +78,7 @@ async fn a_repeat_gets_what_came_of_it(store: &dyn Store) {
         .await
         .unwrap();
     assert_eq!(looked_up, Some(*found));
-    // An end without a beginning stores the call as well: one that only reads has no beginning.
+    // An end without a beginning also stores the call, because the beginning of a read-only call is not stored.
     store.end(ended("c", "2")).await.unwrap();
     assert!(matches!(begin(store, "c", "2").await, Begun::Ended(_)));
     assert_eq!(
@@ -109,7 +109,7 @@ async fn a_withdrawn_call_was_never_there(store: &dyn Store) {
     assert_eq!(begin(store, "c", "1").await, Begun::New);
     withdraw("1").await;
     assert_eq!(begin(store, "c", "1").await, Begun::New);
-    store.cancel(fence("c", "1", None)).await.unwrap();
+    store.cancel(cancellation("c", "1", None)).await.unwrap();
     withdraw("1").await;
     assert_eq!(begin(store, "c", "1").await, Begun::Cancelled);
     run(store, "c", "2").await;
@@ -122,7 +122,7 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
     let store = place.open();
     assert_eq!(begin(&*store, "c", "1").await, Begun::New);
     run(&*store, "c", "2").await;
-    // The host that takes the call over may end before it gives the call an end.
+    // A host that has taken over the call may end before it has stored the end of the call.
     let mut last = store;
     for _ in 0..2 {
         drop(last);
@@ -150,7 +150,7 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
 async fn everything_is_there_after_a_restart(place: &dyn Place) {
     let store = place.open();
     run(&*store, "c", "1").await;
-    store.cancel(fence("c", "2", None)).await.unwrap();
+    store.cancel(cancellation("c", "2", None)).await.unwrap();
     store.add_process(process("p", "c")).await.unwrap();
     for (path, gone) in [
         ("/tmp/a", None),
@@ -342,7 +342,7 @@ async fn processes_are_listed(store: &dyn Store) {
     );
     let gone = vec!["1".into(), "3".into(), "4".into()];
     store.forget_processes(gone).await.unwrap();
-    // The end of a process can come after it was forgotten.
+    // The end of a process can arrive after the process was forgotten.
     store.update_processes(changes.to_vec()).await.unwrap();
     assert_eq!(ids(all()).await, ["2"]);
     store.add_process(process("1", "a-1")).await.unwrap();

@@ -1,7 +1,7 @@
 //! Values for tests.
 
 use toolhost_store::{
-    CallState, EndedCall, Fence, Limits, NewCall, Process, ProcessState, Session,
+    CallState, Cancellation, EndedCall, Limits, NewCall, Process, ProcessState, Session,
 };
 
 pub(crate) fn call(chat: &str, id: &str) -> NewCall {
@@ -25,8 +25,8 @@ pub(crate) fn ended(chat: &str, id: &str) -> EndedCall {
     }
 }
 
-pub(crate) fn fence(chat: &str, id: &str, tools: Option<&[&str]>) -> Fence {
-    Fence {
+pub(crate) fn cancellation(chat: &str, id: &str, tools: Option<&[&str]>) -> Cancellation {
+    Cancellation {
         chat: chat.parse().unwrap(),
         call: id.parse().unwrap(),
         principal: "token".into(),

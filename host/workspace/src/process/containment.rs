@@ -1,4 +1,4 @@
-//! Containment: how a workspace holds the processes of a command together.
+//! Containment: the way in which a workspace keeps track of all processes of a command.
 
 /// The kind of containment of a command.
 #[derive(

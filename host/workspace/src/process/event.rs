@@ -17,10 +17,10 @@ pub struct Subject<'a> {
     pub key: Option<&'a str>,
 }
 
-/// One thing that a process did.
+/// An event of a process.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessEvent<'a> {
-    /// It was started. No event of it comes before this one.
+    /// It was started. This is the first event of every process.
     Started {
         /// The command as it was started, cut at 2 KiB.
         command: &'a str,
@@ -29,14 +29,14 @@ pub enum ProcessEvent<'a> {
         /// Whether it was started as a background process.
         background: bool,
     },
-    /// It wrote. The bytes can be read.
+    /// It wrote output, which can be read now.
     Output {
         /// The cursor of the first byte.
         offset: u64,
         /// How many bytes it wrote.
         length: u64,
     },
-    /// Its state changed. Nothing follows a state in which nothing of the process is left.
+    /// Its state changed. A state in which nothing of the process is left is the last event.
     Changed {
         /// The state from now on.
         state: &'a State,
@@ -47,12 +47,12 @@ pub enum ProcessEvent<'a> {
 
 /// A reader of the events of all processes of a workspace.
 pub trait Subscriber: std::fmt::Debug + Send + Sync {
-    /// Takes an event. The events of one process come in order; those of several processes may come at the same time. The
-    /// process cannot go on until this call returns. So it must return soon, and must not call the workspace.
+    /// Receives an event. Events of one process come in order; those of different processes may come concurrently. The process is blocked
+    /// until this call returns, so the call must return quickly, and must not call the workspace.
     fn event(&self, process: Subject<'_>, event: ProcessEvent<'_>);
 
-    /// Takes what the sandbox has likely denied to a process, at its end: each in a sentence, with the rule. The same holds as for
-    /// events.
+    /// Receives the likely denials of the sandbox at the end of a process, as sentences that name the rule. The conditions are those of
+    /// [`Subscriber::event`].
     fn denied(&self, process: Subject<'_>, denials: &[String]) {
         _ = (process, denials);
     }

@@ -1,4 +1,4 @@
-//! Edits of a file that another client edits at the same time.
+//! Tests of edits of a file that another client edits at the same time.
 
 use std::fs;
 

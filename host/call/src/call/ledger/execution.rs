@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use toolhost_store::{Begun, EndedCall, Fence, NewCall};
+use toolhost_store::{Begun, Cancellation, EndedCall, NewCall};
 
 use super::answer::{self, Completion, Key};
 use super::keeper::Change;
@@ -142,9 +142,9 @@ impl Execution {
     }
 
     /// Returns the cancellation of the call by a caller that may use its tool.
-    fn fence(&self) -> Fence {
+    fn fence(&self) -> Cancellation {
         let Request { chat, id, tool, .. } = &*self.request;
-        Fence {
+        Cancellation {
             chat: chat.clone(),
             call: id.clone(),
             principal: self.request.actor.name().to_owned(),

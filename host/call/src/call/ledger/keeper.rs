@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use toolhost_store::{
-    Answer, Backlog, Begun, Durability, EndedCall, Fence, Fenced, NewCall, Store, StoreError,
+    Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, NewCall, Store,
+    StoreError,
 };
 
 use super::answer::Key;
@@ -24,7 +25,7 @@ pub(super) struct Keeper {
 pub(super) enum Change {
     Begun(NewCall),
     Ended(EndedCall),
-    Fenced(Fence),
+    Fenced(Cancellation),
 }
 
 impl Change {
@@ -164,7 +165,7 @@ impl Keeper {
     }
 
     /// Stores the cancellation of a call that runs. A failure does no harm: the call has begun, and does not run again.
-    pub(super) async fn cancel_running(&self, fence: Fence) {
+    pub(super) async fn cancel_running(&self, fence: Cancellation) {
         let stored = match self.catch_up().await {
             Ok(()) => self.store.cancel(fence.clone()).await.map(drop),
             Err(error) => Err(error),
@@ -175,22 +176,22 @@ impl Keeper {
     }
 
     /// Cancels a call that does not run.
-    pub(super) async fn cancel(&self, fence: Fence) -> Result<Cancelling, Refused> {
+    pub(super) async fn cancel(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
         let stored = match self.catch_up().await {
             Ok(()) => self.store.cancel(fence.clone()).await,
             Err(error) => Err(error),
         };
         match stored {
-            Ok(Fenced::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
-            Ok(Fenced::Fenced(_) | Fenced::Foreign) => Ok(Cancelling::Tombstone),
-            Ok(Fenced::TooMany) => Ok(Cancelling::TooMany),
+            Ok(CancelAnswer::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
+            Ok(CancelAnswer::Tombstone(_) | CancelAnswer::Foreign) => Ok(Cancelling::Tombstone),
+            Ok(CancelAnswer::TooMany) => Ok(Cancelling::TooMany),
             Err(error) if self.may_wait(&error) => self.cancel_later(fence).await,
             Err(error) => Err(Refused::Unrecorded(text(&error))),
         }
     }
 
     /// Keeps a cancellation until it can be stored.
-    async fn cancel_later(&self, fence: Fence) -> Result<Cancelling, Refused> {
+    async fn cancel_later(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
         let key = (fence.chat.clone(), fence.call.clone());
         let tools = set(fence.tools.clone());
         let unsaid = |error: StoreError| Refused::Unrecorded(text(&error));

@@ -63,7 +63,7 @@ impl Past {
     /// Makes it of the record of a store.
     pub(super) fn of(call: Call) -> Self {
         match call.state {
-            CallState::Fenced => Self::Tombstone {
+            CallState::Tombstone => Self::Tombstone {
                 tools: set(call.tools),
             },
             // The ledger runs it no more, and never learnt how it ended.

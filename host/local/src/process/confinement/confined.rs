@@ -1,4 +1,4 @@
-//! The sandbox of the commands of one chat, and what those of all chats have in common.
+//! The sandbox of the commands of one chat, and the parts that the sandboxes of all chats share.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use super::VARIABLES;
 use super::egress::Egress;
 use crate::process::{Command, Environment, Error, Spawner};
 
-/// What the sandboxes of all chats have in common.
+/// The parts that the sandboxes of all chats share.
 #[derive(Debug)]
 pub(in crate::process) struct Common {
     pub(super) policy: Policy,
     places: Places,
-    /// Empty until the first sandbox is made.
+    /// The layers that this machine supports; unset until the first sandbox is made.
     support: OnceLock<Support>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
@@ -29,27 +29,27 @@ pub(in crate::process) struct Common {
 #[derive(Clone, Debug)]
 pub(in crate::process) struct Confined {
     pub(in crate::process) sandbox: Arc<Sandbox>,
-    /// The directory for its temporary files.
+    /// The temporary directory of the chat.
     directory: Option<Directory>,
-    /// The spawner in the namespaces of the chat; `None`: its commands are in those of the host.
+    /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
     pub(in crate::process) spawner: Option<Spawner>,
-    /// The way out, if the network is a list of hosts.
+    /// The proxy, if the network is a list of hosts.
     egress: Option<Arc<Egress>>,
 }
 
-/// A directory for temporary files.
+/// A temporary directory.
 #[derive(Clone, Debug)]
 struct Directory {
     path: PathBuf,
-    /// Where commands find it.
+    /// The path at which commands see it.
     seen_at: PathBuf,
 }
 
-/// Returns what this machine offers for a policy. A spawner tries the namespaces.
+/// Returns the layers that this machine supports for a policy. The spawner tries the namespaces.
 pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Support {
     let mut support = Support::detect();
     if policy.no_namespaces {
-        support.namespaces = Err("they are switched off".to_owned());
+        support.namespaces = Err("they are disabled by --sandbox-no-namespaces".to_owned());
     } else if let Some(spawner) = spawner {
         let tried = spawner.within(&View::trial());
         support.namespaces = tried.map(drop).map_err(|error| error.to_string());
@@ -58,7 +58,7 @@ pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Support {
 }
 
 impl Common {
-    /// Collects what sandboxes of commands with these variables need.
+    /// Collects the shared parts, for commands with these environment variables.
     pub(in crate::process) fn new(
         policy: Policy,
         workspace: &Path,
@@ -77,14 +77,13 @@ impl Common {
         }
     }
 
-    /// Makes a sandbox without a directory for temporary files and without namespaces, for its report. The caller is within a tokio
-    /// runtime.
+    /// Makes a sandbox without a temporary directory and without namespaces, for its report. Must be called within a tokio runtime.
     pub(in crate::process) fn prepare(&self) -> Result<Sandbox, PrepareError> {
         self.sandbox(&self.policy, &self.places, None)
     }
 
-    /// Makes the sandbox of a chat whose temporary files are in this directory, for a policy that is the common one or narrower.
-    /// The caller is within a tokio runtime.
+    /// Makes the sandbox of a chat with this temporary directory. `policy` is the common policy or a narrower one. Must be called
+    /// within a tokio runtime.
     pub(in crate::process) fn confine(
         &self,
         policy: &Policy,
@@ -122,7 +121,7 @@ impl Common {
         })
     }
 
-    /// Starts a spawner that sees this view. `None`: the commands of the chat stay in the namespaces of the host.
+    /// Starts a spawner in new namespaces with this view. `None`: the commands of the chat stay in the namespaces of the host.
     fn enter(&self, policy: &Policy, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
         let Some(host) = self
             .spawner
@@ -134,10 +133,10 @@ impl Common {
         match host.within(view) {
             Ok(within) => Ok(Some(within)),
             Err(error) if policy.required => Err(Error::Failed(format!(
-                "the sandbox is required, and the chat has no namespaces: {error}"
+                "the sandbox is required, but the chat cannot have namespaces: {error}"
             ))),
             Err(error) => {
-                tracing::warn!(%error, "a chat has no namespaces of its own");
+                tracing::warn!(%error, "a chat cannot have namespaces: its commands run in those of the host");
                 Ok(None)
             }
         }
@@ -163,12 +162,12 @@ impl Common {
 }
 
 impl Confined {
-    /// Returns whether it can confine no more commands: its namespaces have ended.
+    /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.
     pub(super) fn has_ended(&self) -> bool {
         self.spawner.as_ref().is_some_and(Spawner::has_ended)
     }
 
-    /// Returns the variables that a command gets besides its own.
+    /// Returns the variables of the sandbox that the command does not set itself.
     pub(in crate::process) fn variables(&self, command: &Command) -> Vec<(OsString, OsString)> {
         let is_set = |name: &str| command.env.iter().any(|(own, _)| own == name);
         let own = self.own_variables();
@@ -177,7 +176,7 @@ impl Confined {
             .collect()
     }
 
-    /// Returns the variables of all of its commands.
+    /// Returns the variables that the sandbox sets for all its commands.
     pub(in crate::process) fn own_variables(
         &self,
     ) -> impl Iterator<Item = (&'static str, OsString)> {

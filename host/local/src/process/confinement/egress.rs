@@ -1,4 +1,4 @@
-//! The way out of a chat whose network is a list of hosts: a proxy of this process, which listens in the namespaces of the chat.
+//! The proxy of a chat whose network is a list of hosts. It runs in this process, and listens in the namespaces of the chat.
 
 use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use toolhost_state::id::ChatId;
 
 use crate::process::Error;
 
-/// A proxy that runs. Dropping it closes all of its connections.
+/// A running proxy. Dropping this value closes all its connections.
 #[derive(Debug)]
 pub(super) struct Egress {
     port: u16,
@@ -17,7 +17,7 @@ pub(super) struct Egress {
 }
 
 impl Egress {
-    /// Starts a proxy that lets commands reach these hosts. The caller is within a tokio runtime.
+    /// Starts a proxy that lets commands reach these hosts. Must be called within a tokio runtime.
     pub(super) fn start(
         hosts: &[String],
         listener: TcpListener,
@@ -29,7 +29,7 @@ impl Egress {
             listener.set_nonblocking(true)?;
             Ok::<_, std::io::Error>((port, tokio::net::TcpListener::from_std(listener)?))
         };
-        let failed = |error| Error::Failed(format!("no proxy for commands: {error}"));
+        let failed = |error| Error::Failed(format!("cannot start the proxy of commands: {error}"));
         let (port, listener) = listens().map_err(failed)?;
         let observer = Log(chat.map(ToString::to_string).unwrap_or_default());
         let proxy = Proxy::new(rules, Arc::new(Resolver::new()), Arc::new(observer));
@@ -41,26 +41,26 @@ impl Egress {
         })
     }
 
-    /// Returns the variables by which clients find the proxy.
+    /// Returns the environment variables by which clients find the proxy.
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         toolhost_egress::variables(self.port)
     }
 }
 
-/// Writes what the commands of a chat reach into the log.
+/// An observer that logs the connections of a chat's commands. The field is the id of the chat.
 #[derive(Debug)]
 struct Log(String);
 
 impl Observer for Log {
     fn connected(&self, target: &Target, address: IpAddr) {
-        tracing::debug!(chat = self.0, %target, %address, "a command is connected");
+        tracing::debug!(chat = self.0, %target, %address, "the proxy connected a command to a host");
     }
 
     fn refused(&self, target: &str, why: &EgressError) {
         if why.is_denial() {
-            tracing::info!(chat = self.0, target, %why, "a command may not reach a host");
+            tracing::info!(chat = self.0, target, %why, "the proxy refused to connect a command to a host");
         } else {
-            tracing::debug!(chat = self.0, target, %why, "a command did not reach a host");
+            tracing::debug!(chat = self.0, target, %why, "the proxy could not reach a host for a command");
         }
     }
 
@@ -70,7 +70,7 @@ impl Observer for Log {
             chat,
             connected,
             refused,
-            "more connections of commands in this minute"
+            "connections of commands that were not logged one by one"
         );
     }
 }

@@ -1,14 +1,14 @@
-//! Removing directories that commands made, of any depth and with any mode.
+//! Removal of directories that commands made, which can have any depth and any mode.
 
 use std::fs::{self, DirEntry, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Removes a directory and everything below. No command may write there any more.
+/// Removes a directory and everything below. No command may be able to write there any more.
 ///
-/// The standard library holds a descriptor and a frame of the stack for each level, so a deep directory would end the host or
-/// stay. Here every directory moves up to the top before its files are removed. No link is followed.
+/// `std::fs::remove_dir_all` needs a descriptor and a stack frame for each level, so on a deep directory it could fail or crash the host.
+/// This function moves every subdirectory to the top before it removes the files in it. It follows no links.
 pub(super) fn remove(directory: &Path) -> io::Result<()> {
     open_up(directory)?;
     let mut moved = 0;
@@ -24,7 +24,7 @@ pub(super) fn remove(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes an entry of the top. Directories in it go to the top first.
+/// Removes an entry of the top directory. Subdirectories of the entry are moved to the top first.
 fn remove_entry(entry: &DirEntry, top: &Path, moved: &mut u64) -> io::Result<()> {
     let path = entry.path();
     if !entry.file_type()?.is_dir() {
@@ -34,7 +34,7 @@ fn remove_entry(entry: &DirEntry, top: &Path, moved: &mut u64) -> io::Result<()>
     for below in fs::read_dir(&path)? {
         let below = below?;
         if below.file_type()?.is_dir() {
-            // A directory that moves needs the right to write, because its parent changes.
+            // Moving a directory changes its entry `..`, and so needs write permission on the directory itself.
             open_up(&below.path())?;
             move_to(&below.path(), top, moved)?;
         } else {
@@ -42,13 +42,13 @@ fn remove_entry(entry: &DirEntry, top: &Path, moved: &mut u64) -> io::Result<()>
         }
     }
     match fs::remove_dir(path) {
-        // A directory may show some of its entries only when it is read again.
+        // Some entries of a directory may be found only when it is read again.
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
         result => result,
     }
 }
 
-/// Moves a directory to the top, under a number that no other entry has.
+/// Moves a directory to the top, with an unused number as its name.
 fn move_to(directory: &Path, top: &Path, moved: &mut u64) -> io::Result<()> {
     loop {
         *moved += 1;

@@ -45,7 +45,7 @@ pub(super) struct Chat {
     /// Tracks those starts. It is empty once each of their processes is in the list or has ended.
     pub(super) starts: TaskTracker,
     pub(super) outputs: Arc<ChatOutputs>,
-    pub(super) confined: confinement::Place,
+    pub(super) confined: confinement::SharedSandboxes,
     keys: HashMap<String, (blake3::Hash, Start)>,
     used: Instant,
 }
@@ -87,7 +87,7 @@ impl Chats {
                 starting: 0,
                 starts: TaskTracker::new(),
                 outputs: outputs(),
-                confined: confinement::Place::default(),
+                confined: confinement::SharedSandboxes::default(),
                 keys: HashMap::new(),
                 used: Instant::now(),
             }

@@ -169,8 +169,8 @@ async fn end_with_call(process: &Process, grace: Duration, kill_now: &Cancellati
 }
 
 /// Removes the temporary files of chats that have ended.
-pub(super) async fn remove_temporary(places: Vec<confinement::Place>) {
-    let removal = move || places.iter().for_each(Confinement::remove);
+pub(super) async fn remove_temporary(chats: Vec<confinement::SharedSandboxes>) {
+    let removal = move || chats.iter().for_each(Confinement::remove);
     if let Err(error) = tokio::task::spawn_blocking(removal).await {
         tracing::error!(%error, "failed to remove temporary files");
     }

@@ -15,7 +15,7 @@ pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
     pub(super) outputs: Arc<ChatOutputs>,
-    pub(super) confined: confinement::Place,
+    pub(super) confined: confinement::SharedSandboxes,
     pub(super) number: Number,
     pub(super) taken: bool,
     /// The id that the caller chose, reserved.

@@ -1,4 +1,4 @@
-//! Handing bytes over from the reader of an output to the thread that writes.
+//! The hand-over of bytes from the reader of an output to the thread that writes to the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use tokio::time::timeout;
 
 use super::types::{End, OutputStore, SavedOutput};
 
-/// How many bytes may be on the way to the disk, over all outputs.
+/// The most bytes that are queued for the disk, over all outputs.
 pub(super) const IN_FLIGHT: usize = 2 * 1024 * 1024;
 
-/// How long an output waits for its turn before the disk counts as hung, and saving that output is given up.
+/// How long an output waits for room in the queue. After that, the disk counts as hung, and the output is no longer saved.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most bytes that are queued at once, so that a long append does not need all the room there is.
+/// The most bytes of one piece, so that a long append does not need the whole queue.
 const PIECE: usize = IN_FLIGHT / 8;
 
 impl SavedOutput {
-    /// Takes the bytes that fit into the limits. Saving stops with the first byte that does not fit.
+    /// Accepts and returns the bytes that fit into the limits. At the first byte that does not fit, saving ends.
     pub(super) fn accept(self: &Arc<Self>, store: &OutputStore, mut bytes: Bytes) -> Bytes {
         let own_room = {
             let state = self.state();

@@ -78,19 +78,19 @@ fn what_is_no_pattern_is_explained() {
         ),
         (
             "a.*.com",
-            "a * stands alone, or before the first dot of a name",
+            "a * must stand alone, or before the first dot of a name",
         ),
         (
             "*example.com",
-            "a * stands alone, or before the first dot of a name",
+            "a * must stand alone, or before the first dot of a name",
         ),
         (
             "*.*.com",
-            "a * stands alone, or before the first dot of a name",
+            "a * must stand alone, or before the first dot of a name",
         ),
         (
             "*.1.2.3.4",
-            "a * stands alone, or before the first dot of a name",
+            "a * must stand alone, or before the first dot of a name",
         ),
         ("*.", "it names no host"),
         ("https://https://a", "a path or query cannot be part of it"),

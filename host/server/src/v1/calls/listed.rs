@@ -82,7 +82,7 @@ impl From<CallState> for ListedState {
             CallState::Running => Self::Running,
             CallState::Finished | CallState::Unsuccessful => Self::Finished,
             CallState::Failed => Self::Failed,
-            CallState::Cancelled | CallState::Fenced => Self::Cancelled,
+            CallState::Cancelled | CallState::Tombstone => Self::Cancelled,
             CallState::Unknown => Self::Unknown,
         }
     }
@@ -96,7 +96,7 @@ fn succeeded(state: CallState) -> Option<bool> {
         CallState::Unsuccessful
         | CallState::Failed
         | CallState::Cancelled
-        | CallState::Fenced
+        | CallState::Tombstone
         | CallState::Unknown => Some(false),
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(states(Some(Finished), Some(true)), [CallState::Finished]);
         assert_eq!(
             states(Some(Cancelled), None),
-            [CallState::Cancelled, CallState::Fenced]
+            [CallState::Cancelled, CallState::Tombstone]
         );
         assert_eq!(states(Some(Running), Some(true)), []);
         assert_eq!(states(None, Some(false)).len(), 5);

@@ -1,17 +1,17 @@
-//! The plans by which SQLite finds the calls of a page.
+//! Tests of the plans with which SQLite finds the calls of a page.
 
 use super::super::schema;
 use super::*;
 use crate::CallState;
 
-/// Returns how SQLite would run the statements of a page: a line for each step.
+/// Returns SQLite's plan for the query of a page: a line for each step.
 fn plan(connection: &Connection, query: &CallQuery) -> Vec<String> {
     let chat = query.chat.as_ref().map(|_| 1);
-    let filter = filter(chat, query, Some(0)).explained(connection, " ORDER BY c.seq DESC");
+    let filter = filter(chat, query, Some(0)).explain(connection, " ORDER BY c.seq DESC");
     filter.unwrap()
 }
 
-/// Every page walks down the calls of a chat, or all calls, from the place where the page begins. Nothing is sorted.
+/// SQLite walks down the calls of a chat, or all calls, from the start of the page, and sorts nothing.
 #[test]
 fn every_filter_walks_down_an_index() {
     let connection = Connection::open_in_memory().unwrap();

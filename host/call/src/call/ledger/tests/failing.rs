@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
-    Answer, Begun, Call, CallPage, CallQuery, ChatPage, ChatQuery, Counts, EndedCall, Fence,
-    Fenced, NewCall, Process, ProcessQuery, Processes, Session, Sqlite, Store, StoreError, Swept,
+    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, NewCall, Process, ProcessQuery, Processes, Session, Sqlite, Store,
+    StoreError, Swept,
 };
 
 use super::*;
@@ -61,7 +62,7 @@ handed! {
     begin(call: NewCall) -> Begun;
     end(ended: EndedCall) -> ();
     withdraw(chat: ChatId, call: CallId) -> ();
-    cancel(fence: Fence) -> Fenced;
+    cancel(fence: Cancellation) -> CancelAnswer;
     interrupt() -> Vec<Call>;
     end_chat(chat: ChatId) -> ();
     sweep(limits: toolhost_store::Limits) -> Swept;

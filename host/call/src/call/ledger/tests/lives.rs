@@ -183,7 +183,10 @@ async fn nothing_begins_in_a_chat_that_is_being_ended() {
     let (ledger, runs) = (forgetful(), Arc::default());
     let (known, new) = (request("a", "1", "{}"), request("a", "2", "{}"));
     run(&ledger, &known, &runs).await.unwrap();
-    let (one, other) = (ledger.close(&known.chat), ledger.close(&known.chat));
+    let (one, other) = (
+        ledger.refuse_new_calls(&known.chat),
+        ledger.refuse_new_calls(&known.chat),
+    );
     drop(one);
     assert_eq!(run(&ledger, &known, &runs).await.unwrap(), "0");
     let refused = run(&ledger, &new, &runs).await.unwrap_err();

@@ -1,6 +1,7 @@
-//! The spawner of a chat: the first process of namespaces of its own, where it starts the commands of the chat.
+//! The spawner of a chat: the first process in the namespaces of the chat, which starts the chat's commands there.
 //!
-//! It ends like the first spawner, and with it: the kernel ends all processes of a namespace with the first one in it.
+//! It ends in the same way as the spawner of the host, and at the latest with it. When it ends, the kernel kills all other processes in
+//! its PID namespace.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,8 +18,8 @@ use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::Frame;
 use toolhost_state::own_limits::OwnLimits;
 
-/// Starts the spawner of a chat with the descriptors of [`Frame::Enter`]. Returns its process, unless it could not be started,
-/// which the host is told.
+/// Starts the spawner of a chat with the descriptors of [`Frame::Enter`]. Returns its process id. If it cannot be started, reports that to
+/// the host and returns `None`.
 pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits) -> Option<Pid> {
     let mut fds = fds.into_iter();
     let socket = fds.next()?;
@@ -44,7 +45,7 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> 
             drop(theirs);
             let mapped = ours.read_exact(&mut [0]).and_then(|()| map_users(pid));
             if let Err(error) = mapped {
-                // The loop of the spawner reaps it.
+                // The loop of the spawner reaps the process.
                 _ = nix::sys::signal::kill(pid, Signal::SIGKILL);
                 return Err(error);
             }
@@ -60,7 +61,7 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> 
 fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits) -> ! {
     let spawner = match begin(socket, view, parent) {
         Ok(()) => socket.try_clone().and_then(|own| {
-            // The descriptors of the first spawner are closed without their owners, which this process never uses again.
+            // Close the descriptors of the host's spawner directly. Their owners still exist, but this process never uses them again.
             sys::close_all_but(&[own.as_raw_fd()])?;
             Spawner::new(own, limits.clone())
         }),
@@ -75,11 +76,11 @@ fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits) ->
     }
 }
 
-/// Enters the view. If that fails, the host is told.
+/// Enters the view. If that fails, reports the error to the host.
 fn begin(socket: &OwnedFd, view: &View, mut parent: UnixStream) -> Result<(), ()> {
     let begun = (|| {
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // Otherwise the file in which the parent maps the users belongs to root.
+        // Without this, the file in which the parent maps the users would belong to root.
         nix::sys::prctl::set_dumpable(true)?;
         parent.write_all(&[0])?;
         parent.read_exact(&mut [0])?;
@@ -102,12 +103,12 @@ fn refuse(socket: &OwnedFd, error: &io::Error, why: &str) {
     _ = sys::send(socket.as_fd(), &[&frame, why.as_bytes()].concat(), &[]);
 }
 
-/// Maps the users and groups of the namespace of a process to themselves: all of them as root, else only the own ones.
+/// Maps users and groups in the namespace of a process to themselves. As root, maps all; otherwise, only those of this process.
 fn map_users(pid: Pid) -> io::Result<()> {
     if geteuid().is_root() && map_all(pid).is_ok() {
         return Ok(());
     }
-    // Groups can only be mapped without privilege if no process there can leave one.
+    // Without privilege, the kernel allows mapping groups only if the processes cannot drop any.
     write(pid, "setgroups", "deny")?;
     write(pid, "uid_map", &format!("{0} {0} 1", geteuid()))?;
     write(pid, "gid_map", &format!("{0} {0} 1", getegid()))
@@ -127,7 +128,7 @@ fn map_all(pid: Pid) -> io::Result<()> {
 }
 
 fn write(pid: Pid, name: &str, text: &str) -> io::Result<()> {
-    // All at once: the kernel takes one write.
+    // Write everything at once, because the kernel accepts only one write.
     let mut file = File::options()
         .write(true)
         .open(format!("/proc/{pid}/{name}"))?;
