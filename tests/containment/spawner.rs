@@ -97,6 +97,88 @@ async fn starts_survive_kills_of_the_spawner() {
     bench.works().await;
 }
 
+/// Waits until the spawner has a supervisor that waits for a command, and returns its process id.
+async fn spare(bench: &Bench) -> u32 {
+    let spawner = bench.spawner.pid();
+    let is_spare = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim() == "toolhost-spare")
+    };
+    until("there is a spare supervisor", || {
+        let children = format!("/proc/{spawner}/task/{spawner}/children");
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        let mut pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
+        pids.find(is_spare)
+    })
+    .await
+}
+
+/// Runs a command that tells the process id of its supervisor.
+async fn supervisor_of(bench: &Bench, command: &str) -> u32 {
+    let process = bench.start(&format!("echo $PPID > above; {command}")).await;
+    finished(&process).await;
+    let code = |state| matches!(state, State::Exited(status) if status.code == Some(0));
+    assert!(code(process.state()), "{:?}", process.state());
+    let above = file(&bench.path("above")).await;
+    std::fs::remove_file(bench.path("above")).unwrap();
+    above.trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_command_gets_the_supervisor_that_waits() {
+    let bench = Bench::new();
+    let first = spare(&bench).await;
+    assert_eq!(supervisor_of(&bench, "true").await, first);
+    until_dead(first).await;
+    // It served one command. The next one has another.
+    let second = spare(&bench).await;
+    assert_ne!(first, second);
+    assert_eq!(supervisor_of(&bench, "true").await, second);
+}
+
+#[tokio::test]
+async fn a_killed_spare_supervisor_fails_no_command() {
+    let bench = Bench::new();
+    for _ in 0..5 {
+        let killed = spare(&bench).await;
+        kill_one(killed, Raw::SIGKILL);
+        until_dead(killed).await;
+        assert_ne!(supervisor_of(&bench, "true").await, killed);
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_spare_supervisor_is_resumed() {
+    let bench = Bench::new();
+    kill_one(spare(&bench).await, Raw::SIGSTOP);
+    bench.works().await;
+}
+
+#[needs(program = "prlimit")]
+#[tokio::test]
+async fn lowered_limits_of_a_spare_supervisor_reach_no_command() {
+    let bench = Bench::new();
+    let spare = spare(&bench).await;
+    let lowered = std::process::Command::new("prlimit")
+        .args(["--pid", &spare.to_string(), "--fsize=0:", "--nofile=3:"])
+        .status();
+    assert!(lowered.unwrap().success());
+    // Otherwise, the file would take nothing.
+    assert_eq!(
+        supervisor_of(&bench, "ulimit -n > limit; test $(cat limit) -gt 3").await,
+        spare
+    );
+}
+
+#[tokio::test]
+async fn a_burst_of_commands_has_no_limit_of_spare_supervisors() {
+    let bench = Bench::new();
+    let starts = (0..40).map(|_| bench.start("exec sleep 1000"));
+    let all = futures_util::future::join_all(starts).await;
+    assert!(all.iter().all(|process| process.state() == State::Running));
+    bench.registry.shutdown().await;
+}
+
 async fn a_stopped_supervisor_is_ended_with_its_command_in(mode: Mode) {
     let bench = Bench::with(mode);
     let marked = Marked::new(bench.workspace.path());

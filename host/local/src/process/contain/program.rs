@@ -9,6 +9,7 @@
 
 mod events;
 mod shell;
+mod spare;
 mod start;
 mod supervisor;
 mod within;
@@ -30,6 +31,7 @@ use super::sys::{self, Side};
 use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
 use events::Events;
+use spare::Spare;
 use start::Start;
 use toolhost_state::own_limits::OwnLimits;
 
@@ -43,6 +45,15 @@ const MOST_NUDGES: u32 = 10;
 /// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills the rest.
 const LAST_NUDGE: u32 = 25;
 
+/// The most spare supervisors.
+const MOST_SPARES: usize = 8;
+
+/// How long nothing may happen before a missing spare supervisor is forked, in milliseconds. It is also forked when a command ends.
+const REFILL_MS: u16 = 5;
+
+/// After how long without a command most spare supervisors are ended, in milliseconds.
+const IDLE_MS: u16 = 10_000;
+
 struct Spawner {
     own: OwnChildren,
     /// `None` once the host is gone.
@@ -50,6 +61,12 @@ struct Spawner {
     events: Events,
     /// The supervisors that this spawner started, and the spawners of chats, which end by themselves as well.
     supervisors: HashSet<i32>,
+    /// Supervisors that wait for their command.
+    spares: Vec<Spare>,
+    /// How many of these there should be. A burst of commands raises the number.
+    wanted: usize,
+    /// How many of these stay while no command comes.
+    least: usize,
     /// The limits that commands begin with, even after a command has lowered those of the spawner.
     limits: OwnLimits,
     /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
@@ -88,15 +105,19 @@ impl Spawner {
         // `null` was closed above, so it must not close its number again.
         std::mem::forget(null);
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
-        Self::new(socket, OwnLimits::read())
+        Self::new(socket, OwnLimits::read(), 1)
     }
 
-    fn new(host: OwnedFd, limits: OwnLimits) -> io::Result<Self> {
+    /// `least` is how many spare supervisors stay while no command comes.
+    fn new(host: OwnedFd, limits: OwnLimits, least: usize) -> io::Result<Self> {
         Ok(Self {
             own: OwnChildren::open(),
             events: Events::new(&host)?,
             host: Some(host),
             supervisors: HashSet::new(),
+            spares: Vec::new(),
+            wanted: least,
+            least,
             limits,
             orphans: None,
         })
@@ -109,10 +130,15 @@ impl Spawner {
             let timeout = match (self.orphans, &self.host) {
                 (Some(pause), _) => EpollTimeout::from(pause),
                 (None, None) => EpollTimeout::from(NUDGE_MS),
+                (None, Some(_)) if self.spares.len() < self.wanted => EpollTimeout::from(REFILL_MS),
+                (None, Some(_)) if self.wanted > self.least => EpollTimeout::from(IDLE_MS),
                 (None, Some(_)) => EpollTimeout::NONE,
             };
+            let waited = Instant::now();
             if self.events.wait(timeout) {
                 self.serve();
+            } else {
+                self.keep_spares(waited.elapsed());
             }
             self.reap();
             self.end_orphans();
@@ -173,12 +199,19 @@ impl Spawner {
             _ => {
                 self.events.forget(host);
                 self.host = None;
+                self.spares.clear();
             }
         }
     }
 
     fn start(&mut self, start: Start) {
         _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
+        while let Some(spare) = self.spares.pop() {
+            if spare.pass(&start).is_ok() {
+                return;
+            }
+        }
+        self.wanted = (self.wanted * 2).clamp(1, MOST_SPARES);
         match sys::fork(None) {
             Ok(Side::Child) => supervisor::run(start),
             Ok(Side::Parent(pid)) => {
@@ -189,6 +222,22 @@ impl Spawner {
                 let frame = Frame::Failed { errno }.encode();
                 _ = sys::send(start.control.as_fd(), &frame, &[]);
             }
+        }
+    }
+
+    /// Forks a spare supervisor if one is missing. If no command has come for long, ends those that are too many.
+    fn keep_spares(&mut self, idle: Duration) {
+        if self.host.is_none() {
+            return;
+        }
+        if self.spares.len() < self.wanted {
+            if let Ok(spare) = Spare::fork(&self.limits) {
+                self.supervisors.insert(spare.pid().as_raw());
+                self.spares.push(spare);
+            }
+        } else if idle >= Duration::from_millis(IDLE_MS.into()) {
+            self.wanted = self.least;
+            self.spares.truncate(self.least);
         }
     }
 
@@ -206,6 +255,8 @@ impl Spawner {
                 continue;
             }
             let supervised = self.supervisors.remove(&pid.as_raw_pid());
+            self.spares
+                .retain(|spare| spare.pid().as_raw() != pid.as_raw_pid());
             if !(supervised && status.exit_status() == Some(0)) {
                 self.orphans = Some(ROUND_MS.0);
             }

@@ -1,6 +1,6 @@
 //! The descriptors that the spawner and a supervisor get for one command.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
@@ -41,5 +41,16 @@ impl Start {
             cgroup,
             ruleset,
         })
+    }
+
+    /// Returns the message that these descriptors came with.
+    pub(super) fn message(&self) -> (Frame, Vec<RawFd>) {
+        let frame = Frame::Start {
+            cgroup: self.cgroup.is_some(),
+            ruleset: self.ruleset.is_some(),
+        };
+        let fds = [&self.control, &self.request, &self.output, &self.stdin];
+        let fds = fds.into_iter().chain(&self.cgroup).chain(&self.ruleset);
+        (frame, fds.map(AsRawFd::as_raw_fd).collect())
     }
 }

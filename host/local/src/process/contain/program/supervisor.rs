@@ -4,7 +4,7 @@
 //! that can be blocked. When its socket closes, the host has ended, and the supervisor ends the command.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::EpollTimeout;
@@ -56,12 +56,7 @@ enum Ending {
 
 /// Runs as the supervisor of one command until no process of the command is left.
 pub(super) fn run(start: Start) -> ! {
-    let keep: Vec<_> = [&start.control, &start.request, &start.output, &start.stdin]
-        .into_iter()
-        .chain(&start.cgroup)
-        .chain(&start.ruleset)
-        .map(AsRawFd::as_raw_fd)
-        .collect();
+    let (_, keep) = start.message();
     if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }

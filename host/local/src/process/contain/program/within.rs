@@ -63,7 +63,8 @@ fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits) ->
         Ok(()) => socket.try_clone().and_then(|own| {
             // Close the descriptors of the host's spawner directly. Their owners still exist, but this process never uses them again.
             sys::close_all_but(&[own.as_raw_fd()])?;
-            Spawner::new(own, limits.clone())
+            // There may be thousands of chats in which nothing happens.
+            Spawner::new(own, limits.clone(), 0)
         }),
         Err(()) => sys::exit(1),
     };
