@@ -130,6 +130,8 @@ async fn a_server_at_work_is_checked_exported_and_copied() {
 
     // The backup is restored after a crash. The witness of what it replaces knows the call that began later.
     put(&serving, "2").await;
+    // The check waits until the server has written what it staged.
+    assert_eq!(state(workspace, &["check"]).0, 0);
     serving.signal(Signal::SIGKILL);
     std::fs::copy(&copy, workspace.join(".state/store.db")).unwrap();
     for command in ["check", "recover"] {
@@ -238,7 +240,10 @@ async fn a_store_that_cannot_be_recovered_is_left_as_it_is() {
     let before = std::fs::read(&file).unwrap();
     assert_eq!(state(workspace, &["check"]).0, 1);
     let (code, _, said) = state(workspace, &["recover"]);
-    assert!(code == 2 && said.contains("restore a backup"), "{said}");
+    assert!(
+        code == 2 && said.contains("replace its files by a backup"),
+        "{said}"
+    );
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 

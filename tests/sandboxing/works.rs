@@ -6,7 +6,11 @@ use super::site::{DEFAULT, Site};
 
 /// Runs a script in the default mode.
 async fn works(script: &str) {
-    let site = Site::new(DEFAULT);
+    works_with(DEFAULT, script).await;
+}
+
+async fn works_with(flags: &[&str], script: &str) {
+    let site = Site::new(flags);
     // So that this is no table of what works without a sandbox.
     site.is_refused("cat @OUTSIDE/secret").await;
     site.works(&format!("set -e; {script}")).await;
@@ -26,12 +30,16 @@ async fn git_clones_and_commits() {
 #[needs(program = "cargo", program = "gcc")]
 #[tokio::test]
 async fn cargo_builds_and_tests() {
-    works(
-        "cargo init -q --vcs none --name small crate; cd crate; mkdir -p dependency/src; \
+    // Cargo reads its configuration in all directories above, and the target directory may be in this checkout.
+    const CONFIGURATION: &str =
+        concat!("--sandbox-read=", env!("CARGO_MANIFEST_DIR"), "/../.cargo");
+    works_with(
+        &[CONFIGURATION],
+        "mkdir -p crate/src; cd crate; mkdir -p dependency/src; \
+         printf '[package]\\nname = \"small\"\\nversion = \"1.0.0\"\\n' > Cargo.toml; \
          echo '#[must_use] pub fn one() -> u8 { 1 }' > dependency/src/lib.rs; \
          printf '[package]\\nname = \"dependency\"\\nversion = \"1.0.0\"\\n' > dependency/Cargo.toml; \
-         printf '[dependencies]\\ndependency = { path = \"dependency\" }\\n' >> Cargo.toml.new; \
-         grep -v dependencies Cargo.toml > Cargo.toml.old; cat Cargo.toml.old Cargo.toml.new > Cargo.toml; \
+         printf '[dependencies]\\ndependency = { path = \"dependency\" }\\n[workspace]\\n' >> Cargo.toml; \
          printf 'fn main() { println!(\"{}\", dependency::one()); }\\n#[test] fn t() { assert_eq!(dependency::one(), 1); }\\n' > src/main.rs; \
          cargo build -q --offline; cargo test -q --offline; test $(cargo run -q --offline) = 1",
     )

@@ -1,6 +1,6 @@
 //! A reader of calls for a store that no host uses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -77,6 +77,30 @@ impl AtRest {
 }
 
 /// Replaces the state of a call that was running when its host was killed.
+/// Copies the files of a store that no host uses into a temporary directory, and adds the changes that a killed host has staged. Returns
+/// a connection to the copy.
+pub(super) fn copy_with(path: &Path, staged: &Staged) -> Result<(Connection, TempDir), Fault> {
+    let (connection, directory) = copy_files(path)?;
+    Ok((add_staged(connection, path, staged)?, directory))
+}
+
+fn copy_files(path: &Path) -> Result<(Connection, TempDir), Fault> {
+    let directory = tempfile::tempdir()?;
+    let to = directory.path().join(FILE);
+    std::fs::copy(path, &to)?;
+    if log_bytes(path) > 0 {
+        std::fs::copy(beside(path, "-wal"), beside(&to, "-wal"))?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok((Connection::open_with_flags(&to, flags)?, directory))
+}
+
+fn add_staged(connection: Connection, path: &Path, staged: &Staged) -> Result<Connection, Fault> {
+    let nothing = (Witness::none(), &Testimony::default());
+    let (full, _) = std::sync::mpsc::sync_channel(1);
+    Ok(resume(connection, nothing, path.to_owned(), full, staged)?.connection)
+}
+
 fn mark_interrupted(state: &mut CallState) {
     if *state == CallState::Running {
         *state = CallState::Unknown;
@@ -96,14 +120,8 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     let staged = Staged::read(directory)?;
     let mut copy = None;
     if connection.is_readonly("main")? || !staged.changes.is_empty() {
-        let directory = tempfile::tempdir()?;
-        let to = directory.path().join(FILE);
-        std::fs::copy(&path, &to)?;
-        if log_bytes(&path) > 0 {
-            std::fs::copy(beside(&path, "-wal"), beside(&to, "-wal"))?;
-        }
-        connection = Connection::open_with_flags(&to, flags)?;
-        copy = Some(directory);
+        let (copied, directory) = copy_files(&path)?;
+        (connection, copy) = (copied, Some(directory));
     }
     connection.busy_timeout(super::PATIENCE)?;
     // In this mode, SQLite makes no shared-memory file, and no other connection can open the store.
@@ -117,9 +135,7 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     })?;
     schema::verify(&connection, schema::STEPS)?;
     if !staged.changes.is_empty() {
-        let nothing = (Witness::none(), &Testimony::default());
-        let (full, _) = std::sync::mpsc::sync_channel(1);
-        connection = resume(connection, nothing, path.clone(), full, &staged)?.connection;
+        connection = add_staged(connection, &path, &staged)?;
     }
     connection.pragma_update(None, "query_only", true)?;
     Ok(Some(AtRest {

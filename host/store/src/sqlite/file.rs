@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use tempfile::TempDir;
 use toolhost_state::state_dir::StateDir;
 
 use super::fault::Fault;
 use super::stage_file::Staged;
 use super::witness::Witness;
-use super::{FILE, log_bytes, open, readers, schema, upkeep};
+use super::{FILE, at_rest, log_bytes, open, readers, schema, upkeep};
 use crate::StoreError;
 
 /// The file of a store, opened for reading.
@@ -20,6 +21,8 @@ pub struct StoreFile {
     connection: Connection,
     /// How many calls the witness names that are missing from the file.
     lost: usize,
+    /// The copy to read if a killed host left changes that the file lacks.
+    _copy: Option<TempDir>,
 }
 
 impl StoreFile {
@@ -39,12 +42,27 @@ impl StoreFile {
         if !open::is_there(directory, path)? {
             return Ok(None);
         }
-        let connection = readers::open(path)?;
+        let mut staged = Staged::default();
+        if is_at_rest {
+            staged = Staged::read(directory)?;
+        } else {
+            Staged::wait_until_committed(directory)?;
+        }
+        let mut connection = readers::open(path)?;
         schema::require_current(&connection)?;
+        let mut copy = None;
+        if !staged.changes.is_empty() {
+            match at_rest::copy_with(path, &staged) {
+                Ok((copied, directory)) => (connection, copy) = (copied, Some(directory)),
+                // The file is read as it is, so that a check finds the damage.
+                Err(fault) if fault.is_damage() => {}
+                Err(fault) => return Err(fault),
+            }
+        }
         let mut lost = 0;
         if is_at_rest {
             let (_, testimony) = Witness::read(directory)?;
-            let staged: HashSet<_> = Staged::read(directory)?.keys().collect();
+            let staged: HashSet<_> = staged.keys().collect();
             for key in testimony.keys.iter().filter(|key| !staged.contains(*key)) {
                 lost += usize::from(!open::is_known(&connection, key)?);
             }
@@ -54,6 +72,7 @@ impl StoreFile {
             path,
             connection,
             lost,
+            _copy: copy,
         }))
     }
 

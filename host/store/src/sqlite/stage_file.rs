@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolhost_state::state_dir::StateDir;
@@ -46,15 +47,31 @@ pub(super) struct Staged {
 impl Staged {
     /// Reads both files. Damaged records are left out.
     pub(super) fn read(directory: &StateDir) -> io::Result<Self> {
-        let mut staged = Self::default();
-        let mut records = Vec::new();
-        for name in FILES {
-            let bytes = directory.read(name, u64::MAX)?.unwrap_or_default();
-            staged.is_damaged |= !read_records(&bytes, &mut records);
-        }
+        let (mut records, are_whole) = read_all(directory)?;
         records.sort_unstable_by_key(|(number, _)| *number);
-        staged.changes = records.into_iter().map(|(_, change)| change).collect();
-        Ok(staged)
+        Ok(Self {
+            changes: records.into_iter().map(|(_, change)| change).collect(),
+            is_damaged: !are_whole,
+        })
+    }
+
+    /// Waits until the host that uses the directory has committed the changes that are staged now. It does so every 0.1 s; if it does
+    /// not within 2 s, it cannot, and the wait ends.
+    pub(super) fn wait_until_committed(directory: &StateDir) -> io::Result<()> {
+        const PAUSE: Duration = Duration::from_millis(10);
+        let newest = read_all(directory)?
+            .0
+            .into_iter()
+            .map(|(number, _)| number)
+            .max();
+        for _ in 0..200 {
+            let (left, _) = read_all(directory)?;
+            if !left.iter().any(|(number, _)| Some(*number) <= newest) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 
     /// Returns the keys of the calls.
@@ -68,6 +85,16 @@ impl Staged {
             Some(key(call.chat.as_str(), call.call.as_str()))
         })
     }
+}
+
+/// Returns the records of both files with their numbers, and whether all of them are whole.
+fn read_all(directory: &StateDir) -> io::Result<(Vec<(u64, Change<'static>)>, bool)> {
+    let (mut records, mut are_whole) = (Vec::new(), true);
+    for name in FILES {
+        let bytes = directory.read(name, u64::MAX)?.unwrap_or_default();
+        are_whole &= read_records(&bytes, &mut records);
+    }
+    Ok((records, are_whole))
 }
 
 /// Adds the records of a file, with their numbers. Returns whether all of them are whole.

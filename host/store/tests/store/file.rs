@@ -6,6 +6,7 @@ use std::path::Path;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError, StoreFile};
 
+use crate::crash::killed_with_staged;
 use crate::sqlite::{open, settle};
 use crate::values::{call, ended, process, session};
 
