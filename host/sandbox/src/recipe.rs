@@ -105,6 +105,11 @@ impl Recipe {
         head.into_iter().chain(limits).chain(filter).collect()
     }
 
+    /// Returns whether the process gets Landlock rules. Then it can neither trace a process outside of them nor read its memory.
+    pub fn has_ruleset(&self) -> bool {
+        self.ruleset.is_some()
+    }
+
     /// Returns the descriptors that must stay open until [`Recipe::apply`]. They are close-on-exec.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ruleset.iter().map(AsFd::as_fd)

@@ -110,9 +110,11 @@ impl Spawner {
 
     /// `least` is how many spare supervisors stay while no command comes.
     fn new(host: OwnedFd, limits: OwnLimits, least: usize) -> io::Result<Self> {
+        let events = Events::new()?;
+        events.listen_to(&host)?;
         Ok(Self {
             own: OwnChildren::open(),
-            events: Events::new(&host)?,
+            events,
             host: Some(host),
             supervisors: HashSet::new(),
             spares: Vec::new(),
@@ -213,7 +215,7 @@ impl Spawner {
         }
         self.wanted = (self.wanted * 2).clamp(1, MOST_SPARES);
         match sys::fork(None) {
-            Ok(Side::Child) => supervisor::run(start),
+            Ok(Side::Child) => supervisor::run_new(start),
             Ok(Side::Parent(pid)) => {
                 self.supervisors.insert(pid.as_raw());
             }

@@ -24,17 +24,21 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Waits for messages on a socket and for the ends of children from now on. SIGCHLD must be blocked.
-    pub(super) fn new(socket: &OwnedFd) -> io::Result<Self> {
+    /// Waits for the ends of children from now on. SIGCHLD must be blocked.
+    pub(super) fn new() -> io::Result<Self> {
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGCHLD);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let children = SignalFd::with_flags(&mask, flags)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
-        epoll.add(children.as_fd(), readable(0))?;
-        epoll.add(socket.as_fd(), readable(SOCKET))?;
+        epoll.add(children.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         Ok(Self { epoll, children })
+    }
+
+    /// Waits for messages on a socket as well.
+    pub(super) fn listen_to(&self, socket: &OwnedFd) -> io::Result<()> {
+        let readable = EpollEvent::new(EpollFlags::EPOLLIN, SOCKET);
+        Ok(self.epoll.add(socket.as_fd(), readable)?)
     }
 
     /// Waits for a message, the end of a child, or the timeout. Returns whether the socket may be readable.

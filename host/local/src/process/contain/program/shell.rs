@@ -22,6 +22,9 @@ const MOST_IN_ARGUMENT: usize = 131_071;
 /// on for themselves, and a command hardly ever uses this one.
 const SCRIPT: RawFd = 9;
 
+/// The exit code of a child that could not become the shell.
+const NOT_EXECUTED: i32 = 127;
+
 /// Closes [`SCRIPT`] in the shell, which has opened the script under another number by then.
 const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
 
@@ -44,33 +47,45 @@ pub(super) fn start(
     let (mut failure, failing) = io::pipe()?;
     // This closes the original: otherwise the pipe would never end.
     let failing = above_the_childs(failing)?;
-    // If the cgroup cannot be entered, start the shell without it: the supervisor contains the command alone.
-    let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
-    let side = match within {
-        Some(side) => side,
-        None => sys::fork(None)?,
+    let shell = || {
+        let Err(error) = become_shell(
+            &prepared,
+            [output.as_fd(), stdin.as_fd()],
+            failing.as_raw_fd(),
+        );
+        report(failing.as_fd(), &error);
+        NOT_EXECUTED
     };
-    match side {
-        Side::Child => {
-            let Err(error) = become_shell(
-                &prepared,
-                output.as_fd(),
-                stdin.as_fd(),
-                failing.as_raw_fd(),
-            );
-            report(failing, &error)
+    let pid = match cgroup {
+        // A command in a sandbox can neither trace a process outside of it nor read its memory. So no command gets at the supervisor
+        // while the shell shares the supervisor's memory.
+        None if prepared.sandbox.has_ruleset() => {
+            let started = sys::fork_sharing(shell);
+            // The shell has changed this for its own sake.
+            nix::sys::prctl::set_dumpable(false)?;
+            started?
         }
-        Side::Parent(pid) => {
-            drop(failing);
-            let mut errno = Vec::new();
-            _ = failure.read_to_end(&mut errno);
-            match errno.first_chunk() {
-                None => Ok(pid),
-                Some(errno) => {
-                    _ = nix::sys::wait::waitpid(pid, None);
-                    Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
-                }
+        cgroup => {
+            // If the cgroup cannot be entered, start the shell without it: the supervisor contains the command alone.
+            let within = cgroup.and_then(|cgroup| sys::fork(Some(cgroup.as_fd())).ok());
+            let side = match within {
+                Some(side) => side,
+                None => sys::fork(None)?,
+            };
+            match side {
+                Side::Child => sys::exit(shell()),
+                Side::Parent(pid) => pid,
             }
+        }
+    };
+    drop(failing);
+    let mut errno = Vec::new();
+    _ = failure.read_to_end(&mut errno);
+    match errno.first_chunk() {
+        None => Ok(pid),
+        Some(errno) => {
+            _ = nix::sys::wait::waitpid(pid, None);
+            Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
         }
     }
 }
@@ -109,8 +124,7 @@ fn above_the_childs(low: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
 /// Turns this process into the shell. Returns only if that fails.
 fn become_shell(
     prepared: &Prepared,
-    output: BorrowedFd<'_>,
-    stdin: BorrowedFd<'_>,
+    [output, stdin]: [BorrowedFd<'_>; 2],
     failing: RawFd,
 ) -> io::Result<Infallible> {
     let request = &prepared.request;
@@ -164,9 +178,8 @@ fn raise_oom_score(to: i32) {
     }
 }
 
-/// Sends the supervisor the error of the exec, and exits.
-fn report(failing: OwnedFd, error: &io::Error) -> ! {
+/// Sends the supervisor the error of the exec.
+fn report(failing: BorrowedFd<'_>, error: &io::Error) {
     let errno = error.raw_os_error().unwrap_or(Errno::EIO as i32);
-    _ = File::from(failing).write_all(&errno.to_ne_bytes());
-    sys::exit(127)
+    _ = nix::unistd::write(failing, &errno.to_ne_bytes());
 }

@@ -26,7 +26,7 @@ impl Spare {
         match sys::fork(None)? {
             Side::Child => {
                 drop(ours);
-                wait(&theirs.into(), limits)
+                wait(theirs.into(), limits)
             }
             Side::Parent(pid) => Ok(Self {
                 pid,
@@ -51,12 +51,12 @@ impl Spare {
 }
 
 /// Waits for a command, and becomes its supervisor.
-fn wait(socket: &OwnedFd, limits: &OwnLimits) -> ! {
+fn wait(socket: OwnedFd, limits: &OwnLimits) -> ! {
     if sys::close_all_but(&[socket.as_raw_fd()]).is_err() {
         sys::exit(1);
     }
-    _ = nix::unistd::setsid();
     _ = nix::sys::prctl::set_name(c"toolhost-spare");
+    let prepared = supervisor::Prepared::new();
     // Look at the message without its descriptors first: another command may have lowered the limits of this process meanwhile.
     if recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
         // The spawner does not need this supervisor, or has ended.
@@ -69,7 +69,8 @@ fn wait(socket: &OwnedFd, limits: &OwnLimits) -> ! {
         && let Ok(Frame::Start { cgroup, ruleset }) = Frame::decode(frame)
         && let Some(start) = Start::from_descriptors(fds, cgroup, ruleset)
     {
-        supervisor::run(start)
+        drop(socket);
+        supervisor::run(prepared, start)
     }
     sys::exit(0)
 }

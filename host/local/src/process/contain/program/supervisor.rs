@@ -54,13 +54,36 @@ enum Ending {
     Killing(u16),
 }
 
-/// Runs as the supervisor of one command until no process of the command is left.
-pub(super) fn run(start: Start) -> ! {
+/// The parts of a supervisor that are made before it has a command.
+pub(super) struct Prepared {
+    own: OwnChildren,
+    events: Events,
+}
+
+impl Prepared {
+    /// Makes this process a supervisor without a command.
+    pub(super) fn new() -> io::Result<Self> {
+        _ = nix::unistd::setsid();
+        nix::sys::prctl::set_child_subreaper(true)?;
+        Ok(Self {
+            own: OwnChildren::open(),
+            events: Events::new()?,
+        })
+    }
+}
+
+/// Runs as the supervisor of one command, in a process that was just forked, until no process of the command is left.
+pub(super) fn run_new(start: Start) -> ! {
     let (_, keep) = start.message();
     if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }
-    match Supervisor::begin(start) {
+    run(Prepared::new(), start)
+}
+
+/// Runs as the supervisor of one command until no process of the command is left. The host is told if this process was not prepared.
+pub(super) fn run(prepared: io::Result<Prepared>, start: Start) -> ! {
+    match Supervisor::begin(prepared, start) {
         Ok(mut supervisor) => supervisor.work(),
         // The host was told.
         Err(()) => sys::exit(0),
@@ -69,7 +92,7 @@ pub(super) fn run(start: Start) -> ! {
 }
 
 impl Supervisor {
-    fn begin(start: Start) -> Result<Self, ()> {
+    fn begin(prepared: io::Result<Prepared>, start: Start) -> Result<Self, ()> {
         let Start {
             control,
             request,
@@ -79,11 +102,9 @@ impl Supervisor {
             ruleset,
         } = start;
         let begun = (|| {
-            _ = nix::unistd::setsid();
             _ = nix::sys::prctl::set_name(c"toolhost-super");
-            nix::sys::prctl::set_child_subreaper(true)?;
-            let events = Events::new(&control)?;
-            let own = OwnChildren::open();
+            let Prepared { own, events } = prepared?;
+            events.listen_to(&control)?;
             let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
             // If the host gave up waiting, it has told its caller that the command did not start.
             if sys::is_closed(control.as_fd()) {
