@@ -52,12 +52,17 @@ pub(super) fn look_up(
         Ok(row) => Ok(row.map(CallRow::into_call).transpose()?),
         Err(fault) if fault.is_damage() => {
             metrics.damage(&fault);
-            let mut row = CallRow::new(0, 0, call.as_str(), [0; 16]);
-            row.name = Some(chat.to_string());
-            Ok(Some(row.into_call()?))
+            unknown(chat, call).map(Some)
         }
         Err(fault) => Err(fault),
     }
+}
+
+/// Returns a call of which nothing can be said.
+pub(super) fn unknown(chat: &ChatId, call: &CallId) -> Result<Call, Fault> {
+    let mut row = CallRow::new(0, 0, call.as_str(), [0; 16]);
+    row.name = Some(chat.to_string());
+    Ok(row.into_call()?)
 }
 
 impl Core {

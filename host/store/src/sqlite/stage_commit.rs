@@ -16,6 +16,8 @@ pub(super) struct Uncommitted {
     pub(super) left: Batch,
     /// The calls that cannot be stored, because the database is damaged.
     pub(super) lost: Vec<Key>,
+    /// Whether some change, of a call or of a process, cannot be stored for that reason.
+    pub(super) has_damage: bool,
     /// Why the first of the changes in `left` failed.
     pub(super) fault: Option<Fault>,
 }
@@ -46,6 +48,7 @@ impl Core {
             self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             if fault.is_damage() {
                 self.metrics.damage(&fault);
+                uncommitted.has_damage = true;
                 uncommitted.lost.push(*key);
             } else {
                 uncommitted.left.add_call(*key, call.clone());
@@ -59,6 +62,7 @@ impl Core {
             self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             if fault.is_damage() {
                 self.metrics.damage(&fault);
+                uncommitted.has_damage = true;
             } else {
                 uncommitted.left.processes.push(process.clone());
                 uncommitted.fault.get_or_insert(fault);

@@ -13,10 +13,11 @@ use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::StateDir;
 
-use super::calls::{find, look_up};
+use super::calls::{find, look_up, unknown};
 use super::clock::{Clock, Moment};
 use super::core::Metrics;
 use super::fault::Fault;
+use super::stage_commit::Uncommitted;
 use super::stage_file::{Change, FILES, StageFile};
 use super::witness::{Key, Witness, key};
 use crate::{Begun, Call, CallState, EndedCall, NewCall, Process};
@@ -106,6 +107,8 @@ pub(super) struct Staging {
     absent: HashSet<Key>,
     /// Calls that the database did not take because it is damaged.
     lost: HashSet<Key>,
+    /// Whether the database did not take a change because it is damaged. From then on, changes go to the database at once.
+    has_damage: bool,
     witness: Arc<Mutex<Witness>>,
     clock: Clock,
     /// The connection for lookups, until the store is closed.
@@ -134,6 +137,7 @@ impl Staging {
             has_failed: false,
             absent: HashSet::new(),
             lost: HashSet::new(),
+            has_damage: false,
             witness,
             clock,
             reader: Some(reader),
@@ -147,7 +151,7 @@ impl Staging {
         if self.lost.contains(&key) {
             return Some(Begun::Unknown);
         }
-        if self.has_failed || self.has(&key) || !self.is_absent(call, &key) {
+        if !self.may_stage() || self.has(&key) || !self.is_absent(call, &key) {
             return None;
         }
         self.append(&Change::Begin(Cow::Borrowed(call)))?;
@@ -161,7 +165,7 @@ impl Staging {
     /// Stages the end of a call, or returns `None`.
     pub(super) fn end(&mut self, ended: &EndedCall) -> Option<()> {
         let key = key(ended.call.chat.as_str(), ended.call.call.as_str());
-        if self.has_failed || ended.outcome.len() > LARGE || self.lost.contains(&key) {
+        if !self.may_stage() || ended.outcome.len() > LARGE {
             return None;
         }
         self.append(&Change::End(Cow::Borrowed(ended)))?;
@@ -177,7 +181,7 @@ impl Staging {
             true => Change::AddProcess(Cow::Borrowed(process)),
             false => Change::UpdateProcess(Cow::Borrowed(process)),
         };
-        if self.has_failed {
+        if !self.may_stage() {
             return None;
         }
         self.append(&change)?;
@@ -191,7 +195,7 @@ impl Staging {
     }
 
     /// Looks a call up; `None` if it is staged, so that the database has to take it first. A call that the database did not take is
-    /// returned as it is staged.
+    /// returned as it is staged, and as unknown if it is lost.
     pub(super) fn look_up(
         &mut self,
         chat: &ChatId,
@@ -203,6 +207,9 @@ impl Staging {
         }
         let found = look_up(self.reader.as_ref()?, &self.metrics, chat, call);
         if let Ok(None) = found {
+            if self.lost.contains(&key) {
+                return Some(unknown(chat, call).map(Some));
+            }
             if self.absent.len() >= ABSENT {
                 self.absent.clear();
             }
@@ -216,9 +223,10 @@ impl Staging {
         self.absent.clear();
     }
 
-    /// Returns the keys of the calls that the database does not have yet.
+    /// Returns the keys of the calls that the database does not have yet, or did not take.
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.batches().flat_map(|batch| batch.calls.keys().copied())
+        let staged = self.batches().flat_map(|batch| batch.calls.keys());
+        staged.chain(&self.lost).copied()
     }
 
     /// Returns whether nothing is staged.
@@ -245,9 +253,11 @@ impl Staging {
         self.committing.clone()
     }
 
-    /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost.
-    pub(super) fn settle(&mut self, left: Batch, lost: impl IntoIterator<Item = Key>) {
-        self.lost.extend(lost);
+    /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost: only the witness still names them.
+    pub(super) fn settle(&mut self, uncommitted: Uncommitted) {
+        let left = uncommitted.left;
+        self.has_damage |= uncommitted.has_damage;
+        self.lost.extend(uncommitted.lost);
         self.has_failed = !left.is_empty();
         if self.has_failed {
             self.committing = Some(Arc::new(left));
@@ -263,6 +273,11 @@ impl Staging {
     /// Ends the lookups, because the store is being closed.
     pub(super) fn close(&mut self) {
         self.reader = None;
+    }
+
+    /// Returns whether a caller need not wait for the database to learn whether its change is stored.
+    fn may_stage(&self) -> bool {
+        !self.has_failed && !self.has_damage
     }
 
     fn batches(&self) -> impl Iterator<Item = &Batch> {

@@ -199,7 +199,7 @@ impl Writer {
             };
             let uncommitted = core.commit_staged(&batch);
             let mut staging = staging.lock();
-            staging.settle(uncommitted.left, uncommitted.lost);
+            staging.settle(uncommitted);
             if staging.has_failed() {
                 return;
             }
@@ -277,9 +277,9 @@ impl Writer {
         staging.forget_absent();
         let mut fault = None;
         while let Some(batch) = staging.take() {
-            let uncommitted = core.commit_staged(&batch);
-            staging.settle(uncommitted.left, uncommitted.lost);
-            fault = uncommitted.fault;
+            let mut uncommitted = core.commit_staged(&batch);
+            fault = uncommitted.fault.take();
+            staging.settle(uncommitted);
             if fault.is_some() {
                 break;
             }
