@@ -109,6 +109,8 @@ fn rebuild(
             Err(fault) if rows_lost || !fault.is_damage() => return Err(fault),
             keys => keys.unwrap_or_default(),
         };
+        recovered.is_complete = copy_rest(&old, core)?;
+        // The staged changes are later than the rows.
         core.replay_each(staged)?;
         for key in keys.iter().chain(begun) {
             if !is_known(&core.connection, key)? {
@@ -116,7 +118,6 @@ fn rebuild(
                 recovered.unknown += 1;
             }
         }
-        recovered.is_complete = copy_rest(&old, core)?;
         Ok(())
     })?;
     core.empty_log()?;

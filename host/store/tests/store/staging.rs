@@ -1,11 +1,15 @@
 //! Tests of staged changes: between their append to a file and their commit.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use toolhost_store::{Begun, CallState, Durability, Store};
+use toolhost_state::state_dir::StateDir;
+use toolhost_store::{
+    Begun, CallState, Durability, Process, ProcessQuery, ProcessState, Sqlite, Store,
+};
 
+use crate::damage::copy;
 use crate::sqlite::{open, settle};
-use crate::values::call;
+use crate::values::{call, process};
 
 /// Flips one bit in the first byte of the root page of an index, which has only this page.
 fn damage_index(state: &Path, name: &str) {
@@ -42,4 +46,43 @@ async fn a_call_that_a_damaged_store_does_not_take_never_runs_again() {
     drop(store);
     let store = open(&state, Durability::Host).unwrap();
     assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::Unknown);
+}
+
+/// Copies the files of a host whose last change is staged. The thread that commits may be faster, so this is tried until it is not.
+async fn killed_after(base: &Path, changes: impl AsyncFn(&Sqlite)) -> PathBuf {
+    let killed = base.join("killed");
+    for round in 0.. {
+        let state = base.join(format!("alive-{round}"));
+        let store = open(&state, Durability::Host).unwrap();
+        changes(&store).await;
+        copy(&state, &killed);
+        let staged = ["store.staged-0", "store.staged-1"].map(|name| killed.join(name).metadata());
+        if staged.into_iter().any(|file| file.unwrap().len() > 0) {
+            return killed;
+        }
+    }
+    unreachable!("there are always more rounds")
+}
+
+fn over(id: &str) -> Process {
+    Process {
+        state: ProcessState::Ended,
+        ..process(id, "c")
+    }
+}
+
+/// The database has the process as it started, and its end is staged.
+#[tokio::test]
+async fn a_recovery_keeps_the_staged_end_of_a_process() {
+    let base = tempfile::tempdir().unwrap();
+    let killed = killed_after(base.path(), async |store| {
+        store.add_process(process("1", "c")).await.unwrap();
+        settle(store);
+        store.update_processes(vec![over("1")]).await.unwrap();
+    });
+    let directory = StateDir::open(&killed.await).unwrap();
+    Sqlite::recover(&directory, Durability::Host).unwrap();
+    let store = Sqlite::open(&directory, Durability::Host).unwrap();
+    let processes = store.processes(ProcessQuery::all()).await.unwrap();
+    assert_eq!(processes.found, [over("1")]);
 }
