@@ -188,7 +188,10 @@ impl Staging {
         let process = process.clone();
         let staged = &mut self.waiting.processes;
         match staged.iter_mut().find(|one| one.process.id == process.id) {
-            Some(one) => one.process = process,
+            Some(one) => {
+                one.process = process;
+                one.is_new |= is_new;
+            }
             None => staged.push(StagedProcess { process, is_new }),
         }
         Some(())

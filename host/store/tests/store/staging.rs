@@ -86,3 +86,14 @@ async fn a_recovery_keeps_the_staged_end_of_a_process() {
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
     assert_eq!(processes.found, [over("1")]);
 }
+
+/// An update of a process that was forgotten changes nothing, also if the process is then added again.
+#[tokio::test]
+async fn a_process_that_is_added_after_an_update_is_stored() {
+    let base = tempfile::tempdir().unwrap();
+    let store = open(&base.path().join("state"), Durability::Host).unwrap();
+    store.update_processes(vec![over("1")]).await.unwrap();
+    store.add_process(process("1", "c")).await.unwrap();
+    let processes = store.processes(ProcessQuery::all()).await.unwrap();
+    assert_eq!(processes.found, [process("1", "c")]);
+}
