@@ -90,6 +90,23 @@ impl Batch {
     }
 }
 
+/// Commits the staged changes, as far as the database takes them. Others can be staged meanwhile, and may be left. Returns why a change
+/// was not committed.
+pub(super) fn commit(
+    staging: &Mutex<Staging>,
+    mut commit: impl FnMut(&Batch) -> Uncommitted,
+) -> Option<Fault> {
+    // The first batch may be one that could not be committed before. Under load, there would always be another.
+    for _ in 0..2 {
+        let batch = staging.lock().take()?;
+        let uncommitted = commit(&batch);
+        if let Some(fault) = staging.lock().settle(uncommitted) {
+            return Some(fault);
+        }
+    }
+    None
+}
+
 /// The changes that the database does not have yet.
 #[derive(Debug)]
 pub(super) struct Staging {
@@ -232,6 +249,11 @@ impl Staging {
         staged.chain(&self.lost).copied()
     }
 
+    /// Returns whether no change waits for a commit that has yet to begin.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Returns whether nothing is staged.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.committing.is_none()
@@ -257,20 +279,21 @@ impl Staging {
     }
 
     /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost: only the witness still names them.
-    pub(super) fn settle(&mut self, uncommitted: Uncommitted) {
+    pub(super) fn settle(&mut self, uncommitted: Uncommitted) -> Option<Fault> {
         let left = uncommitted.left;
         self.has_damage |= uncommitted.has_damage;
         self.lost.extend(uncommitted.lost);
         self.has_failed = !left.is_empty();
         if self.has_failed {
             self.committing = Some(Arc::new(left));
-            return;
+            return uncommitted.fault;
         }
         self.committing = None;
         let committed = self.files.get_mut(1 - self.current);
         if let Some(Err(error)) = committed.map(StageFile::clear) {
             tracing::warn!(%error, "a file of staged changes cannot be emptied: the next start goes through its changes again");
         }
+        None
     }
 
     /// Ends the lookups, because the store is being closed.
@@ -339,3 +362,6 @@ impl Staging {
         file.append(number, change).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;
