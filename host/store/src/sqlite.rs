@@ -386,10 +386,11 @@ impl Store for Sqlite {
                 |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
             let staging = shared.writer.staging();
             let not_staged = || staging?.lock().look_up(&chat, &call);
-            let found = not_staged().or_else(|| {
-                shared.writer.flush();
-                not_staged()
-            });
+            let mut found = not_staged();
+            if found.is_none() && staging.is_some() {
+                shared.writer.flush_soon().await;
+                found = not_staged();
+            }
             let found = found
                 .or_else(|| shared.writer.soon(|core| look_up(&core.connection)))
                 .unwrap_or_else(|| shared.readers.read(look_up));
@@ -498,3 +499,6 @@ impl Store for Sqlite {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,8 @@ use crate::{Begun, Call, CallState, EndedCall, NewCall, Process};
 /// The size in bytes from which an outcome is committed at once, because it would be written twice otherwise.
 const LARGE: usize = 64 << 10;
 
-/// The bytes of staged outcomes and arguments at which they are committed.
-const FULL: usize = 4 << 20;
+/// The bytes of staged outcomes and arguments beyond which a change waits for their commit.
+pub(super) const FULL: usize = 4 << 20;
 
 /// The most ids that are remembered because the database does not have them.
 const ABSENT: usize = 1024;
@@ -259,7 +259,7 @@ impl Staging {
         self.waiting.is_empty() && self.committing.is_none()
     }
 
-    /// Returns whether so much is staged that callers should commit it.
+    /// Returns whether so much is staged that it should be committed now.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.bytes > FULL
     }
@@ -301,9 +301,9 @@ impl Staging {
         self.reader = None;
     }
 
-    /// Returns whether a caller need not wait for the database to learn whether its change is stored.
+    /// Returns whether a change may be staged. Otherwise, its caller waits for the database, and learns whether the change is stored.
     fn may_stage(&self) -> bool {
-        !self.has_failed && !self.has_damage
+        !self.has_failed && !self.has_damage && !self.is_full()
     }
 
     fn batches(&self) -> impl Iterator<Item = &Batch> {

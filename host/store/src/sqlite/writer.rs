@@ -154,8 +154,8 @@ impl Writer {
         let staged = stage(&mut staging);
         let (is_first, is_full) = (was_idle && !staging.is_idle(), staging.is_full());
         drop(staging);
-        if is_full {
-            self.flush();
+        if is_full && staged.is_some() {
+            self.wake(Wake::Now);
         } else if is_first {
             self.wake(Wake::Staged);
         }
@@ -175,6 +175,12 @@ impl Writer {
         {
             self.alone(|_| ());
         }
+    }
+
+    /// Commits the staged changes as [`Writer::flush`] does. A task that waits does not block its thread.
+    pub(super) async fn flush_soon(&self) {
+        // If the changes could not be committed, they are still staged.
+        _ = self.make(|_| Ok(())).await;
     }
 
     /// Does something with the connection alone, and then the changes that have come meanwhile. The database has all changes that were
