@@ -23,6 +23,17 @@ pub(super) fn find(
     chat: &str,
     call: &str,
 ) -> Result<Option<CallRow>, Fault> {
+    match find_now(connection, chat, call) {
+        // Between the two statements, another connection may have changed the call. One transaction sees one state of it.
+        Err(fault) if fault.is_damage() && connection.is_autocommit() => {
+            find_now(&*connection.unchecked_transaction()?, chat, call)
+        }
+        found => found,
+    }
+}
+
+/// Looks a call up as [`find`] does.
+fn find_now(connection: &Connection, chat: &str, call: &str) -> Result<Option<CallRow>, Fault> {
     const NUMBERS: &str = "SELECT (SELECT seq FROM calls INDEXED BY calls_key WHERE key = ?1), \
          (SELECT seq FROM calls INDEXED BY calls_name WHERE chat = (SELECT no FROM chats WHERE name = ?2) AND call = ?3)";
     let key = key(chat, call);

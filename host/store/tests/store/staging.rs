@@ -1,15 +1,17 @@
 //! Tests of staged changes: between their append to a file and their commit.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
-    Begun, CallState, Durability, Process, ProcessQuery, ProcessState, Sqlite, Store,
+    Begun, CallState, Durability, Limits, Process, ProcessQuery, ProcessState, Sqlite, Store,
 };
 
 use crate::damage::copy;
 use crate::sqlite::{open, settle};
-use crate::values::{call, process};
+use crate::values::{call, ended, limits, process};
 
 /// Flips one bit in the first byte of the root page of an index, which has only this page.
 fn damage_index(state: &Path, name: &str) {
@@ -96,4 +98,35 @@ async fn a_process_that_is_added_after_an_update_is_stored() {
     store.add_process(process("1", "c")).await.unwrap();
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
     assert_eq!(processes.found, [process("1", "c")]);
+}
+
+/// A lookup reads two indexes and a row. Meanwhile, a sweep forgets the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_forgotten_during_a_lookup_is_not_damaged() {
+    const ROUNDS: usize = 60;
+    let base = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(&base.path().join("state"), Durability::Host).unwrap());
+    let none = Limits {
+        keep: Duration::ZERO,
+        keep_per_chat: 0,
+        tombstone: Duration::ZERO,
+        ..limits()
+    };
+    let forgets = Arc::clone(&store);
+    let forget = tokio::spawn(async move {
+        for _ in 0..ROUNDS {
+            forgets.end(ended("c", "1")).await.unwrap();
+            while forgets.sweep(none.clone()).await.unwrap().ids == 0 {}
+        }
+    });
+    while !forget.is_finished() {
+        let found = store.call("c".parse().unwrap(), "1".parse().unwrap()).await;
+        assert!(
+            found
+                .unwrap()
+                .is_none_or(|call| call.state == CallState::Finished)
+        );
+    }
+    forget.await.unwrap();
+    assert_eq!(store.counts().damaged, 0);
 }
