@@ -14,7 +14,7 @@ use super::clock::Clock;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls, state_number};
-use super::stage_file::{self, Staged};
+use super::stage_file::Staged;
 use super::staging::Staging;
 use super::witness::{Key, Testimony, Witness};
 use super::writer::BATCH;
@@ -51,9 +51,7 @@ pub(super) fn open(
         false => None,
     };
     core.empty_log()?;
-    for name in stage_file::FILES {
-        directory.remove(name)?;
-    }
+    staged.remove(directory)?;
     Ok(core)
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Staged {
     pub(super) changes: Vec<Change<'static>>,
     /// Whether a record is damaged, or ends too early.
     pub(super) is_damaged: bool,
+    /// The names of the files, with that of the later changes last.
+    names: Vec<&'static str>,
 }
 
 impl Staged {
@@ -48,13 +50,25 @@ impl Staged {
     pub(super) fn read(directory: &StateDir) -> io::Result<Self> {
         let mut staged = Self::default();
         let mut records = Vec::new();
+        let mut files = Vec::new();
         for name in FILES {
             let bytes = directory.read(name, u64::MAX)?.unwrap_or_default();
             staged.is_damaged |= !read_records(&bytes, &mut records);
+            files.push((records.last().map(|(number, _)| *number), name));
         }
+        files.sort_unstable();
+        staged.names = files.into_iter().map(|(_, name)| name).collect();
         records.sort_unstable_by_key(|(number, _)| *number);
         staged.changes = records.into_iter().map(|(_, change)| change).collect();
         Ok(staged)
+    }
+
+    /// Removes the files, of which the database has all changes. If the host is killed meanwhile, the later changes are left: the earlier
+    /// ones alone would undo them.
+    pub(super) fn remove(&self, directory: &StateDir) -> io::Result<()> {
+        self.names
+            .iter()
+            .try_for_each(|name| directory.remove(name))
     }
 
     /// Returns the keys of the calls.
@@ -161,3 +175,6 @@ impl StageFile {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
