@@ -84,6 +84,18 @@ impl Staged {
     }
 }
 
+/// Returns whether there are staged changes.
+pub(super) fn are_there(directory: &StateDir) -> io::Result<bool> {
+    for name in FILES {
+        if let Some(file) = directory.open_file(name)?
+            && file.metadata()?.len() > 0
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Adds the records of a file, with their numbers. Returns whether all of them are whole.
 fn read_records(mut bytes: &[u8], records: &mut Vec<(u64, Change<'static>)>) -> bool {
     let mut are_whole = true;

@@ -238,6 +238,18 @@ async fn what_the_log_has_lost_is_unknown() {
     );
 }
 
+/// Of the files of a store, only the staged changes are left.
+#[test]
+fn staged_changes_alone_are_not_a_new_store() {
+    let base = scratch();
+    let (killed, _) = killed_with_staged(base.path(), 120);
+    for name in ["store.db", "store.db-wal", "store.db-shm", "store.seen"] {
+        std::fs::remove_file(killed.join(name)).unwrap();
+    }
+    let error = open(&killed, Durability::Host).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_file_is_not_a_new_store() {
     let base = scratch();
