@@ -56,6 +56,9 @@ pub use recover::Recovered;
 /// The name of the database file in the state directory.
 const FILE: &str = "store.db";
 
+/// The most processes of one change that are staged. More of them are committed at once, in one transaction.
+const MANY: usize = 16;
+
 /// How long a connection waits for a lock that another connection has.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -429,6 +432,9 @@ impl Store for Sqlite {
 
     fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
         let stage = |staging: &mut Staging, processes: &Vec<Process>| {
+            if processes.len() > MANY {
+                return None;
+            }
             let mut staged = processes.iter().map(|one| staging.put_process(one, false));
             staged.all(|staged| staged.is_some()).then_some(())
         };

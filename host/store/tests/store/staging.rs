@@ -130,3 +130,16 @@ async fn a_call_that_is_forgotten_during_a_lookup_is_not_damaged() {
     forget.await.unwrap();
     assert_eq!(store.counts().damaged, 0);
 }
+
+/// A start can change thousands of processes. To stage them would take longer than one transaction, and other changes would wait.
+#[tokio::test]
+async fn a_long_list_of_processes_is_not_staged() {
+    let base = tempfile::tempdir().unwrap();
+    let state = base.path().join("state");
+    let store = open(&state, Durability::Host).unwrap();
+    let many = (0..100).map(|id| process(&id.to_string(), "c"));
+    store.update_processes(many.collect()).await.unwrap();
+    for name in ["store.staged-0", "store.staged-1"] {
+        assert_eq!(state.join(name).metadata().unwrap().len(), 0);
+    }
+}
