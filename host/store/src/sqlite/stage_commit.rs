@@ -9,6 +9,9 @@ use super::stage_file::{Change, Staged};
 use super::staging::{Batch, StagedCall, StagedProcess};
 use super::witness::Key;
 
+/// The failures after which the rest of a batch is left for later: the disk takes nothing, and callers wait meanwhile.
+const TRIES: usize = 16;
+
 /// The changes of a batch that were not committed.
 #[derive(Debug, Default)]
 pub(super) struct Uncommitted {
@@ -27,10 +30,9 @@ impl Core {
     /// finds no room takes no other call with it.
     pub(super) fn commit_staged(&mut self, batch: &Batch) -> Uncommitted {
         let calls = batch.calls();
-        let changes = calls.len() + batch.processes.len();
         self.metrics
             .changes
-            .fetch_add(changes as u64, Ordering::Relaxed);
+            .fetch_add(batch.len() as u64, Ordering::Relaxed);
         let together = self.transact(|core| {
             let mut staged = calls.iter();
             staged.try_for_each(|(_, call)| core.store_call(call))?;
@@ -42,6 +44,10 @@ impl Core {
             return uncommitted;
         }
         for (key, call) in calls {
+            if uncommitted.left.len() >= TRIES {
+                uncommitted.left.add_call(*key, call.clone());
+                continue;
+            }
             let Err(fault) = self.transact(|core| core.store_call(call)) else {
                 continue;
             };
@@ -56,6 +62,10 @@ impl Core {
             }
         }
         for process in &batch.processes {
+            if uncommitted.left.len() >= TRIES {
+                uncommitted.left.processes.push(process.clone());
+                continue;
+            }
             let Err(fault) = self.transact(|core| core.store_process(process)) else {
                 continue;
             };
@@ -137,3 +147,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,11 @@ impl Batch {
         self.calls.is_empty() && self.processes.is_empty()
     }
 
+    /// Returns how many calls and processes are staged.
+    pub(super) fn len(&self) -> usize {
+        self.calls.len() + self.processes.len()
+    }
+
     /// Returns the calls, in the order of their first changes.
     pub(super) fn calls(&self) -> Vec<(&Key, &StagedCall)> {
         let mut calls: Vec<_> = self.calls.iter().collect();
